@@ -1,0 +1,9 @@
+/** The time a troupe lives in: real in production, virtual in tests. */
+export interface Clock {
+  /** Monotonic milliseconds; only differences mean something. */
+  now(): number;
+  /** Milliseconds since 1970, for display only. */
+  wallNow(): number;
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  clearTimeout(handle: unknown): void;
+}

@@ -1,0 +1,53 @@
+/**
+ * What can go wrong with a session, told apart by what to do next. Failures are
+ * values: they travel in events and end up, redacted, in the status.
+ */
+
+export const failureKinds = [
+  'transport',
+  'unavailable',
+  'crashed',
+  'cleanExit',
+  'initTimeout',
+  'initNotification',
+  'capabilityMissing',
+  'versionUnsupported',
+  'authRequired',
+  'sessionMissing',
+  'rateLimited',
+  'protocol',
+  'notStarted',
+  'unknown',
+] as const;
+export type FailureKind = (typeof failureKinds)[number];
+
+/** One failure of a session. Plain data, bounded, without secrets. */
+export interface Failure {
+  readonly kind: FailureKind;
+  /** One plain sentence, at most 500 characters, printable on a terminal. */
+  readonly message: string;
+  /** Exit code of the process, when it ended by itself. */
+  readonly exitCode?: number;
+  /** Signal that ended the process, for example `SIGKILL`. */
+  readonly signal?: string;
+  /** Last lines the process wrote to stderr, oldest first, redacted. */
+  readonly stderrTail?: readonly string[];
+  /** How long the peer asked us to wait, in milliseconds. */
+  readonly retryAfterMs?: number;
+}
+
+const permanentKinds: ReadonlySet<FailureKind> = new Set([
+  'capabilityMissing',
+  'versionUnsupported',
+  'authRequired',
+]);
+
+/** Says whether trying again without a person's help is pointless. */
+export function isPermanent(kind: FailureKind): boolean {
+  return permanentKinds.has(kind);
+}
+
+/** Says whether another attempt may well succeed. `notStarted` and `unknown` are neither. */
+export function isTransient(kind: FailureKind): boolean {
+  return !permanentKinds.has(kind) && kind !== 'notStarted' && kind !== 'unknown';
+}

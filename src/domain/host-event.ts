@@ -1,0 +1,46 @@
+/** Events a host may send to a troupe, and events it may listen to. */
+
+import type { Step } from './plan.ts';
+import type { Problem } from './settings.ts';
+import type { ServerStatus } from './status.ts';
+
+/**
+ * What a host may send. Checked at the boundary: anything else is refused with
+ * `INVALID_ARGUMENTS`, and names that begin with `xstate.` always.
+ */
+export type HostEvent =
+  /** Replaces what the host itself contributes: an object in the form of a settings file. */
+  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
+  /** Reads all settings files again. */
+  | { readonly type: 'settings.reload' }
+  | { readonly type: 'server.start'; readonly server: string }
+  | { readonly type: 'server.stop'; readonly server: string }
+  | { readonly type: 'server.restart'; readonly server: string }
+  | { readonly type: 'server.reconnect'; readonly server: string }
+  /** Without a fingerprint the decision is about the present one. */
+  | { readonly type: 'approval.grant'; readonly server: string; readonly fingerprint?: string }
+  | { readonly type: 'approval.reject'; readonly server: string; readonly fingerprint?: string }
+  | { readonly type: 'approval.revoke'; readonly server: string; readonly fingerprint?: string }
+  | { readonly type: 'trust.changed'; readonly trusted: boolean }
+  /** Changes the host's allow-list within the launch bound; null = no list. */
+  | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
+  | { readonly type: 'auth.completed'; readonly server: string }
+  | { readonly type: 'system.woke' }
+  | { readonly type: 'troupe.stop' }
+  /** For a person who insists: everything is gone within 600 ms. */
+  | { readonly type: 'troupe.kill' };
+
+/** What a host may listen to, by name. */
+export interface TroupeEvents {
+  'status.changed': { readonly status: ServerStatus };
+  'tools.changed': { readonly servers: readonly string[] };
+  'resources.changed': { readonly server: string };
+  'prompts.changed': { readonly server: string };
+  'approval.needed': { readonly server: string; readonly fingerprint: string };
+  'auth.needed': { readonly server: string };
+  reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
+  'settings.invalid': { readonly problems: readonly Problem[] };
+  'server.log': { readonly server: string; readonly line: string };
+  notification: { readonly server: string; readonly method: string };
+}
+export type TroupeEventName = keyof TroupeEvents;

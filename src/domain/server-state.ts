@@ -1,0 +1,87 @@
+/**
+ * The words a server's condition is told in. They are a public contract: every
+ * face (library, command line, gateway, inspector) shows these and no others.
+ */
+
+export const serverStates = [
+  'disabled',
+  'blocked',
+  'dormant',
+  'queued',
+  'connecting',
+  'loadingTools',
+  'ready',
+  'degraded',
+  'backingOff',
+  'authRequired',
+  'suspended',
+  'failed',
+  'stopping',
+  'stopped',
+] as const;
+export type ServerState = (typeof serverStates)[number];
+
+export const blockedReasons = [
+  'untrusted',
+  'excluded',
+  'notAllowed',
+  'pendingApproval',
+  'rejected',
+  'invalidConfig',
+  'overBudget',
+] as const;
+export type BlockedReason = (typeof blockedReasons)[number];
+
+export const backingOffReasons = ['retrying', 'lost'] as const;
+export type BackingOffReason = (typeof backingOffReasons)[number];
+
+export const suspendedReasons = ['crashLoop', 'reconnectStorm'] as const;
+export type SuspendedReason = (typeof suspendedReasons)[number];
+
+export const failedReasons = [
+  'attemptsExhausted',
+  'capabilityMissing',
+  'versionUnsupported',
+  'restartNever',
+] as const;
+export type FailedReason = (typeof failedReasons)[number];
+
+/** In this order: when several hold, the first is the one shown. */
+export const degradedReasons = ['healthCheck', 'flooding', 'partialCatalog'] as const;
+export type DegradedReason = (typeof degradedReasons)[number];
+
+/** Refines a {@link ServerState}; which reasons go with which state is in {@link reasonsOf}. */
+export type StateReason =
+  | BlockedReason
+  | BackingOffReason
+  | SuspendedReason
+  | FailedReason
+  | DegradedReason;
+
+/** The reasons that may accompany each state; an empty list means the state needs none. */
+export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = {
+  disabled: [],
+  blocked: blockedReasons,
+  dormant: [],
+  queued: [],
+  connecting: [],
+  loadingTools: [],
+  ready: [],
+  degraded: degradedReasons,
+  backingOff: backingOffReasons,
+  authRequired: [],
+  suspended: suspendedReasons,
+  failed: failedReasons,
+  stopping: [],
+  stopped: [],
+};
+
+/** Where the tools shown for a server come from. */
+export const catalogStates = ['none', 'deferred', 'live', 'stale'] as const;
+export type CatalogState = (typeof catalogStates)[number];
+
+export const circuitStates = ['closed', 'open', 'halfOpen'] as const;
+export type CircuitState = (typeof circuitStates)[number];
+
+/** What admission says of one server: it may connect, it is switched off, or why it may not. */
+export type Verdict = 'admitted' | 'disabled' | BlockedReason;

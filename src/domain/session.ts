@@ -1,0 +1,84 @@
+/**
+ * The contract between a server's chart and the session that does its I/O.
+ * Commands go down, facts come up; every fact carries the session number and the
+ * monotonic time at which its sender saw it.
+ */
+
+import type { Failure } from './failure.ts';
+import type { DegradedReason } from './server-state.ts';
+import type { ToolResult } from './tool.ts';
+
+export interface SessionInput {
+  /** Id of the server actor that owns the session, for example `db.0`. */
+  readonly actorId: string;
+  readonly server: string;
+  readonly generation: string;
+  /** Counted from 1 within one server actor. */
+  readonly session: number;
+}
+
+export type SessionCommand =
+  /** Opens the connection; nothing is opened before. */
+  | { readonly type: 'session.open' }
+  /** Fetches the whole tool list. A list asked for during another runs once, after it. */
+  | { readonly type: 'session.list' }
+  /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
+  | { readonly type: 'session.close' }
+  /** Lets go of everything at once, by force, without an answer. */
+  | { readonly type: 'io.dispose' };
+
+interface Stamp {
+  readonly session: number;
+  /** Monotonic milliseconds of the injected clock. */
+  readonly at: number;
+}
+
+export type SessionFact =
+  | (Stamp & {
+      readonly type: 'session.opened';
+      readonly era: 'legacy' | 'modern';
+      readonly pid?: number;
+    })
+  | (Stamp & { readonly type: 'session.listed'; readonly toolCount: number })
+  | (Stamp & { readonly type: 'session.listFailed'; readonly failure: Failure })
+  /** The server said that its tools changed; at most one a second. */
+  | (Stamp & { readonly type: 'session.notified' })
+  | (Stamp & { readonly type: 'session.impaired'; readonly reason: DegradedReason })
+  | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
+  /** Exactly one per session, last. Without a failure: closed because it was told to. */
+  | (Stamp & { readonly type: 'session.closed'; readonly failure?: Failure });
+
+export interface SessionCallOptions {
+  readonly signal: AbortSignal;
+  /** Milliseconds the server has to answer. */
+  readonly timeoutMs: number;
+  readonly onProgress?: (progress: CallProgress) => void;
+}
+
+export interface CallProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** What a failed call tells of itself: why, and whether its request was ever written. */
+export interface CallFailure {
+  readonly reason: 'crashed' | 'streamLost' | 'timeout' | 'cancelled' | 'serverError' | 'badResponse' | 'notSent' | 'sessionMissing' | 'authRequired' | 'rateLimited' | 'unavailable';
+  /** False only when it is certain that no byte of the request reached the server. */
+  readonly written: boolean;
+  readonly message: string;
+  /** JSON-RPC error code, when the server answered with an error. */
+  readonly rpcCode?: number;
+  readonly retryAfterMs?: number;
+}
+
+/** How the direct call path reaches an open session. */
+export interface SessionHandle {
+  readonly session: number;
+  /** Never rejects: a failed call is a value. */
+  callTool(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    options: SessionCallOptions,
+  ): Promise<{ readonly result: ToolResult } | { readonly failure: CallFailure }>;
+}

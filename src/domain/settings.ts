@@ -1,0 +1,74 @@
+import type { ServerPolicy } from './policy.ts';
+import type { TransportKind } from './server-spec.ts';
+
+/**
+ * Where a server was declared. Folder scopes (`project`, `workspace`, `local`)
+ * are gated: what a folder brings needs approval before it may start.
+ */
+export type Scope = 'managed' | 'user' | 'project' | 'workspace' | 'local' | 'config' | 'api';
+
+/** The place a value came from. */
+export interface SourceRef {
+  readonly file?: string;
+  readonly key: string;
+  /** 1-based. */
+  readonly line?: number;
+  readonly scope: Scope;
+}
+
+/** Something wrong with the settings that a person should mend. */
+export interface Problem {
+  readonly file: string;
+  readonly line?: number;
+  readonly key?: string;
+  /** One sentence: what is wrong and what to write instead. */
+  readonly message: string;
+}
+
+/** Which tools of a server are shown. Names may hold `*`; exclude wins. */
+export interface ToolFilter {
+  /** Default: all. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
+/**
+ * One server as it should be. Secret-free: what decides the connection is held
+ * elsewhere under `generation`, so that charts and records never see it.
+ */
+export interface DesiredServer {
+  readonly name: string;
+  /** Fingerprint of what decides the connection: 64 hex digits. */
+  readonly generation: string;
+  readonly transport: TransportKind;
+  readonly enabled: boolean;
+  readonly startup: 'eager' | 'lazy';
+  /** Whether `readOnlyHint` and the like of this server may be believed. */
+  readonly trust: boolean;
+  readonly tools: ToolFilter;
+  readonly policy: ServerPolicy;
+  readonly description?: string;
+  readonly source: SourceRef;
+  /** Whether the server needs approval because a folder brought it. */
+  readonly gated: boolean;
+  /** Set when the entry cannot be used; it then blocks this server alone. */
+  readonly invalid?: Problem;
+}
+
+/** Everything the settings say, from all sources, merged. */
+export interface Settings {
+  /** In declaration order; names are unique. */
+  readonly servers: readonly DesiredServer[];
+  /** Absent = all are allowed; empty = none. */
+  readonly allowed?: readonly string[];
+  readonly excluded: readonly string[];
+  readonly slots: SlotCounts;
+  readonly startupGateMs: number;
+  readonly problems: readonly Problem[];
+}
+
+/** How many servers may be starting at once. */
+export interface SlotCounts {
+  readonly local: number;
+  readonly remote: number;
+}

@@ -1,0 +1,68 @@
+import type { CallerCode } from './caller-code.ts';
+import type { FailureKind } from './failure.ts';
+import type { TransportKind } from './server-spec.ts';
+import type { CatalogState, CircuitState, ServerState, StateReason } from './server-state.ts';
+import type { Problem, Scope } from './settings.ts';
+
+/** What went wrong last with a server. */
+export interface LastError {
+  readonly code: CallerCode;
+  readonly kind: FailureKind;
+  readonly message: string;
+  readonly exitCode?: number;
+  readonly signal?: string;
+  readonly stderrTail?: readonly string[];
+}
+
+/** The status of one server: the same document in every face. Times are ISO 8601. */
+export interface ServerStatus {
+  readonly name: string;
+  readonly state: ServerState;
+  readonly reason?: StateReason;
+  readonly catalog: CatalogState;
+  readonly circuit: CircuitState;
+  /** When the present state (or reason) was entered. */
+  readonly since: string;
+  readonly generation: string;
+  /** The try under way or just made, from 1; absent when nothing is being tried. */
+  readonly attempt?: number;
+  /** Sessions opened after the first one. */
+  readonly restarts: number;
+  readonly nextAttemptAt?: string;
+  /** How many tools are shown for this server now. */
+  readonly tools: number;
+  readonly pid?: number;
+  readonly transport: TransportKind;
+  readonly era?: 'legacy' | 'modern';
+  readonly source: {
+    readonly file?: string;
+    readonly key: string;
+    readonly line?: number;
+    readonly scope: Scope;
+  };
+  readonly lastError?: LastError;
+  /** The one command or step that would help. */
+  readonly action?: string;
+}
+
+export const troupeStates = ['starting', 'running', 'stopping', 'stopped'] as const;
+export type TroupeState = (typeof troupeStates)[number];
+
+export interface TroupeStatus {
+  readonly pid: number;
+  readonly version: string;
+  readonly since: string;
+  readonly state: TroupeState;
+  readonly lastReconcile?: {
+    readonly at: string;
+    readonly steps: number;
+    readonly durationMs: number;
+  };
+  readonly problems: readonly Problem[];
+}
+
+export interface TroupeSnapshot {
+  readonly troupe: TroupeStatus;
+  /** Sorted by name. */
+  readonly servers: readonly ServerStatus[];
+}

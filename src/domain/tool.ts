@@ -1,0 +1,43 @@
+/** Tools as servers announce them and as callers see them. */
+
+export interface ToolAnnotations {
+  readonly title?: string;
+  readonly readOnlyHint?: boolean;
+  readonly destructiveHint?: boolean;
+  readonly idempotentHint?: boolean;
+  readonly openWorldHint?: boolean;
+}
+
+/** A tool as its server announced it. */
+export interface ListedTool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
+  readonly annotations?: ToolAnnotations;
+}
+
+/** A tool under the name by which callers reach it. */
+export interface ExposedTool {
+  /** Exposed name, for example `mcp__db__query`; at most 64 characters. */
+  readonly name: string;
+  readonly server: string;
+  /** The server's own name of the tool. */
+  readonly tool: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly annotations?: ToolAnnotations;
+  /** `live` = listed in the present session; else the last list known. */
+  readonly catalog: 'live' | 'deferred' | 'stale';
+}
+
+/** What a tool answered. `isError: true` is an answer, not a failure. */
+export interface ToolResult {
+  readonly content: readonly Readonly<Record<string, unknown>>[];
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+  readonly isError?: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}

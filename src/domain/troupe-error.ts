@@ -1,0 +1,49 @@
+import type { CallerCode, ErrorDocument, Outcome } from './caller-code.ts';
+
+export interface TroupeErrorDetails {
+  readonly server?: string | undefined;
+  readonly tool?: string | undefined;
+  /** Default: false. */
+  readonly retryable?: boolean | undefined;
+  /** Default: `not_executed`. */
+  readonly outcome?: Outcome | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error class that the public API throws. Compare `code`, never the
+ * message: codes are stable, sentences are for people.
+ */
+export class TroupeError extends Error implements ErrorDocument {
+  readonly code: CallerCode;
+  readonly retryable: boolean;
+  readonly outcome: Outcome;
+  readonly server?: string;
+  readonly tool?: string;
+  readonly retryAfterMs?: number;
+
+  constructor(code: CallerCode, message: string, details: TroupeErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'TroupeError';
+    this.code = code;
+    this.retryable = details.retryable ?? false;
+    this.outcome = details.outcome ?? 'not_executed';
+    if (details.server !== undefined) this.server = details.server;
+    if (details.tool !== undefined) this.tool = details.tool;
+    if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /** The error as plain data, in the shape every face prints. */
+  toJSON(): ErrorDocument {
+    return {
+      code: this.code,
+      ...(this.server === undefined ? {} : { server: this.server }),
+      ...(this.tool === undefined ? {} : { tool: this.tool }),
+      retryable: this.retryable,
+      outcome: this.outcome,
+      ...(this.retryAfterMs === undefined ? {} : { retryAfterMs: this.retryAfterMs }),
+      message: this.message,
+    };
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The public face of the runtime. These interfaces are all a host ever holds:
+ * no chart and no actor is handed out.
+ */
+
+import type { CallProgress } from '../domain/session.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { Step } from '../domain/plan.ts';
+import type { ServerState, StateReason } from '../domain/server-state.ts';
+import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
+import type { ExposedTool, ToolResult } from '../domain/tool.ts';
+
+/** A settings file and the scope it counts as. */
+export interface SettingsFile {
+  readonly file: string;
+  /** Default: `config`, which is not gated. `project` is. */
+  readonly scope?: 'config' | 'project';
+}
+
+export interface TroupeOptions {
+  /** Settings files, lowest precedence first. Default: none. */
+  readonly sources?: readonly (string | SettingsFile)[];
+  /** Settings of the host itself, in the form of a settings file; highest precedence. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Relative paths in settings start here. Default: the working directory. */
+  readonly projectRoot?: string;
+  /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */
+  readonly allow?: readonly string[];
+  /** Whether the folder's files count. Default: true. */
+  readonly trusted?: boolean;
+  /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
+  readonly seed?: number;
+  /** Default: the real clock. */
+  readonly clock?: Clock;
+  /** Environment that `${VAR}` references are read from. Default: `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface StartReport {
+  readonly live: readonly string[];
+  readonly deferred: readonly string[];
+  readonly pending: readonly string[];
+  readonly failed: readonly {
+    readonly name: string;
+    readonly state: ServerState;
+    readonly reason?: StateReason;
+  }[];
+  readonly elapsedMs: number;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Deadline of the call, waiting included. Default: the server's policy, 60 s. */
+  readonly timeoutMs?: number;
+  readonly onProgress?: (progress: CallProgress) => void;
+}
+
+export interface CallReport {
+  readonly result: ToolResult;
+  readonly meta: {
+    readonly server: string;
+    readonly tool: string;
+    /** How often the request was sent. */
+    readonly attempts: number;
+    readonly durationMs: number;
+  };
+}
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal;
+  /** Default: no limit. */
+  readonly timeoutMs?: number;
+}
+
+/** What a person must see before deciding about a server that a folder brought. */
+export interface ApprovalRequest {
+  readonly server: string;
+  /** The decision binds to this and to nothing else. */
+  readonly fingerprint: string;
+  readonly decision: 'pending' | 'rejected' | 'granted';
+  /** Where the server was declared. */
+  readonly source: ServerStatus['source'];
+  /** Program and arguments of a local server, whole. */
+  readonly command?: string;
+  readonly args?: readonly string[];
+  readonly cwd?: string;
+  /** Names only: values may be secret. */
+  readonly envNames?: readonly string[];
+  readonly url?: string;
+  readonly headerNames?: readonly string[];
+}
+
+export interface Troupe extends AsyncDisposable {
+  /** Settles when the startup gate has passed, counted from the first applied pass; never rejects. */
+  ready(): Promise<StartReport>;
+  /** All tools that may be called now, sorted by exposed name. */
+  tools(): readonly ExposedTool[];
+  snapshot(): TroupeSnapshot;
+  /** Undefined when there is no such server. */
+  status(server: string): ServerStatus | undefined;
+  /** The steps the next pass would take, and why. */
+  plan(): readonly Step[];
+  /** What would run, for every gated server. */
+  approvals(): readonly ApprovalRequest[];
+  /**
+   * Calls a tool by its exposed name, at most once.
+   * @throws TroupeError with `code` and `outcome`.
+   */
+  callTool(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<CallReport>;
+  /** Calls a tool by its server's name and its own name there; otherwise as `callTool`. */
+  callServerTool(
+    server: string,
+    tool: string,
+    args?: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<CallReport>;
+  /** Returns a function that ends the subscription. A listener that throws harms nobody. */
+  on<Name extends TroupeEventName>(
+    name: Name,
+    listener: (event: TroupeEvents[Name]) => void,
+  ): () => void;
+  /** @throws TroupeError `INVALID_ARGUMENTS` for an event that is not one of {@link HostEvent}. */
+  send(event: HostEvent): void;
+  /** Settles when the server is in the state; `ready` accepts `degraded`. */
+  waitFor(server: string, state: ServerState, options?: WaitOptions): Promise<ServerStatus>;
+  /** Restarts a server and settles when a later session is ready. */
+  restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;
+  /** Ends every server and settles when all are gone, at most 5 s later. */
+  stop(): Promise<void>;
+}
