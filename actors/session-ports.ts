@@ -1,0 +1,51 @@
+/**
+ * What a session borrows from the runtime. Everything in here is synchronous and
+ * must not throw; the session calls it from its own code, never from a chart.
+ */
+
+import type { PriorDiscovery } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../src/domain/clock.ts';
+import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { ServerSpec } from '../src/domain/server-spec.ts';
+import type { SessionHandle } from '../src/domain/session.ts';
+import type { ListedTool } from '../src/domain/tool.ts';
+
+/** Which era a server was found to speak, as plain JSON; given back, it saves the probe. */
+export type EraVerdict = PriorDiscovery;
+
+/** What a session needs to know of its server when it opens. */
+export interface SessionTarget {
+  readonly spec: ServerSpec;
+  readonly policy: ServerPolicy;
+}
+
+/** What a server said of itself besides its tools. */
+export interface CatalogExtra {
+  /** At most 16 KB, printable. */
+  readonly instructions?: string;
+}
+
+export interface SessionPorts {
+  /** Looked up at `session.open` and again at each close, so that a new policy counts at once. */
+  specOf(generation: string): SessionTarget | undefined;
+  /** Where `${VAR}` finds its value at connect time. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly registry: {
+    /** Called before `session.opened` is sent. */
+    opened(actorId: string, handle: SessionHandle): void;
+    /** Called before `session.closed` is sent, and when an opened session is disposed of. */
+    closed(actorId: string, session: number): void;
+  };
+  readonly catalogs: {
+    /** Called before `session.listed` is sent. */
+    put(generation: string, tools: readonly ListedTool[], extra?: CatalogExtra): void;
+  };
+  readonly eras: {
+    get(generation: string): EraVerdict | undefined;
+    set(generation: string, verdict: EraVerdict): void;
+  };
+  /** One printable line without secrets: stderr of the server, or a remark about it. */
+  log(server: string, line: string): void;
+}
