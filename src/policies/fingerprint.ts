@@ -1,0 +1,76 @@
+/**
+ * The three hashes a server is known by.
+ *
+ * All are SHA-256 over RFC 8785 canonical JSON, as 64 hex digits: equal values
+ * give equal hashes whatever the order of their keys, on every machine, and a
+ * field cannot be mistaken for its neighbour. They are taken before secrets are
+ * resolved, so a hash may be shown and stored.
+ */
+
+import { createHash } from 'node:crypto';
+
+import canonicalize from 'canonicalize';
+
+import type { ServerSpec } from '../domain/server-spec.ts';
+import type { DesiredServer, Scope } from '../domain/settings.ts';
+
+/**
+ * Names the connection a spec leads to: the `generation` of its server.
+ *
+ * Only the fields that decide the connection count, so one more field on the
+ * object (a comment, a line number) does not replace a running server.
+ */
+export function fingerprintOf(spec: ServerSpec): string {
+  const { type, era } = spec;
+  return digestOf(
+    spec.type === 'stdio'
+      ? { type, era, command: spec.command, args: spec.args, env: spec.env, cwd: spec.cwd }
+      : { type, era, url: spec.url, headers: spec.headers },
+  );
+}
+
+/** What a decision of a person binds to. */
+export interface ApprovalSubject {
+  readonly generation: string;
+  readonly scope: Scope;
+  readonly name: string;
+}
+
+/**
+ * Names what a person approves: this connection, under this name, from this
+ * scope. A yes to a project's server says nothing about a workspace's.
+ */
+export function approvalFingerprintOf(subject: ApprovalSubject): string {
+  const { generation, scope, name } = subject;
+  return digestOf({ generation, scope, name });
+}
+
+/**
+ * Names everything of a server that is applied in place, without a new session.
+ *
+ * Whether it may connect at all (`enabled`, `gated`, `invalid`) is admission's
+ * question, and where it was declared is nobody's: neither counts.
+ */
+export function settingsDigestOf(desired: DesiredServer): string {
+  const { startup, trust, tools, policy, description } = desired;
+  return digestOf({ startup, trust, tools, policy, description });
+}
+
+/**
+ * Hashes any JSON value.
+ *
+ * Total for everything JSON can write: RFC 8785 refuses half a surrogate pair
+ * (`"\ud800"`), which an entry we are about to refuse may hold, so such a value
+ * is hashed in its plain JSON form instead.
+ */
+export function digestOf(value: unknown): string {
+  return createHash('sha256').update(canonicalText(value)).digest('hex');
+}
+
+function canonicalText(value: unknown): string {
+  try {
+    return `${canonicalize(value)}`;
+  } catch {
+    return JSON.stringify(value);
+  }
+}

@@ -1,0 +1,24 @@
+/** The longest a server's name may be: with a tool's name it still fits a status line. */
+export const maxServerNameLength = 100;
+
+/**
+ * Says whether a name may be a server's.
+ *
+ * Letters, digits and `_ . : -` of ASCII only: a name ends up in tool names,
+ * file names, actor ids and terminals, and two names that look alike must be
+ * alike. `__proto__` is refused because it vanishes from persisted objects.
+ */
+export function isServerName(name: string): boolean {
+  return /^[\w.:-]{1,100}$/.test(name) && name !== '__proto__';
+}
+
+/**
+ * Makes a name that may be shown from one that may not be used, so that a person
+ * can find the refused entry in the status. Allowed names are returned unchanged.
+ */
+export function legibleServerName(name: string): string {
+  if (isServerName(name)) return name;
+  if (name === '__proto__') return 'proto';
+  const legible = name.slice(0, maxServerNameLength).replaceAll(/[^\w.:-]/g, '_');
+  return legible === '' ? '_' : legible;
+}
