@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { HttpSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import type { DesiredServer } from '../../src/domain/settings.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import {
+  approvalFingerprintOf,
+  digestOf,
+  fingerprintOf,
+  settingsDigestOf,
+} from '../../src/policies/fingerprint.ts';
+
+const stdio: StdioSpec = {
+  type: 'stdio',
+  command: 'npx',
+  args: ['-y', 'db'],
+  env: { DB_URL: 'x', DB_USER: 'y' },
+  cwd: '/project',
+  era: 'auto',
+};
+const http: HttpSpec = {
+  type: 'http',
+  url: 'https://api.example.com/mcp',
+  headers: { 'X-Key': 'k', Accept: 'a' },
+  era: 'auto',
+};
+const desired: DesiredServer = {
+  name: 'db',
+  generation: 'a'.repeat(64),
+  transport: 'stdio',
+  enabled: true,
+  startup: 'eager',
+  trust: false,
+  tools: { include: ['*'], exclude: [] },
+  policy: defaultPolicy,
+  source: { key: 'mcpServers.db', scope: 'config' },
+  gated: false,
+};
+
+/** The same hash, said the long way: keys sorted by code unit at every depth. */
+function naiveDigestOf(value: unknown): string {
+  const write = (item: unknown): string => {
+    if (Array.isArray(item)) return `[${item.map(write).join(',')}]`;
+    if (typeof item !== 'object' || item === null) return JSON.stringify(item);
+    const keys = Object.keys(item).sort((a, b) => (a < b ? -1 : 1));
+    const entries = new Map(Object.entries(item));
+    return `{${keys.map((key) => `${JSON.stringify(key)}:${write(entries.get(key))}`).join(',')}}`;
+  };
+  return createHash('sha256').update(write(value)).digest('hex');
+}
+
+/** The same value with the keys of every object the other way round. */
+function withKeysReversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withKeysReversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, item]) => [key, withKeysReversed(item)]),
+  );
+}
+
+const words = fc.dictionary(fc.string(), fc.string());
+const specs: fc.Arbitrary<ServerSpec> = fc.oneof(
+  fc.record({
+    type: fc.constant('stdio' as const),
+    command: fc.string(),
+    args: fc.array(fc.string()),
+    env: words,
+    cwd: fc.string(),
+    era: fc.constantFrom('auto' as const, 'legacy' as const, 'modern' as const),
+  }),
+  fc.record({
+    type: fc.constant('http' as const),
+    url: fc.string(),
+    headers: words,
+    era: fc.constantFrom('auto' as const, 'legacy' as const, 'modern' as const),
+  }),
+);
+
+describe('fingerprint', () => {
+  it('agrees with its naive twin', () => {
+    fc.assert(
+      fc.property(specs, (spec) => {
+        expect(fingerprintOf(spec)).toBe(naiveDigestOf(spec));
+      }),
+    );
+  });
+
+  it('is the same whatever the order of keys, at every depth', () => {
+    fc.assert(
+      fc.property(specs, (spec) => {
+        expect(fingerprintOf(withKeysReversed(spec) as ServerSpec)).toBe(fingerprintOf(spec));
+      }),
+    );
+  });
+
+  it('changes when two unequal arguments change places', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.string(), { minLength: 2 }), (args) => {
+        const swapped = [args[1] ?? '', args[0] ?? '', ...args.slice(2)];
+        expect(fingerprintOf({ ...stdio, args: swapped })).not.toBe(
+          fingerprintOf({ ...stdio, args }),
+        );
+      }),
+    );
+  });
+
+  it.each<[string, ServerSpec]>([
+    ['command', { ...stdio, command: 'node' }],
+    ['an argument', { ...stdio, args: ['-y', 'db2'] }],
+    ['two arguments joined', { ...stdio, args: ['-ydb'] }],
+    ['a value of env', { ...stdio, env: { ...stdio.env, DB_URL: 'z' } }],
+    ['a name of env', { ...stdio, env: { DB_URI: 'x', DB_USER: 'y' } }],
+    ['cwd', { ...stdio, cwd: '/project/sub' }],
+    ['era', { ...stdio, era: 'modern' }],
+  ])('of a local server changes with %s', (_field, changed) => {
+    expect(fingerprintOf(changed)).not.toBe(fingerprintOf(stdio));
+  });
+
+  it.each<[string, ServerSpec]>([
+    ['url', { ...http, url: 'https://api.example.com/mcp2' }],
+    ['a value of headers', { ...http, headers: { ...http.headers, Accept: 'b' } }],
+    ['a name of headers', { ...http, headers: { 'X-Key': 'k' } }],
+    ['era', { ...http, era: 'legacy' }],
+  ])('of a remote server changes with %s', (_field, changed) => {
+    expect(fingerprintOf(changed)).not.toBe(fingerprintOf(http));
+  });
+
+  it('ignores fields that do not decide the connection', () => {
+    const withComment = { ...stdio, description: 'the database', line: 7 };
+    expect(fingerprintOf(withComment)).toBe(fingerprintOf(stdio));
+  });
+
+  it('stays the same from one release to the next', () => {
+    expect(fingerprintOf(stdio)).toBe(
+      createHash('sha256')
+        .update(
+          '{"args":["-y","db"],"command":"npx","cwd":"/project","env":{"DB_URL":"x","DB_USER":"y"},"era":"auto","type":"stdio"}',
+        )
+        .digest('hex'),
+    );
+  });
+});
+
+describe('approval fingerprint', () => {
+  const subject = { generation: 'a'.repeat(64), scope: 'project', name: 'db' } as const;
+
+  it.each([
+    ['generation', { ...subject, generation: 'b'.repeat(64) }],
+    ['scope', { ...subject, scope: 'workspace' as const }],
+    ['name', { ...subject, name: 'db2' }],
+  ])('changes with the %s', (_field, changed) => {
+    expect(approvalFingerprintOf(changed)).not.toBe(approvalFingerprintOf(subject));
+  });
+
+  it('ignores everything else', () => {
+    expect(approvalFingerprintOf({ ...subject, ...{ line: 3 } })).toBe(
+      approvalFingerprintOf(subject),
+    );
+  });
+});
+
+describe('settings digest', () => {
+  it.each<[string, DesiredServer]>([
+    ['startup', { ...desired, startup: 'lazy' }],
+    ['trust', { ...desired, trust: true }],
+    ['the shown tools', { ...desired, tools: { include: ['a*'], exclude: [] } }],
+    ['the hidden tools', { ...desired, tools: { include: ['*'], exclude: ['drop_*'] } }],
+    ['a number of the policy', { ...desired, policy: { ...defaultPolicy, idleStopMs: 1 } }],
+    ['the description', { ...desired, description: 'the database' }],
+  ])('changes with %s', (_field, changed) => {
+    expect(settingsDigestOf(changed)).not.toBe(settingsDigestOf(desired));
+  });
+
+  it.each<[string, DesiredServer]>([
+    ['whether it may connect', { ...desired, enabled: false, gated: true }],
+    ['where it was declared', { ...desired, source: { key: 'x', line: 9, scope: 'user' } }],
+    ['the connection', { ...desired, generation: 'b'.repeat(64), transport: 'http' }],
+  ])('ignores %s', (_field, changed) => {
+    expect(settingsDigestOf(changed)).toBe(settingsDigestOf(desired));
+  });
+});
+
+describe('digest', () => {
+  it('agrees with its naive twin on any JSON value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(digestOf(value)).toBe(naiveDigestOf(value));
+      }),
+    );
+  });
+
+  it('is taken even of half a surrogate pair, which canonical JSON refuses', () => {
+    expect(digestOf({ name: '\ud800' })).toMatch(/^[0-9a-f]{64}$/);
+    expect(digestOf({ name: '\ud800' })).not.toBe(digestOf({ name: '\ud801' }));
+  });
+});
