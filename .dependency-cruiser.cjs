@@ -1,0 +1,140 @@
+/**
+ * Who may import whom. The table is section 2 of the design; imports point up that
+ * table only, so whatever stands higher can be read and tested without the rest.
+ *
+ * Type-only imports count: a cycle of types is as hard to read as any other.
+ */
+
+/** Our own folders, so that a rule can say "nothing else of ours". */
+const ours = '^(src|machines|actors|test|scripts|bench|examples|visualizations)/';
+const shipped = '^(src|machines|actors)/';
+const faces = 'gateway|inspector|cli|adapters|testing';
+
+/** Folder by folder: the only folders of ours that it may import. */
+const allowed = [
+  { folder: '^src/domain/', name: 'domain', may: ['^src/domain/'] },
+  { folder: '^src/policies/', name: 'policies', may: ['^src/(policies|domain)/'] },
+  { folder: '^src/config/', name: 'config', may: ['^src/(config|domain|policies)/'] },
+  { folder: '^machines/', name: 'machines', may: ['^machines/', '^src/(domain|policies)/'] },
+  {
+    folder: '^actors/',
+    name: 'actors',
+    // The settings actor parses text with src/config; machines as types only, see below.
+    may: ['^actors/', '^src/(domain|policies|config)/', '^machines/'],
+  },
+  {
+    folder: '^src/runtime/',
+    name: 'runtime',
+    may: ['^src/(runtime|domain|policies|config)/', '^machines/', '^actors/'],
+  },
+  { folder: '^visualizations/', name: 'visualizations', may: ['^visualizations/', '^src/domain/'] },
+];
+
+/** Packages that a folder may import; folders not named here may import any dependency. */
+const packages = [
+  { folder: '^src/domain/', name: 'domain', may: [] },
+  { folder: '^src/policies/', name: 'policies', may: ['canonicalize', 'fast-deep-equal'] },
+  { folder: '^machines/', name: 'machines', may: ['xstate'] },
+];
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'Files that import each other can only be understood together.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    ...allowed.map(({ folder, name, may }) => ({
+      name: `layer-${name}`,
+      comment: `${name} may import only: ${may.join(' ')}`,
+      severity: 'error',
+      from: { path: folder },
+      to: { path: ours, pathNot: may },
+    })),
+    ...packages.map(({ folder, name, may }) => ({
+      name: `packages-of-${name}`,
+      comment: `${name} may import only these packages: ${may.join(' ') || 'none'}`,
+      severity: 'error',
+      from: { path: folder },
+      to: {
+        path: 'node_modules/',
+        pathNot: may.map((packageName) => `node_modules/${packageName}/`),
+      },
+    })),
+    {
+      name: 'actors-see-machines-as-types',
+      comment: 'An actor that starts a chart would decide; only the runtime joins the two.',
+      severity: 'error',
+      from: { path: '^actors/' },
+      to: { path: '^machines/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'pure-folders-touch-no-system',
+      comment: 'Machines, domain and policies reach no file, process, network or clock.',
+      severity: 'error',
+      from: { path: '^(machines|src/domain)/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'policies-touch-no-system',
+      comment: 'Of Node itself, policies may use the hash function only.',
+      severity: 'error',
+      from: { path: '^src/policies/' },
+      to: { dependencyTypes: ['core'], pathNot: ['^(node:)?crypto$'] },
+    },
+    {
+      name: 'config-takes-text',
+      comment: 'Settings come in as text; reading files and asking programs is for actors.',
+      severity: 'error',
+      from: { path: '^src/config/' },
+      to: { dependencyTypes: ['core'], pathNot: ['^(node:)?(path|url)$'] },
+    },
+    {
+      name: 'faces-stand-alone',
+      comment: 'The faces of the runtime do not import one another.',
+      severity: 'error',
+      from: { path: `^src/(${faces})/` },
+      to: { path: `^src/(${faces})/`, pathNot: ['^src/$1/'] },
+    },
+    {
+      name: 'shipped-without-tests-and-scripts',
+      comment: 'What is published must not need what is not.',
+      severity: 'error',
+      from: { path: shipped },
+      to: { path: '^(test|scripts|bench|examples)/' },
+    },
+    {
+      name: 'shipped-without-dev-packages',
+      comment: 'A dev dependency is missing where the package is installed.',
+      severity: 'error',
+      from: { path: shipped },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'no-undeclared-packages',
+      comment: 'A package that package.json does not name is there by luck.',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'no-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|coverage)/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
+    },
+  },
+};

@@ -1,0 +1,74 @@
+/**
+ * Ends a test run with one plain line: `12 passed, 0 failed`, and `, 3 skipped`
+ * when some were.
+ *
+ * The line is the last of the output, below the coverage table, and it never says
+ * `0 failed` about a run that failed: a file that does not load, a failing hook, an
+ * error outside any test, a run without tests and a missed coverage threshold
+ * each count as a failure.
+ */
+
+import type { Reporter, TestModule } from 'vitest/node';
+
+/** What became of a run, in numbers. */
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** Writes a tally the way people and scripts read it. */
+export function closingLine({ passed, failed, skipped }: Tally): string {
+  const line = `${passed} passed, ${failed} failed`;
+  return skipped === 0 ? line : `${line}, ${skipped} skipped`;
+}
+
+/**
+ * Corrects a tally by how the process ends, so that both tell the same story.
+ *
+ * A run that fails although no test did has one failure, and so has a run in
+ * which no test ran.
+ */
+export function agreeWithExit(tally: Tally, exitCode: number): Tally {
+  const nothingRan = tally.passed + tally.failed === 0;
+  return tally.failed === 0 && (exitCode !== 0 || nothingRan) ? { ...tally, failed: 1 } : tally;
+}
+
+/** Counts the tests of all files, and every error that belongs to no single test. */
+function tallyOf(modules: readonly TestModule[], strayErrorCount: number): Tally {
+  const count = { passed: 0, failed: strayErrorCount, skipped: 0 };
+  for (const module of modules) {
+    count.failed += module.errors().length;
+    for (const suite of module.children.allSuites()) {
+      count.failed += suite.errors().length;
+    }
+    for (const test of module.children.allTests()) {
+      const { state } = test.result();
+      // A test still pending when the run ended was cut off, which is no success.
+      count[state === 'pending' ? 'failed' : state] += 1;
+    }
+  }
+  return count;
+}
+
+/** Creates the reporter; it prints when the process exits, so nothing can print after it. */
+export function closingLineReporter(): Reporter {
+  let tally: Tally = { passed: 0, failed: 0, skipped: 0 };
+  return {
+    onInit() {
+      process.once('exit', (exitCode) => {
+        const agreed = agreeWithExit(tally, exitCode);
+        if (agreed.failed > 0 && exitCode === 0) {
+          process.exitCode = 1;
+        }
+        if (agreed.failed > tally.failed) {
+          process.stdout.write('\nNo test failed, but the run did; the reason is above.\n');
+        }
+        process.stdout.write(`\n${closingLine(agreed)}\n`);
+      });
+    },
+    onTestRunEnd(modules, strayErrors) {
+      tally = tallyOf(modules, strayErrors.length);
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { defineConfig } from 'vitest/config';
+import { closingLineReporter } from './test/support/closing-line-reporter.ts';
+
+/** Path of a file of this repository, for any working directory. */
+const here = (path: string): string => new URL(path, import.meta.url).pathname;
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
+      { find: /^mcp-troupe$/, replacement: here('src/index.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    // A test that needs another to run before it is broken; a new order every run finds it.
+    sequence: { shuffle: true },
+    // Processes, not threads: the tests signal children and change directories, and a process
+    // that cannot be ended politely can still be killed.
+    pool: 'forks',
+    maxWorkers: 2,
+    // Ten seconds: the slowest tests start a Node process, which takes one on a busy machine.
+    testTimeout: 10_000,
+    hookTimeout: 10_000,
+    teardownTimeout: 5_000,
+    allowOnly: false,
+    passWithNoTests: false,
+    restoreMocks: true,
+    unstubEnvs: true,
+    unstubGlobals: true,
+    reporters: ['default', closingLineReporter()],
+    coverage: {
+      provider: 'v8',
+      // `npm run check` and CI count branches; a plain `npm test` stays fast.
+      enabled: process.env['CI'] === 'true',
+      // Only what must be covered is measured: machines and policies are pure and tested alone.
+      include: ['machines/**/*.ts', 'src/policies/**/*.ts'],
+      reporter: [['text', { skipFull: true }], 'html'],
+      thresholds: {
+        'machines/**': { branches: 100 },
+        'src/policies/**': { branches: 100 },
+      },
+    },
+  },
+});
