@@ -67,7 +67,7 @@ export class VirtualClock implements Clock {
   };
 
   readonly clearTimeout = (handle: unknown): void => {
-    const timer = this.#timers.get(handle as number);
+    const timer = typeof handle === 'number' ? this.#timers.get(handle) : undefined;
     if (timer !== undefined) this.#forget(timer);
   };
 

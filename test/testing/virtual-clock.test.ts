@@ -3,6 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { assign, createActor, setup } from 'xstate';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
+const fail = (): never => {
+  throw new Error('broken timer');
+};
+
 describe('virtual clock', () => {
   it('fires by deadline, and equal deadlines in the order they were set', () => {
     const clock = new VirtualClock();
@@ -59,9 +63,7 @@ describe('virtual clock', () => {
   it('runs the other timers before it rethrows what one threw', () => {
     const clock = new VirtualClock();
     let fired = false;
-    clock.setTimeout(() => {
-      throw new Error('broken timer');
-    }, 1);
+    clock.setTimeout(fail, 1);
     clock.setTimeout(() => (fired = true), 2);
     expect(() => clock.advanceBy(3)).toThrow('broken timer');
     expect(fired).toBe(true);
@@ -70,9 +72,6 @@ describe('virtual clock', () => {
 
   it('rethrows several errors as one', () => {
     const clock = new VirtualClock();
-    const fail = () => {
-      throw new Error('broken timer');
-    };
     clock.setTimeout(fail, 1);
     clock.setTimeout(fail, 2);
     expect(() => clock.advanceBy(3)).toThrow(AggregateError);
@@ -126,7 +125,7 @@ describe('virtual clock', () => {
 
   it('drives the delayed transitions of a chart, cascades included', () => {
     const machine = setup({
-      types: {} as { context: { turns: number } },
+      types: { context: {} as { turns: number } },
       actions: { countTurn: assign({ turns: ({ context }) => context.turns + 1 }) },
       delays: { pause: 1_000 },
     }).createMachine({
