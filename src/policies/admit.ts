@@ -56,7 +56,9 @@ type Lists = Pick<Gates, 'allowed' | 'excluded'>;
 
 // The lists become sets once per pass: ten thousand servers against a list of
 // ten thousand names must not cost a hundred million comparisons.
-function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (desired: DesiredServer) => Verdict {
+function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
+  desired: DesiredServer,
+) => Verdict {
   const lists: readonly Lists[] = [gates, ...more];
   const excluded = new Set(lists.flatMap((list) => list.excluded));
   const allowLists = [gates.hostAllowed, gates.launchBound, ...lists.map((list) => list.allowed)]

@@ -1,0 +1,277 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AdmittedServer, LiveServer, Step } from '../../src/domain/plan.ts';
+import type { Verdict } from '../../src/domain/server-state.ts';
+import type { DesiredServer } from '../../src/domain/settings.ts';
+import { isSettled, planChanges } from '../../src/policies/plan-changes.ts';
+import { desiredServer } from './desired-server.ts';
+
+const digestOf = (desired: DesiredServer) => `${desired.description}`;
+
+function wanted(
+  name: string,
+  verdict: Verdict = 'admitted',
+  generation = 'g1',
+  description = 'd1',
+) {
+  return { desired: desiredServer({ name, generation, description }), verdict };
+}
+
+function living(verdict: Verdict = 'admitted', change: Partial<LiveServer> = {}): LiveServer {
+  return {
+    actorId: 'db.0',
+    generation: 'g1',
+    settingsDigest: 'd1',
+    verdict,
+    leaving: false,
+    ...change,
+  };
+}
+
+function planOne(desired: AdmittedServer | undefined, live: LiveServer | undefined) {
+  return planChanges(
+    desired === undefined ? [] : [desired],
+    new Map(live === undefined ? [] : [['db', live]]),
+    digestOf,
+  ).map(({ step, why }) => `${step}: ${why}`);
+}
+
+const verdicts = fc.constantFrom<Verdict>('admitted', 'disabled', 'pendingApproval', 'excluded');
+const few = (letter: string) => fc.constantFrom(`${letter}1`, `${letter}2`);
+const names = fc.constantFrom('a', 'b', 'c', 'd', 'e');
+
+const anyDesired = fc.uniqueArray(
+  fc.tuple(names, verdicts, few('g'), few('d')).map((parts) => wanted(...parts)),
+  { selector: (server) => server.desired.name },
+);
+const anyLive = fc
+  .uniqueArray(
+    fc
+      .tuple(names, verdicts, few('g'), few('d'), fc.boolean())
+      .map(([name, verdict, generation, settingsDigest, leaving]): [string, LiveServer] => [
+        name,
+        { actorId: `${name}.0`, generation, settingsDigest, verdict, leaving },
+      ]),
+    { selector: ([name]) => name },
+  )
+  .map((entries): ReadonlyMap<string, LiveServer> => new Map(entries));
+
+describe('a plan', () => {
+  it('spawns a server that is desired and not live, whatever its verdict', () => {
+    expect(planOne(wanted('db', 'disabled'), undefined)).toEqual(['spawn: new in the settings']);
+  });
+
+  it('retires a server that nobody desires any more', () => {
+    expect(planOne(undefined, living())).toEqual(['retire: no longer in the settings']);
+  });
+
+  it('lets a leaving server leave, desired or not', () => {
+    const leaving = living('admitted', { leaving: true });
+    expect(planOne(undefined, leaving)).toEqual(['keep: leaving']);
+    expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
+  });
+
+  it('replaces a server whose connection settings differ, and does nothing else to it', () => {
+    expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), living())).toEqual([
+      'replace: connection settings changed',
+    ]);
+  });
+
+  it('updates what applies in place', () => {
+    expect(planOne(wanted('db', 'admitted', 'g1', 'd2'), living())).toEqual([
+      'update: settings changed',
+    ]);
+  });
+
+  it('says why it blocks', () => {
+    expect(planOne(wanted('db', 'excluded'), living())).toEqual(['block: excluded']);
+  });
+
+  it('tells a blocked server when the reason changes', () => {
+    expect(planOne(wanted('db', 'rejected'), living('pendingApproval'))).toEqual([
+      'block: rejected',
+    ]);
+  });
+
+  it('admits a blocked server', () => {
+    expect(planOne(wanted('db'), living('pendingApproval'))).toEqual(['admit: now admitted']);
+  });
+
+  it('blocks before it updates', () => {
+    expect(planOne(wanted('db', 'excluded', 'g1', 'd2'), living())).toEqual([
+      'block: excluded',
+      'update: settings changed',
+    ]);
+  });
+
+  it('updates before it admits', () => {
+    expect(planOne(wanted('db', 'admitted', 'g1', 'd2'), living('excluded'))).toEqual([
+      'update: settings changed',
+      'admit: now admitted',
+    ]);
+  });
+
+  it('keeps what is as desired', () => {
+    expect(planOne(wanted('db'), living())).toEqual(['keep: unchanged']);
+  });
+
+  it('puts what leaves first, by name, and the rest in settings order', () => {
+    const live = new Map([
+      ['y', living()],
+      ['c', living()],
+      ['x', living('admitted', { leaving: true })],
+    ]);
+    const steps = planChanges([wanted('d'), wanted('c')], live, digestOf);
+    expect(steps.map(({ server, step }) => `${step} ${server}`)).toEqual([
+      'keep x',
+      'retire y',
+      'spawn d',
+      'keep c',
+    ]);
+  });
+
+  it('is settled only when it keeps everything', () => {
+    const keep: Step = { server: 'a', step: 'keep', why: 'unchanged' };
+    expect(isSettled([])).toBe(true);
+    expect(isSettled([keep, keep])).toBe(true);
+    expect(isSettled([keep, { ...keep, step: 'update' }])).toBe(false);
+  });
+
+  it('agrees with a naive twin', () => {
+    fc.assert(
+      fc.property(anyDesired, anyLive, (desired, live) => {
+        const steps = planChanges(desired, live, digestOf);
+        expect(steps.map(({ server, step }) => `${step} ${server}`)).toEqual(
+          naivePlan(desired, live),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('of an applied plan is settled', () => {
+    fc.assert(
+      fc.property(anyDesired, anyLive, (desired, live) => {
+        const applied = applyPlan(planChanges(desired, live, digestOf), desired, live);
+        expect(isSettled(planChanges(desired, applied, digestOf))).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('reaches what is desired once everything that leaves is gone', () => {
+    fc.assert(
+      fc.property(anyDesired, anyLive, (desired, live) => {
+        const first = applyPlan(planChanges(desired, live, digestOf), desired, live);
+        const gone = new Map([...first].filter(([, server]) => !server.leaving));
+        const last = applyPlan(planChanges(desired, gone, digestOf), desired, gone);
+        const aim = desired.map((server): [string, LiveServer] => [
+          server.desired.name,
+          spawned(server),
+        ]);
+        expect(last).toEqual(new Map(aim));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('sends nothing to a server that did not change', () => {
+    fc.assert(
+      fc.property(anyDesired, anyLive, (desired, others) => {
+        const unchanged = wanted('same');
+        const live = new Map([...others, ['same', living()] as const]);
+        const steps = planChanges([unchanged, ...desired], live, digestOf);
+        expect(steps.filter(({ server }) => server === 'same')).toEqual([
+          { server: 'same', step: 'keep', why: 'unchanged' },
+        ]);
+      }),
+    );
+  });
+
+  it('does not depend on the order in which servers came to life', () => {
+    fc.assert(
+      fc.property(anyDesired, anyLive, (desired, live) => {
+        const reversed = new Map([...live].reverse());
+        expect(planChanges(desired, reversed, digestOf)).toEqual(
+          planChanges(desired, live, digestOf),
+        );
+      }),
+    );
+  });
+});
+
+/** A model of what the reconciler does with a plan, one step after the other. */
+function applyPlan(
+  steps: readonly Step[],
+  desired: readonly AdmittedServer[],
+  live: ReadonlyMap<string, LiveServer>,
+): ReadonlyMap<string, LiveServer> {
+  const next = new Map(live);
+  for (const { server, step } of steps) {
+    const aim = desired.find((candidate) => candidate.desired.name === server);
+    const now = next.get(server);
+    if (step === 'spawn' && aim !== undefined && now === undefined) {
+      next.set(server, spawned(aim));
+    } else if (step === 'keep') {
+      // Nothing at all.
+    } else if (now === undefined) {
+      throw new Error(`${step} of ${server}, which is not live`);
+    } else if (step === 'retire' || step === 'replace') {
+      next.set(server, { ...now, leaving: true });
+    } else if (aim === undefined) {
+      throw new Error(`${step} of ${server}, which is not desired`);
+    } else if (step === 'update') {
+      next.set(server, { ...now, settingsDigest: digestOf(aim.desired) });
+    } else {
+      next.set(server, { ...now, verdict: aim.verdict });
+    }
+  }
+  return next;
+}
+
+function spawned({ desired, verdict }: AdmittedServer): LiveServer {
+  const { name, generation } = desired;
+  const settingsDigest = digestOf(desired);
+  return { actorId: `${name}.0`, generation, settingsDigest, verdict, leaving: false };
+}
+
+/** The naive twin: a table of cases for every name there is, then an order. */
+function naivePlan(
+  desired: readonly AdmittedServer[],
+  live: ReadonlyMap<string, LiveServer>,
+): readonly string[] {
+  const order = desired.map((server) => server.desired.name);
+  const steps: { readonly server: string; readonly kinds: readonly string[] }[] = [];
+  for (const server of new Set([...order, ...live.keys()])) {
+    const aim = desired[order.indexOf(server)];
+    const now = live.get(server);
+    steps.push({ server, kinds: stepsOfCase[caseOf(aim, now)] ?? ['?'] });
+  }
+  const rank = (server: string) => order.indexOf(server);
+  steps.sort((a, b) => rank(a.server) - rank(b.server) || (a.server < b.server ? -1 : 1));
+  return steps.flatMap(({ server, kinds }) => kinds.map((kind) => `${kind} ${server}`));
+}
+
+function caseOf(aim: AdmittedServer | undefined, now: LiveServer | undefined): string {
+  if (now === undefined) return 'desired';
+  if (now.leaving) return 'leaving';
+  if (aim === undefined) return 'unwanted';
+  const { desired, verdict } = aim;
+  if (now.generation !== desired.generation) return 'other generation';
+  const direction = verdict === 'admitted' ? 'in' : 'out';
+  const digest = now.settingsDigest === digestOf(desired) ? 'same' : 'digest';
+  return `${digest} ${now.verdict === verdict ? 'same' : direction}`;
+}
+
+const stepsOfCase: Readonly<Record<string, readonly string[]>> = {
+  desired: ['spawn'],
+  leaving: ['keep'],
+  unwanted: ['retire'],
+  'other generation': ['replace'],
+  'same same': ['keep'],
+  'digest same': ['update'],
+  'same in': ['admit'],
+  'same out': ['block'],
+  'digest in': ['update', 'admit'],
+  'digest out': ['block', 'update'],
+};
