@@ -1,0 +1,71 @@
+/** Guesses what a person meant to type, for "did you mean". */
+
+// A third of the letters may be wrong, but no more than three: beyond that, a
+// guess tells more about the list than about the word.
+const mostEdits = 3;
+const lettersPerEdit = 3;
+// No name is longer, see the limits on names; the work grows with the square of it.
+const maxLength = 128;
+
+/**
+ * The name nearest to a mistyped word, or nothing when none is near enough.
+ *
+ * Counts letters missing, added, replaced, and swapped with their neighbour;
+ * upper and lower case are alike. Of several names equally near, the first in
+ * code-unit order is taken, so the answer does not depend on the order given.
+ */
+export function closestName(word: string, names: Iterable<string>): string | undefined {
+  const sought = word.toLowerCase();
+  let closest: { readonly name: string; readonly edits: number } | undefined;
+  for (const name of names) {
+    const edits = nearness(sought, name.toLowerCase());
+    if (edits === undefined) continue;
+    const nearer =
+      closest === undefined ||
+      edits < closest.edits ||
+      (edits === closest.edits && name < closest.name);
+    if (nearer) closest = { name, edits };
+  }
+  return closest?.name;
+}
+
+function nearness(word: string, name: string): number | undefined {
+  const longer = Math.max(word.length, name.length);
+  const allowed = Math.min(mostEdits, Math.max(1, Math.floor(longer / lettersPerEdit)), longer - 1);
+  if (longer > maxLength || Math.abs(word.length - name.length) > allowed) return undefined;
+  const edits = editsBetween(word, name, allowed);
+  return edits > allowed ? undefined : edits;
+}
+
+/**
+ * Optimal string alignment distance, row by row; gives up with infinity once it
+ * is certain to pass `allowed`: the least of a row never shrinks, and a swap, which
+ * looks back two rows, costs no less than it would have cost to get to this one.
+ */
+function editsBetween(word: string, name: string, allowed: number): number {
+  let older: readonly number[] = [];
+  let previous: readonly number[] = Array.from({ length: name.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= word.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= name.length; column += 1) {
+      const same = word[row - 1] === name[column - 1];
+      const swapped = word[row - 1] === name[column - 2] && word[row - 2] === name[column - 1];
+      current.push(
+        Math.min(
+          at(previous, column) + 1,
+          at(current, column - 1) + 1,
+          at(previous, column - 1) + (same ? 0 : 1),
+          at(older, column - 2) + (swapped ? 1 : Infinity),
+        ),
+      );
+    }
+    if (Math.min(...current) > allowed) return Infinity;
+    older = previous;
+    previous = current;
+  }
+  return at(previous, name.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Infinity;
+}
