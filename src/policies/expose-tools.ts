@@ -1,0 +1,133 @@
+/** Gives every tool the one name by which callers reach it. */
+
+import { createHash } from 'node:crypto';
+import type { ToolFilter } from '../domain/settings.ts';
+import type { ExposedTool, ListedTool, ToolAnnotations } from '../domain/tool.ts';
+import { printableLine, printableText } from './printable.ts';
+import { passesFilter } from './tool-filter.ts';
+
+// What the strictest model API accepts for the name of a tool.
+const maxNameLength = 64;
+// Eight digits of base 36 hold 40 bits: among 10,000 tools, two that begin alike
+// and share a hash are a chance of 1 in 20,000, and even then get different names.
+const hashLength = 8;
+const keptLength = maxNameLength - hashLength - 1;
+const maxTitleLength = 128;
+const maxDescriptionLength = 2_048;
+
+/** The tools of one server, as far as they are known. */
+export interface ServerTools {
+  readonly server: string;
+  readonly filter: ToolFilter;
+  readonly catalog: ExposedTool['catalog'];
+  readonly tools: readonly ListedTool[];
+}
+
+/**
+ * Lists the tools that callers see, under names that are unique, at most 64
+ * characters long and sorted.
+ *
+ * Who gets a name that several tools would like is decided by origin (server,
+ * then tool), never by the order in which servers came up, so that a name means
+ * the same tool from one pass to the next; the others get a hash at the end. Of
+ * tools that one server lists twice, the first counts.
+ */
+export function exposeTools(servers: readonly ServerTools[]): readonly ExposedTool[] {
+  const origins = servers.flatMap(originsOf).sort(byOrigin);
+  const named = new Map<string, Origin>();
+  // Plain names first: a hash must never take the name that a tool has by right.
+  const unnamed = origins.filter((origin) => {
+    const plain = plainName(origin.server, origin.tool.name);
+    if (plain.length > maxNameLength || named.has(plain)) return true;
+    named.set(plain, origin);
+    return false;
+  });
+  for (const origin of unnamed) {
+    let salt = 0;
+    while (named.has(hashedName(origin.server, origin.tool.name, salt))) salt += 1;
+    named.set(hashedName(origin.server, origin.tool.name, salt), origin);
+  }
+  return [...named]
+    .map(([name, origin]) => exposed(name, origin))
+    .sort((a, b) => compare(a.name, b.name));
+}
+
+/**
+ * What the exposed names of all tools of a server begin with. Tools of another
+ * server may begin with it too: it says where to look, not whose a tool is.
+ */
+export function serverPrefix(server: string): string {
+  return plainName(server, '').slice(0, keptLength);
+}
+
+/** The names under which a tool may be exposed, the preferred one first. */
+export function toolNamesOf(server: string, tool: string): readonly string[] {
+  const plain = plainName(server, tool);
+  const hashed = hashedName(server, tool, 0);
+  return plain.length > maxNameLength ? [hashed] : [plain, hashed];
+}
+
+interface Origin {
+  readonly server: string;
+  readonly catalog: ExposedTool['catalog'];
+  readonly tool: ListedTool;
+}
+
+function originsOf({ server, filter, catalog, tools }: ServerTools): readonly Origin[] {
+  const byName = new Map<string, Origin>();
+  for (const tool of tools) {
+    if (byName.has(tool.name) || !passesFilter(filter, tool.name)) continue;
+    byName.set(tool.name, { server, catalog, tool });
+  }
+  return [...byName.values()];
+}
+
+function plainName(server: string, tool: string): string {
+  return `mcp__${nameCharacters(server)}__${nameCharacters(tool)}`;
+}
+
+function hashedName(server: string, tool: string, salt: number): string {
+  const salted = salt === 0 ? `${server}\0${tool}` : `${server}\0${tool}\0${salt}`;
+  return `${plainName(server, tool).slice(0, keptLength)}_${hashOf(salted)}`;
+}
+
+function nameCharacters(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
+}
+
+function hashOf(text: string): string {
+  const bits = Number.parseInt(createHash('sha256').update(text).digest('hex').slice(0, 10), 16);
+  return bits.toString(36).padStart(hashLength, '0');
+}
+
+function byOrigin(a: Origin, b: Origin): number {
+  return compare(a.server, b.server) || compare(a.tool.name, b.tool.name);
+}
+
+// By code unit: what a locale thinks of an order differs between machines.
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function exposed(name: string, { server, catalog, tool }: Origin): ExposedTool {
+  const { description, inputSchema, annotations } = tool;
+  const title = tool.title ?? annotations?.title;
+  return {
+    name,
+    server,
+    tool: tool.name,
+    ...(title === undefined ? {} : { title: printableLine(title, maxTitleLength) }),
+    ...(description === undefined
+      ? {}
+      : { description: printableText(description, maxDescriptionLength) }),
+    inputSchema,
+    ...(annotations === undefined ? {} : { annotations: shownAnnotations(annotations) }),
+    catalog,
+  };
+}
+
+function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {
+  if (annotations.title === undefined) return annotations;
+  return { ...annotations, title: printableLine(annotations.title, maxTitleLength) };
+}

@@ -1,0 +1,282 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ExposedTool, ListedTool } from '../../src/domain/tool.ts';
+import {
+  exposeTools,
+  type ServerTools,
+  serverPrefix,
+  toolNamesOf,
+} from '../../src/policies/expose-tools.ts';
+
+const everything = { include: ['*'], exclude: [] };
+
+function server(name: string, ...tools: readonly (string | Partial<ListedTool>)[]): ServerTools {
+  return {
+    server: name,
+    filter: everything,
+    catalog: 'live',
+    tools: tools.map((tool) => ({
+      name: 'query',
+      inputSchema: { type: 'object' },
+      ...(typeof tool === 'string' ? { name: tool } : tool),
+    })),
+  };
+}
+
+function only(servers: readonly ServerTools[]): ExposedTool {
+  const [first, ...others] = exposeTools(servers);
+  expect(others).toEqual([]);
+  if (first === undefined) throw new Error('no tool is exposed');
+  return first;
+}
+
+function originOf(servers: readonly ServerTools[], name: string): string | undefined {
+  const found = exposeTools(servers).find((tool) => tool.name === name);
+  return found && `${found.server}/${found.tool}`;
+}
+
+describe('an exposed tool', () => {
+  it('is named after its server and itself', () => {
+    expect(only([server('db', 'query')])).toEqual({
+      name: 'mcp__db__query',
+      server: 'db',
+      tool: 'query',
+      inputSchema: { type: 'object' },
+      catalog: 'live',
+    });
+  });
+
+  it('has an underscore for each character that a name may not hold', () => {
+    const tool = only([server('my db', 'größe/😀.v-2')]);
+    expect(tool.name).toBe('mcp__my_db__gr__e___v-2');
+    expect(tool.tool).toBe('größe/😀.v-2');
+  });
+
+  it('keeps a name of 64 characters, and cuts one of 65 to that length', () => {
+    const fits = 'x'.repeat(64 - 'mcp__db__'.length);
+    expect(only([server('db', fits)]).name).toBe(`mcp__db__${fits}`);
+    expect(only([server('db', `${fits}x`)]).name).toMatchInlineSnapshot(
+      `"mcp__db__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_796xsgcu"`,
+    );
+    expect(only([server('db', `${fits}x`)]).name).toHaveLength(64);
+  });
+
+  it('tells two long names apart that begin alike', () => {
+    const long = 'x'.repeat(100);
+    const names = exposeTools([server('db', `${long}1`, `${long}2`)]).map(({ name }) => name);
+    expect(new Set(names).size).toBe(2);
+  });
+
+  it('brings its title, description and annotations along', () => {
+    const annotations = { title: 'Ask', readOnlyHint: true, openWorldHint: false };
+    const tool = only([server('db', { title: 'Query', description: 'Asks.', annotations })]);
+    expect(tool).toMatchObject({ title: 'Query', description: 'Asks.', annotations });
+  });
+
+  it('takes its title from the annotations when it has no other', () => {
+    expect(only([server('db', { annotations: { title: 'Ask' } })]).title).toBe('Ask');
+    expect(only([server('db', { annotations: { readOnlyHint: true } })])).not.toHaveProperty(
+      'title',
+    );
+  });
+
+  it('says nothing that hides, turns or erases text', () => {
+    const sly = 'a\u001b[2J\u0007b\u202ec\u{e0041}\u{e007f}d\te\nf';
+    const tool = only([
+      server('db', { title: sly, description: sly, annotations: { title: sly } }),
+    ]);
+    expect(tool.description).toBe('abcd\te\nf');
+    expect(tool.title).toBe('abcd e f');
+    expect(tool.annotations?.title).toBe('abcd e f');
+  });
+
+  it('has a description of at most 2,048 code units, with no half character at its end', () => {
+    const fits = `${'x'.repeat(2_046)}😀`;
+    expect(only([server('db', { description: fits })]).description).toBe(fits);
+    for (const description of [`${fits}x`, `x${fits}`, `${fits}😀`, '😀'.repeat(2_000)]) {
+      const shown = only([server('db', { description })]).description ?? '';
+      expect(shown.length).toBeLessThanOrEqual(2_048);
+      expect(shown.length).toBeGreaterThan(2_044);
+      expect(shown).not.toMatch(/\p{Surrogate}/u);
+    }
+  });
+
+  it('is hidden by the filter of its server alone', () => {
+    const filtered = {
+      ...server('db', 'query', 'drop_all'),
+      filter: { include: ['*'], exclude: ['drop_*'] },
+    };
+    expect(exposeTools([filtered, server('api', 'drop_all')]).map(({ name }) => name)).toEqual([
+      'mcp__api__drop_all',
+      'mcp__db__query',
+    ]);
+  });
+
+  it('is the first of those that its server lists under one name', () => {
+    const twice = server('db', { description: 'first' }, { description: 'second' });
+    expect(only([twice]).description).toBe('first');
+  });
+
+  it('tells where its definition comes from', () => {
+    expect(only([{ ...server('db', 'query'), catalog: 'stale' }]).catalog).toBe('stale');
+  });
+});
+
+describe('a name that two tools would like', () => {
+  const [one, other] = [server('a', 'b__c'), server('a__b', 'c')];
+
+  it('goes to the first by origin, whichever server was there first', () => {
+    expect(originOf([one, other], 'mcp__a__b__c')).toBe('a/b__c');
+    expect(originOf([other, one], 'mcp__a__b__c')).toBe('a/b__c');
+  });
+
+  it('leaves the other one reachable under a name with a hash', () => {
+    const [, hashed = ''] = toolNamesOf('a__b', 'c');
+    expect(hashed).toMatch(/^mcp__a__b__c_[0-9a-z]{8}$/);
+    expect(originOf([one, other], hashed)).toBe('a__b/c');
+  });
+
+  it('is never taken from a tool that has it by right by the hash of another', () => {
+    const long = 'x'.repeat(100);
+    const [hashed = ''] = toolNamesOf('db', long);
+    const impostor = hashed.slice('mcp__db__'.length);
+    const servers = [server('db', long, impostor)];
+    expect(originOf(servers, hashed)).toBe(`db/${impostor}`);
+    expect(new Set(exposeTools(servers).map(({ name }) => name)).size).toBe(2);
+  });
+});
+
+describe('the names of a tool', () => {
+  it('are the plain one and the hashed one', () => {
+    expect(toolNamesOf('db', 'query')).toEqual([
+      'mcp__db__query',
+      expect.stringMatching(/^mcp__db__query_[0-9a-z]{8}$/),
+    ]);
+  });
+
+  it('are but one when the plain one is too long', () => {
+    expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
+  });
+
+  it('begin with the prefix of the server', () => {
+    expect(serverPrefix('my db')).toBe('mcp__my_db__');
+  });
+});
+
+const alphabet = fc.constantFrom(
+  'a',
+  'b',
+  '_',
+  '__',
+  '.',
+  '/',
+  'é',
+  '😀',
+  'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
+);
+const anyName = fc.array(alphabet, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
+const anyText = fc.option(fc.string({ unit: 'binary', maxLength: 40 }), { nil: undefined });
+const anyServer = fc
+  .tuple(
+    anyName,
+    fc.uniqueArray(fc.tuple(anyName, anyText), { selector: ([name]) => name, maxLength: 5 }),
+  )
+  .map(([name, tools]) =>
+    server(
+      name,
+      ...tools.map(([tool, description]) =>
+        description === undefined ? tool : { name: tool, description },
+      ),
+    ),
+  );
+const anyServers = fc.uniqueArray(anyServer, { selector: (each) => each.server, maxLength: 6 });
+
+describe('the list of all tools', () => {
+  it('holds every tool once, under a name that is unique, allowed and found by its prefix', () => {
+    fc.assert(
+      fc.property(anyServers, (servers) => {
+        const list = exposeTools(servers);
+        expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
+        expect(list.map((tool) => JSON.stringify([tool.server, tool.tool])).sort()).toEqual(
+          servers
+            .flatMap((each) => each.tools.map((tool) => JSON.stringify([each.server, tool.name])))
+            .sort(),
+        );
+        for (const tool of list) {
+          expect(tool.name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+          expect(tool.name.startsWith(serverPrefix(tool.server))).toBe(true);
+          expect(toolNamesOf(tool.server, tool.tool)).toContain(tool.name);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('does not depend on the order of servers and tools, to the byte', () => {
+    const shuffled = anyServers.chain((servers) =>
+      fc
+        .tuple(fc.shuffledSubarray(servers, { minLength: servers.length }), fc.func(fc.boolean()))
+        .map(([others, turned]) => ({
+          servers,
+          others: others.map((each) =>
+            turned(each.server) ? { ...each, tools: [...each.tools].reverse() } : each,
+          ),
+        })),
+    );
+    fc.assert(
+      fc.property(shuffled, ({ servers, others }) => {
+        expect(JSON.stringify(exposeTools(others))).toBe(JSON.stringify(exposeTools(servers)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('keeps a name when a tool with another name comes or goes', () => {
+    fc.assert(
+      fc.property(anyServers, anyServers, (servers, more) => {
+        const added = more.map((each) => ({ ...each, server: `new-${each.server}` }));
+        const before = exposeTools(servers);
+        const after = exposeTools([...servers, ...added]).filter(
+          ({ server: s }) => !s.startsWith('new-'),
+        );
+        expect(after).toEqual(before);
+      }),
+    );
+  });
+
+  it('agrees with a naive twin', () => {
+    fc.assert(
+      fc.property(anyServers, (servers) => {
+        expect(exposeTools(servers).map(({ name, server: s, tool }) => [name, s, tool])).toEqual(
+          naiveNames(servers),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+/** The naive twin: for every tool, look at all others to see whether one comes before it. */
+function naiveNames(servers: readonly ServerTools[]): readonly (readonly string[])[] {
+  const all = servers.flatMap((each) =>
+    each.tools.map((tool) => ({
+      server: each.server,
+      tool: tool.name,
+      plain: `mcp__${clean(each.server)}__${clean(tool.name)}`,
+      origin: `${each.server}\0${tool.name}`,
+    })),
+  );
+  return all
+    .map((one) => {
+      const isFirst = !all.some((two) => two.plain === one.plain && two.origin < one.origin);
+      const [hashed = ''] = toolNamesOf(one.server, one.tool).slice(-1);
+      return [one.plain.length <= 64 && isFirst ? one.plain : hashed, one.server, one.tool];
+    })
+    .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+}
+
+function clean(text: string): string {
+  let cleaned = '';
+  for (const character of text) cleaned += /^[\w-]$/.test(character) ? character : '_';
+  return cleaned;
+}
