@@ -24,6 +24,8 @@ export interface SessionTarget {
 export interface CatalogExtra {
   /** At most 16 KB, printable. */
   readonly instructions?: string;
+  /** Tools are missing from the list: not fit to be stored for a later run. */
+  readonly partial?: true;
 }
 
 export interface SessionPorts {

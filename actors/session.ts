@@ -1,12 +1,39 @@
-/** Placeholder of the session actor: the ports are final, the logic follows. */
+/**
+ * The session actor: one connection to one server, from open to closed.
+ *
+ * Input: who the session belongs to. Accepts `session.open`, `session.list`,
+ * `session.close` and `io.dispose`; sends the facts of `SessionFact`. It opens
+ * nothing until told, decides nothing, and reports exactly one
+ * `session.closed`, last and after its process group is gone, unless it was
+ * disposed of or stopped: then it sends nothing more, and leaves nothing behind
+ * either. It never throws.
+ */
 
 import { fromCallback } from 'xstate';
 
-import type { SessionCommand, SessionInput } from '../src/domain/session.ts';
+import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
+import { createEraMemory } from './session-era.ts';
+import { createSession } from './session-life.ts';
 import type { SessionPorts } from './session-ports.ts';
 
 export type { CatalogExtra, EraVerdict, SessionPorts, SessionTarget } from './session-ports.ts';
 
-export function createSessionLogic(_ports: SessionPorts) {
-  return fromCallback<SessionCommand, SessionInput>(() => {});
+export function createSessionLogic(ports: SessionPorts) {
+  const memory = createEraMemory();
+  return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
+    const session = createSession(input, ports, memory, (fact: SessionFact) => sendBack(fact));
+    receive((command) => {
+      switch (command.type) {
+        case 'session.open':
+          return session.open();
+        case 'session.list':
+          return session.list();
+        case 'session.close':
+          return session.close();
+        case 'io.dispose':
+          return session.dispose();
+      }
+    });
+    return () => session.dispose();
+  });
 }

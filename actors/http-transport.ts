@@ -1,0 +1,194 @@
+/**
+ * Carries a session over Streamable HTTP. HTTP never says that it closed, so a
+ * cut stream or a refused request is a hint, on which the server is asked once
+ * whether it lives. A request whose response stream ends without an answer is
+ * failed at once instead of waiting for its timeout.
+ */
+
+import {
+  isJSONRPCErrorResponse,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  type Transport,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/client';
+
+import { createGuardedFetch } from './http-fetch.ts';
+import { createReopening, type Reopening } from './http-reopening.ts';
+import {
+  type Connection,
+  type ConnectionSetup,
+  NotSentError,
+  type Seen,
+} from './session-connection.ts';
+import { describeError } from './session-failure.ts';
+import { ownErrorFor, streamLost } from './session-messages.ts';
+import type { HttpEndpoint } from './session-target.ts';
+
+// A courtesy: the server would otherwise keep the session until it forgets it.
+const terminateMs = 1_000;
+
+/** What was seen of a server that may have gone; says nothing for certain. */
+export type Hint = (seen: Seen) => void;
+
+export class HttpTransport implements Transport, Connection {
+  readonly kind = 'http';
+  readonly pid = undefined;
+  readonly hasPerRequestStream = true;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+
+  readonly #inner: StreamableHTTPClientTransport;
+  // The same object: its class and the interface differ in `undefined` only.
+  readonly #wire: Transport;
+  readonly #setup: ConnectionSetup;
+  readonly #guarded;
+  readonly #hint: Hint;
+  readonly #reopening: Reopening;
+  readonly #unanswered = new Set<string | number>();
+  #isOver = false;
+  #closed: Promise<void> | undefined;
+  #remarks = 0;
+
+  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup, hint: Hint) {
+    this.#setup = setup;
+    this.#hint = hint;
+    this.#guarded = createGuardedFetch(setup.clock);
+    this.#reopening = createReopening(setup.clock, () => {
+      this.#suspect({ code: 'STREAM_LOST', message: 'The event stream of the server ended.' });
+    });
+    this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
+      requestInit: { headers: { ...endpoint.headers } },
+      fetch: this.#guarded.fetch,
+      reconnectionScheduler: this.#reopening.schedule,
+    });
+    this.#wire = this.#inner as Transport;
+    this.#inner.onmessage = (message) => this.#receive(message);
+    this.#inner.onerror = (error) => this.#onError(error);
+  }
+
+  // The SDK looks at it through the transport, before connecting and for its own bookkeeping.
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  get transport(): Transport {
+    return this as Transport;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.#isOver) throw new NotSentError('Not connected');
+    if ('method' in message) this.#setup.events.sending(message.method);
+    if (!('method' in message) || !('id' in message)) return this.#wire.send(message, options);
+    const { id } = message;
+    this.#unanswered.add(id);
+    try {
+      await this.#wire.send(message, {
+        ...options,
+        onRequestStreamEnd: () => {
+          options?.onRequestStreamEnd?.();
+          this.#failUnanswered(id);
+        },
+      });
+    } catch (error) {
+      this.#unanswered.delete(id);
+      throw error;
+    }
+  }
+
+  context(): Partial<Seen> {
+    return this.sessionId === undefined ? {} : { hasSessionId: true };
+  }
+
+  /** What the headers of the refusal said, which the errors of the SDK leave out. */
+  refusal(status: number | undefined): Partial<Seen> {
+    const last = this.#guarded.lastRefusal();
+    if (last?.retryAfterMs === undefined || last.status !== status) return {};
+    return { retryAfterMs: last.retryAfterMs };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  dispose(): void {
+    this.#over();
+    this.#reopening.stop();
+    void this.#inner.close().catch(() => {});
+  }
+
+  async #end(): Promise<void> {
+    this.#over();
+    this.#reopening.stop();
+    const { clock } = this.#setup;
+    const terminated = this.#inner.terminateSession().catch(() => {});
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(resolve, terminateMs);
+      void terminated.then(() => {
+        clock.clearTimeout(timer);
+        resolve();
+      });
+    });
+    await this.#inner.close().catch(() => {});
+  }
+
+  /** The SDK fails all that is in flight; what arrives later is dropped. */
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.onclose?.();
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (this.#isOver) return;
+    if (isAnswer(message) && message.id !== undefined) this.#unanswered.delete(message.id);
+    this.onmessage?.(message);
+  }
+
+  #failUnanswered(id: string | number): void {
+    if (this.#isOver || !this.#unanswered.delete(id)) return;
+    this.onmessage?.(ownErrorFor(id, streamLost, 'The response stream ended before the answer.'));
+  }
+
+  #onError(error: Error): void {
+    if (this.#isOver) return;
+    const seen = describeError(error, this.#setup.secrets);
+    // With a status it is the answer to a request, and whoever asked is told.
+    if (seen.status === undefined) {
+      if (isAboutTheWire(seen)) this.#suspect(seen);
+      else this.#remark(seen.message);
+    }
+    this.onerror?.(error);
+  }
+
+  #suspect(seen: Seen): void {
+    if (!this.#isOver) this.#hint(seen);
+  }
+
+  #remark(message: string): void {
+    this.#remarks += 1;
+    if (this.#remarks === 1) this.#setup.events.remark(message);
+  }
+}
+
+function isAnswer(message: JSONRPCMessage): message is JSONRPCMessage & { id?: string | number } {
+  return isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
+}
+
+function isAboutTheWire({ message, code, causes = [] }: Seen): boolean {
+  if (/SSE stream|reconnect/iu.test(message)) return true;
+  return [code, ...causes.map((cause) => cause.code)].some(
+    (it) => it !== undefined && /^(E[A-Z]|UND_ERR)/u.test(it),
+  );
+}

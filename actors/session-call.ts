@@ -1,0 +1,160 @@
+/**
+ * Makes tool calls over an open session. Results are checked only as far as a
+ * caller relies on them; whatever goes wrong comes back as a value that says
+ * whether the server can have run the tool.
+ */
+
+import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprotocol/client';
+
+import type { Failure } from '../src/domain/failure.ts';
+import type { CallFailure, SessionCallOptions, SessionHandle } from '../src/domain/session.ts';
+import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
+import { classifyFailure } from '../src/policies/classify-failure.ts';
+import { printableLine } from '../src/policies/printable.ts';
+import { type Connection, NotSentError, type Seen } from './session-connection.ts';
+import { describeError } from './session-failure.ts';
+import { isRecord } from './session-messages.ts';
+
+// An error text of a server is for people; more than this nobody reads.
+const messageCharacters = 4_096;
+
+export interface CallerSetup {
+  readonly session: number;
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly secrets: readonly string[];
+  /** False as soon as the session is ending: nothing is sent any more. */
+  readonly isOpen: () => boolean;
+  readonly toolNamed: (name: string) => ListedTool | undefined;
+  /** A call failed in a way that says something about the whole session. */
+  readonly onTrouble: (failure: Failure, seen: Seen) => void;
+}
+
+const toolResult: StandardSchemaV1<unknown, ToolResult> = {
+  '~standard': {
+    version: 1,
+    vendor: 'mcp-troupe',
+    validate: (value: unknown) =>
+      isToolResult(value)
+        ? { value }
+        : { issues: [{ message: 'the result of the tool has a wrong shape' }] },
+  },
+};
+
+function isToolResult(value: unknown): value is ToolResult {
+  if (!isRecord(value)) return false;
+  // Servers of early revisions left the content out when there was none.
+  value['content'] ??= [];
+  const { content, structuredContent, isError } = value;
+  return (
+    Array.isArray(content) &&
+    content.every((block) => isRecord(block) && typeof block['type'] === 'string') &&
+    (structuredContent === undefined || isRecord(structuredContent)) &&
+    (isError === undefined || typeof isError === 'boolean')
+  );
+}
+
+export function createHandle(setup: CallerSetup): SessionHandle {
+  return {
+    session: setup.session,
+    async callTool(tool, args, options) {
+      const { signal } = options;
+      if (signal.aborted) return { failure: cancelled(false) };
+      if (!setup.isOpen()) return { failure: notSent('The session is closed.') };
+      try {
+        return { result: await request(setup, tool, args, options) };
+      } catch (error) {
+        return { failure: callFailureOf(error, signal, setup) };
+      }
+    },
+  };
+}
+
+async function request(
+  { client, connection, toolNamed }: CallerSetup,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  { signal, timeoutMs, onProgress }: SessionCallOptions,
+): Promise<ToolResult> {
+  const options: RequestOptions = {
+    signal,
+    timeout: timeoutMs,
+    ...(onProgress !== undefined && {
+      onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
+    }),
+  };
+  const params = { name, arguments: args };
+  if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
+    // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
+    const listed = toolNamed(name);
+    const definition = listed && {
+      name,
+      inputSchema: { ...listed.inputSchema, type: 'object' as const },
+    };
+    const result = await client.callTool(params, {
+      ...options,
+      ...(definition !== undefined && { toolDefinition: definition }),
+    });
+    return result as ToolResult;
+  }
+  return client.request({ method: 'tools/call', params }, toolResult, options);
+}
+
+function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup): CallFailure {
+  // The SDK reports an abort as a timeout, so the signal is asked first.
+  if (signal.aborted) return cancelled(!(error instanceof NotSentError));
+  if (error instanceof NotSentError || isNotConnected(error))
+    return notSent('The session is closed.');
+  const described = describeError(error, setup.secrets);
+  const seen = { ...described, ...setup.connection.context() };
+  const failure = classifyFailure({ ...seen, phase: 'ready' });
+  if (described.rpcCode === undefined || failure.kind === 'sessionMissing')
+    setup.onTrouble(failure, seen);
+  return {
+    ...verdictOf(failure, described, setup.connection.kind),
+    message: printableLine(described.message, messageCharacters),
+    ...(described.rpcCode !== undefined && { rpcCode: described.rpcCode }),
+    ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
+  };
+}
+
+type CallVerdict = Pick<CallFailure, 'reason' | 'written'>;
+
+/** Refused before it could run: the server did get it, but certainly did not execute it. */
+const refused = { written: false } as const;
+const left = { written: true } as const;
+
+function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): CallVerdict {
+  if (seen.code === 'REQUEST_TIMEOUT') return { reason: 'timeout', ...left };
+  switch (failure.kind) {
+    case 'sessionMissing':
+      return { reason: 'sessionMissing', ...refused };
+    case 'authRequired':
+      return { reason: 'authRequired', ...refused };
+    case 'rateLimited':
+      return { reason: 'rateLimited', ...refused };
+    case 'crashed':
+    case 'cleanExit':
+      return { reason: 'crashed', ...left };
+    case 'unavailable':
+      // With a status the request arrived, and a gateway in between may have passed it on.
+      return { reason: 'unavailable', written: seen.status !== undefined };
+    default:
+  }
+  if (seen.rpcCode !== undefined) return { reason: 'serverError', ...left };
+  if (failure.kind === 'transport')
+    return { reason: carrier === 'stdio' ? 'crashed' : 'streamLost', ...left };
+  return { reason: 'badResponse', ...left };
+}
+
+function isNotConnected(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Not connected';
+}
+
+function notSent(message: string): CallFailure {
+  return { reason: 'notSent', written: false, message };
+}
+
+function cancelled(written: boolean): CallFailure {
+  return { reason: 'cancelled', written, message: 'The call was cancelled.' };
+}

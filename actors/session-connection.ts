@@ -1,0 +1,50 @@
+/**
+ * What a session needs of the thing that carries it, whether a process or an
+ * HTTP endpoint. A connection opens once, is never reused, and leaves nothing
+ * behind.
+ */
+
+import type { Transport } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../src/domain/clock.ts';
+import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { FailureDescription } from '../src/policies/classify-failure.ts';
+
+/** A description without the phase, which only the session knows. */
+export type Seen = Omit<FailureDescription, 'phase'>;
+
+export interface ConnectionEvents {
+  /** The connection is over, and not because we closed it. Comes at most once. */
+  ended(seen: Seen): void;
+  /** A request or notification is about to leave. */
+  sending(method: string): void;
+  /** A remark for people. */
+  remark(line: string): void;
+}
+
+export interface ConnectionSetup {
+  readonly clock: Clock;
+  readonly events: ConnectionEvents;
+  /** Values that must not appear in anything that leaves the connection. */
+  readonly secrets: readonly string[];
+  /** Asked for when the connection closes, so that a changed policy counts. */
+  readonly policy: () => ServerPolicy;
+}
+
+export interface Connection {
+  readonly kind: 'stdio' | 'http';
+  readonly transport: Transport;
+  readonly pid: number | undefined;
+  /** What the connection knows of a failure besides the error itself. */
+  context(): Partial<Seen>;
+  /** Closes in an orderly way; resolves when nothing is left. Never rejects. */
+  close(): Promise<void>;
+  /** Lets go of everything at once, by force. */
+  dispose(): void;
+}
+
+/** Rejects a message of which no byte has left. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+  readonly code = 'NOT_SENT';
+}

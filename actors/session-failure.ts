@@ -1,0 +1,93 @@
+/** Reads exceptions: of Node, of undici, of the SDK, of a server. The policy then says what they mean. */
+
+import { ProtocolError } from '@modelcontextprotocol/client';
+
+import type { Failure } from '../src/domain/failure.ts';
+import {
+  classifyFailure,
+  type FailureCause,
+  type SessionPhase,
+} from '../src/policies/classify-failure.ts';
+import { redact } from '../src/policies/redact.ts';
+import type { Seen } from './session-connection.ts';
+import { badResponse, isRecord, streamLost } from './session-messages.ts';
+import { SettingError } from './session-target.ts';
+
+// Deeper chains are loops or jokes.
+const maxCauses = 8;
+
+/** Describes any thrown value, without secrets. */
+export function describeError(error: unknown, secrets: readonly string[]): Seen {
+  const first = causeOf(error, secrets);
+  const causes: FailureCause[] = [];
+  let next = error instanceof Error ? error.cause : undefined;
+  while (next !== undefined && causes.length < maxCauses) {
+    causes.push(causeOf(next, secrets));
+    next = next instanceof Error ? next.cause : undefined;
+  }
+  const status = statusOf(error);
+  const rpcCode = rpcCodeOf(error);
+  return {
+    ...first,
+    message: error instanceof SettingError ? first.message : inWords(first, causes),
+    ...(causes.length > 0 && { causes }),
+    ...(status !== undefined && { status }),
+    ...(rpcCode !== undefined && { rpcCode }),
+  };
+}
+
+export function failureOf(
+  error: unknown,
+  phase: SessionPhase,
+  secrets: readonly string[],
+  context: Partial<Seen>,
+): Failure {
+  return classifyFailure({ ...describeError(error, secrets), ...context, phase });
+}
+
+function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
+  if (!(error instanceof Error)) return { message: redact(String(error), secrets) };
+  const own = ownCodeOf(error);
+  const code = own ?? ('code' in error && typeof error.code === 'string' ? error.code : undefined);
+  return {
+    name: error.name,
+    message: redact(error.message, secrets),
+    ...(code !== undefined && { code }),
+  };
+}
+
+/** "fetch failed" alone helps nobody: the nearest cause with a code is named, too. */
+function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
+  const deepest = causes.findLast((cause) => cause.code !== undefined && cause.message !== '');
+  if (deepest === undefined || first.message.includes(deepest.message)) return first.message;
+  return `${first.message}: ${deepest.message}`;
+}
+
+function ownCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof ProtocolError)) return undefined;
+  if (error.data === badResponse) return badResponse.code;
+  return error.data === streamLost ? streamLost.code : undefined;
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('status' in error)) return undefined;
+  return typeof error.status === 'number' ? error.status : undefined;
+}
+
+function rpcCodeOf(error: unknown): number | undefined {
+  if (error instanceof ProtocolError)
+    return ownCodeOf(error) === undefined ? error.code : undefined;
+  // An HTTP error may carry a JSON-RPC error as its body.
+  if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
+  const text = error.data['text'];
+  if (typeof text !== 'string' || !text.startsWith('{') || text.length > 65_536) return undefined;
+  try {
+    const body: unknown = JSON.parse(text);
+    const rpcError = isRecord(body) ? body['error'] : undefined;
+    return isRecord(rpcError) && typeof rpcError['code'] === 'number'
+      ? rpcError['code']
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Reads what arrives on a wire. An answer that is no proper JSON-RPC is turned
+ * into an error for the request it names, because the SDK would drop it and let
+ * the request wait for its whole timeout. The same way is taken to fail a
+ * request whose response stream was lost.
+ */
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+
+/** Marks errors that we made ourselves; travels in `data` and is compared by identity. */
+export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
+export const streamLost = Object.freeze({ code: 'STREAM_LOST' });
+export type OwnErrorMark = typeof badResponse | typeof streamLost;
+
+// Outside the range that JSON-RPC and MCP reserve; never leaves this process.
+const ownErrorCode = 1_000_001;
+
+export function ownErrorFor(
+  id: string | number,
+  mark: OwnErrorMark,
+  message: string,
+): JSONRPCMessage {
+  return { jsonrpc: '2.0', id, error: { code: ownErrorCode, message, data: mark } };
+}
+
+/** The messages of one line; none when it is not JSON-RPC at all. */
+export function readMessages(line: string): readonly JSONRPCMessage[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return [];
+  }
+  // The 2025-03-26 revision allowed batches.
+  const candidates = Array.isArray(value) ? value : [value];
+  return candidates.flatMap((candidate: unknown) => readMessage(candidate) ?? []);
+}
+
+function readMessage(value: unknown): JSONRPCMessage | undefined {
+  if (!isRecord(value)) return undefined;
+  if (typeof value['method'] === 'string') {
+    return value['jsonrpc'] === '2.0' ? (value as JSONRPCMessage) : undefined;
+  }
+  const id = value['id'];
+  if (typeof id !== 'number' && typeof id !== 'string') return undefined;
+  if (value['jsonrpc'] !== '2.0') {
+    return ownErrorFor(id, badResponse, 'The server answered without "jsonrpc": "2.0".');
+  }
+  if (isRecord(value['result']) || isRpcError(value['error'])) return value as JSONRPCMessage;
+  return ownErrorFor(id, badResponse, 'The server answered with neither a result nor an error.');
+}
+
+function isRpcError(value: unknown): boolean {
+  return isRecord(value) && Number.isInteger(value['code']) && typeof value['message'] === 'string';
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

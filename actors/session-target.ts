@@ -1,0 +1,141 @@
+/** Resolves what the settings left open: variables, the working folder, the environment of a process. */
+
+import { stat } from 'node:fs/promises';
+
+import type { HttpSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
+import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
+import { looksSecret, secretsOf } from '../src/policies/redact.ts';
+import type { StdioLaunch } from './stdio-transport.ts';
+
+// What a program needs to find its home, its tools and its terminal; the same list as the SDK's.
+const inherited = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
+
+/** A setting that cannot be used; its message names the key. */
+export class SettingError extends Error {
+  override readonly name = 'SettingError';
+  readonly code = 'INVALID_SETTING';
+}
+
+export interface HttpEndpoint {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Resolved = { readonly secrets: readonly string[] } & (
+  | { readonly type: 'stdio'; readonly launch: StdioLaunch }
+  | { readonly type: 'http'; readonly endpoint: HttpEndpoint }
+);
+
+/** Throws a {@link SettingError}. */
+export function resolveSpec(spec: ServerSpec, variables: Variables): Resolved {
+  const secrets: string[] = [];
+  const expand = (key: string, text: string): string => {
+    const expansion = expandVariables(text, variables);
+    if ('missing' in expansion) {
+      throw new SettingError(
+        `The variable ${expansion.missing}, which "${key}" needs, is not set.`,
+      );
+    }
+    secrets.push(...expansion.used);
+    if (looksSecret(key)) secrets.push(expansion.value);
+    return expansion.value;
+  };
+  const resolved =
+    spec.type === 'stdio'
+      ? resolveStdio(spec, variables, expand)
+      : resolveHttp(spec, expand, secrets);
+  return { ...resolved, secrets: secretsOf(secrets) };
+}
+
+type Expand = (key: string, text: string) => string;
+
+function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand) {
+  const launch: StdioLaunch = {
+    command: expand('command', spec.command),
+    args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
+    env: { ...inheritedFrom(variables), ...expandAll('env', spec.env, expand) },
+    cwd: expand('cwd', spec.cwd),
+  };
+  return { type: 'stdio', launch } as const;
+}
+
+function resolveHttp(spec: HttpSpec, expand: Expand, secrets: string[]) {
+  const text = expand('url', spec.url);
+  if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
+  const url = new URL(text);
+  if (url.password !== '') secrets.push(url.password, decodeURIComponent(url.password));
+  for (const [key, value] of url.searchParams) if (looksSecret(key)) secrets.push(value);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new SettingError(`The "url" must begin with http:// or https://, not ${url.protocol}//.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new SettingError(
+      'The "url" must not hold a user name or password; use an Authorization header.',
+    );
+  }
+  const headers = expandAll('headers', spec.headers, expand);
+  for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
+  return { type: 'http', endpoint: { url, headers } } as const;
+}
+
+function assertHeader(name: string, value: string): void {
+  try {
+    new Headers([[name, value]]);
+  } catch {
+    // The message of the exception would show the value.
+    throw new SettingError(`The header "${name}" has a name or value that HTTP does not allow.`);
+  }
+}
+
+function expandAll(
+  group: string,
+  entries: Readonly<Record<string, string>>,
+  expand: Expand,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(entries).map(([key, value]) => [key, expand(`${group}.${key}`, value)]),
+  );
+}
+
+function inheritedFrom(variables: Variables): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of inherited) {
+    const value = variables[name];
+    // A value that begins so is a shell function, as in Shellshock.
+    if (value !== undefined && !value.startsWith('()')) kept[name] = value;
+  }
+  return kept;
+}
+
+/** Node reports a missing folder as a missing command, so the folder is looked at first. */
+export async function assertFolder(cwd: string): Promise<void> {
+  let isFolder = false;
+  try {
+    isFolder = (await stat(cwd)).isDirectory();
+  } catch (error) {
+    const why =
+      (error as NodeJS.ErrnoException).code === 'EACCES' ? 'cannot be read' : 'does not exist';
+    throw new SettingError(`The working folder "${cwd}" ${why}.`, { cause: error });
+  }
+  if (!isFolder) throw new SettingError(`The working folder "${cwd}" is not a folder.`);
+}
+
+/** Names the command, which the messages of Node do not do well. */
+export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const why = spawnReasons[String(code)];
+  if (why === undefined) return error;
+  return Object.assign(new SettingError(`The command "${launch.command}" ${why}.`), {
+    cause: error,
+  });
+}
+
+const spawnReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'was not found on PATH',
+  EACCES: 'is not executable',
+  ERR_INVALID_ARG_VALUE:
+    'cannot be started: the command is empty, or it, an argument or the environment holds a null character',
+  E2BIG: 'cannot be started: its arguments and environment are too large',
+  EMFILE: 'cannot be started: too many files are open',
+  EAGAIN: 'cannot be started: too many processes are running',
+};

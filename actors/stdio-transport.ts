@@ -1,0 +1,284 @@
+/**
+ * Carries a session over the standard streams of a process of its own group.
+ *
+ * The end of the process is its `exit`, not the closing of its pipes: a helper
+ * that inherited them can hold them open for ever. A server that closes its
+ * input or output while it lives has ended the session, too. `close` ends the
+ * group step by step and resolves when it is empty; `dispose` kills it.
+ *
+ * The accessors `pid` and `stderr` are what the SDK recognises a stdio transport
+ * by; it then asks for the era on this process instead of starting a second one.
+ */
+
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+
+import {
+  type JSONRPCMessage,
+  serializeMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+import { printableLine } from '../src/policies/printable.ts';
+import { redact } from '../src/policies/redact.ts';
+import {
+  type Connection,
+  type ConnectionSetup,
+  NotSentError,
+  type Seen,
+} from './session-connection.ts';
+import { readMessages } from './session-messages.ts';
+import { endGroup } from './stdio-ending.ts';
+import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';
+import { createLineReader } from './stdio-lines.ts';
+import { createStderrRing } from './stdio-stderr.ts';
+
+const maxLineBytes = 16 * 1024 * 1024;
+// A server that does not read its input would make us hold every call in memory.
+const maxUnreadBytes = 64 * 1024 * 1024;
+// Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
+const drainMs = 50;
+// A broken pipe is mostly the first sign of an exit, which then says more.
+const exitGraceMs = 50;
+
+export interface StdioLaunch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export class StdioTransport implements Transport, Connection {
+  readonly kind = 'stdio';
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+
+  readonly #launch: StdioLaunch;
+  readonly #setup: ConnectionSetup;
+  readonly #stderr;
+  readonly #timers = new Set<unknown>();
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
+  #isOver = false;
+  #isClosing = false;
+  #hasCrashed = false;
+  #noiseCount = 0;
+  #closed: Promise<void> | undefined;
+  readonly #exited: Promise<void>;
+  #reportExit: () => void = () => {};
+
+  constructor(launch: StdioLaunch, setup: ConnectionSetup) {
+    this.#launch = launch;
+    this.#setup = setup;
+    this.#stderr = createStderrRing(setup.clock, setup.secrets, setup.events.remark);
+    this.#exited = new Promise((resolve) => {
+      this.#reportExit = resolve;
+    });
+  }
+
+  get transport(): Transport {
+    return this;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get stderr(): unknown {
+    return this.#child?.stderr ?? null;
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosing)
+        throw new NotSentError('The session was closed before its process started.');
+      const { command, args, env, cwd } = this.#launch;
+      // A group of its own, so that whatever the server starts ends with it.
+      const child = spawn(command, args, {
+        cwd,
+        env,
+        detached: true,
+        shell: false,
+        windowsHide: true,
+      });
+      this.#child = child;
+      if (child.pid !== undefined) watchGroup(child.pid);
+      this.#listen(child, reject);
+      child.once('spawn', resolve);
+    });
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (this.#isOver || this.#isClosing || stdin === undefined || !stdin.writable) {
+      return Promise.reject(new NotSentError('Not connected'));
+    }
+    if (stdin.writableLength > maxUnreadBytes) {
+      return Promise.reject(new NotSentError('The server does not read its input.'));
+    }
+    if ('method' in message) this.#setup.events.sending(message.method);
+    stdin.write(serializeMessage(message));
+    return Promise.resolve();
+  }
+
+  context(): Partial<Seen> {
+    const tail = this.#stderr.tail();
+    return { ...this.#exit, ...(tail.length > 0 && { stderrTail: tail }) };
+  }
+
+  close(): Promise<void> {
+    this.#isClosing = true;
+    this.#closed ??= this.#end();
+    this.#over();
+    return this.#closed;
+  }
+
+  dispose(): void {
+    this.#isClosing = true;
+    if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL');
+    this.#release();
+    this.#over();
+  }
+
+  #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
+    const reader = createLineReader(
+      maxLineBytes,
+      (line) => this.#read(line),
+      () =>
+        this.#lose({
+          code: 'BAD_RESPONSE',
+          message: 'The server wrote a line of more than 16 MB.',
+        }),
+    );
+    child.once('error', (error) => {
+      // Without a pid nothing was started, and no exit will follow.
+      if (child.pid === undefined) this.#reportExit();
+      failStart(error);
+    });
+    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    child.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
+    child.stdout.once('end', () => {
+      reader.end();
+      this.#awaitExit('The server closed its output.');
+    });
+    child.stdin.on('error', () => this.#awaitExit('The server closed its input.'));
+    child.stdout.on('error', () => this.#awaitExit('The output of the server broke off.'));
+    child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
+    child.stderr.once('end', () => this.#stderr.end());
+    child.stderr.on('error', () => {});
+  }
+
+  #read(line: string): void {
+    if (this.#isOver || line.trim() === '') return;
+    const messages = readMessages(line);
+    if (messages.length === 0) this.#ignore(line);
+    for (const message of messages) this.onmessage?.(message);
+  }
+
+  #ignore(line: string): void {
+    this.#noiseCount += 1;
+    if (this.#noiseCount > 1) return;
+    const start = printableLine(redact(line.slice(0, 2_000), this.#setup.secrets), 200);
+    this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
+    if (/^content-length:/iu.test(line)) {
+      this.#lose({
+        code: 'BAD_RESPONSE',
+        message:
+          'The server frames its messages with Content-Length headers; MCP wants one message per line.',
+      }); // prettier-ignore
+    }
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#exit = { ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) };
+    this.#reportExit();
+    const { pid } = this;
+    if (this.#isClosing || pid === undefined) return;
+    // What the server started has lost its master; it may also hold our pipes.
+    this.#hasCrashed = true;
+    signalGroup(pid, 'SIGKILL');
+    this.#afterDrain(() => {
+      const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+      this.#lose({ message: `The server process ${how}.` });
+    });
+  }
+
+  /** Waits until both pipes have ended, but not longer than a drain may take. */
+  #afterDrain(then: () => void): void {
+    const streams = [this.#child?.stdout, this.#child?.stderr];
+    let isDone = false;
+    const check = (): void => {
+      if (isDone || streams.some((stream) => stream?.readableEnded === false && !stream.destroyed))
+        return;
+      isDone = true;
+      then();
+    };
+    for (const stream of streams) stream?.once('end', check).once('close', check);
+    this.#after(drainMs, () => {
+      if (isDone) return;
+      isDone = true;
+      then();
+    });
+    check();
+  }
+
+  #awaitExit(message: string): void {
+    if (this.#isOver || this.#exit !== undefined) return;
+    this.#after(exitGraceMs, () => {
+      if (this.#exit === undefined) this.#lose({ code: 'CONNECTION_CLOSED', message });
+    });
+  }
+
+  /** The connection is lost: says so first, then lets the SDK fail what is in flight. */
+  #lose(seen: Seen): void {
+    if (this.#isOver || this.#isClosing) return;
+    this.#setup.events.ended({ ...seen, ...this.context() });
+    this.#over();
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.onclose?.();
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid !== undefined) {
+      const { stdinGraceMs, termGraceMs } = this.#setup.policy();
+      await endGroup({
+        leader: child.pid,
+        clock: this.#setup.clock,
+        exited: this.#exited,
+        hasExited: () => this.#exit !== undefined,
+        hasCrashed: this.#hasCrashed,
+        endInput: () => child.stdin.end(),
+        stdinGraceMs,
+        termGraceMs,
+      });
+    }
+    this.#release();
+  }
+
+  #release(): void {
+    const { clock } = this.#setup;
+    for (const timer of this.#timers) clock.clearTimeout(timer);
+    this.#timers.clear();
+    const child = this.#child;
+    if (child === undefined) return;
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    // A leader that is still being killed keeps its entry until it is gone.
+    const { pid } = child;
+    if (pid === undefined) return;
+    if (this.#exit !== undefined) forgetGroup(pid);
+    else child.once('exit', () => forgetGroup(pid));
+  }
+
+  #after(delayMs: number, action: () => void): void {
+    const timer = this.#setup.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      action();
+    }, delayMs);
+    this.#timers.add(timer);
+  }
+}

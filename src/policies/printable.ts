@@ -1,0 +1,44 @@
+/**
+ * Makes text of a server safe to show on a terminal, in a log or to a model.
+ * What goes: ANSI sequences, control characters, marks that turn or hide text
+ * (bidi, zero-width, tag characters) and lone surrogates.
+ */
+
+// CSI sequences, OSC/DCS/SOS/PM/APC strings up to their end, and other two-byte escapes.
+const escapeSequences =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/gu;
+
+// C0 but tab and line feed, DEL and C1, soft hyphen, bidi and zero-width marks,
+// variation selectors of the supplement, tag characters, lone surrogates.
+const unprintable =
+  // oxlint-disable-next-line no-control-regex
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
+
+/** Keeps tabs and line feeds; line ends become line feeds. At most `maxLength` characters. */
+export function printableText(text: string, maxLength: number): string {
+  // Cut first: a server can send megabytes, and the patterns should not read them all.
+  const bounded = text.length > maxLength * 4 ? text.slice(0, maxLength * 4) : text;
+  const clean = bounded
+    .replace(/\r\n?/gu, '\n')
+    .replace(escapeSequences, '')
+    .replace(unprintable, '');
+  return shorten(clean, maxLength);
+}
+
+/** Makes one line of it: every run of white space becomes one space. */
+export function printableLine(text: string, maxLength: number): string {
+  return shorten(
+    printableText(text, maxLength * 2)
+      .replace(/\s+/gu, ' ')
+      .trim(),
+    maxLength,
+  );
+}
+
+/** Cuts without splitting a surrogate pair; the last character then is an ellipsis. */
+function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const kept = text.slice(0, maxLength - 1);
+  return `${kept.replace(/[\ud800-\udbff]$/u, '')}…`;
+}
