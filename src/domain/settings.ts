@@ -30,6 +30,15 @@ export interface ToolFilter {
   /** Default: all. */
   readonly include: readonly string[];
   readonly exclude: readonly string[];
+  /** Default: none. */
+  readonly overrides?: readonly ToolOverride[];
+}
+
+/** What one tool of a server does differently. */
+export interface ToolOverride {
+  readonly tool: string;
+  /** Deadline of one call, in place of the policy's `callTimeoutMs`. */
+  readonly timeoutMs?: number;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { HttpSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
@@ -58,7 +58,7 @@ function withKeysReversed(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .reverse()
+      .toReversed()
       .map(([key, item]) => [key, withKeysReversed(item)]),
   );
 }
@@ -158,9 +158,8 @@ describe('approval fingerprint', () => {
   });
 
   it('ignores everything else', () => {
-    expect(approvalFingerprintOf({ ...subject, ...{ line: 3 } })).toBe(
-      approvalFingerprintOf(subject),
-    );
+    const elsewhere = { ...subject, line: 3 };
+    expect(approvalFingerprintOf(elsewhere)).toBe(approvalFingerprintOf(subject));
   });
 });
 

@@ -1,0 +1,142 @@
+/**
+ * Reads settings files and remembers the last good content of each.
+ *
+ * What is wrong with a file is added to the problems, while its last good content
+ * stays in force. A file that vanished keeps its content for a grace and is then
+ * taken for deleted.
+ */
+
+import { type MergedSettings, mergeSettings } from '../src/config/merge-settings.ts';
+import {
+  foldersOf,
+  type ParsedSettings,
+  parseSettings,
+  refuseMissingFolders,
+} from '../src/config/parse-settings.ts';
+import type { Scope } from '../src/domain/settings.ts';
+import { folderExists, type ReadFile, readSettingsFile } from './settings-file.ts';
+
+/** A settings file and what it counts as. */
+export interface SettingsFileRef {
+  /** Absolute path. */
+  readonly file: string;
+  readonly scope: Scope;
+  /** Its absence is nothing to report, as with a project's `.mcp.json`. */
+  readonly optional?: boolean;
+}
+
+export interface SettingsReaderPorts {
+  /** Lowest precedence first. */
+  readonly files: readonly SettingsFileRef[];
+  /** Absolute path; relative paths in settings start here. */
+  readonly projectRoot: string;
+  /** Settings of the host itself, in the form of a settings file; highest precedence. */
+  readonly overlay?: Readonly<Record<string, unknown>>;
+  /** Default: the disk. */
+  readonly readFile?: ReadFile;
+  /** Default: the disk. */
+  readonly folderExists?: (folder: string) => Promise<boolean>;
+}
+
+export interface SettingsReading extends MergedSettings {
+  /** A file vanished: read again after this many milliseconds, to see whether it stays away. */
+  readonly againInMs?: number;
+}
+
+export interface SettingsReader {
+  /** Reads all files again. Never rejects. @param now monotonic milliseconds */
+  read(now: number): Promise<SettingsReading>;
+  /** Replaces the host's own settings; seen by the next read. */
+  setOverlay(settings: Readonly<Record<string, unknown>>): void;
+}
+
+interface Remembered {
+  readonly parsed: ParsedSettings;
+  readonly missingSince?: number;
+}
+
+// Two seconds: editors and `git checkout` put a file back within a fraction of
+// one, and a person who deleted a file does not watch the clock.
+const deletionGraceMs = 2_000;
+
+export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
+  const { projectRoot, readFile = readSettingsFile } = ports;
+  const doesFolderExist = ports.folderExists ?? folderExists;
+  const memory = new Map<SettingsFileRef, Remembered>();
+  let overlay = ports.overlay === undefined ? undefined : parseOverlay(ports.overlay, projectRoot);
+
+  async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
+    const before = memory.get(ref);
+    const origin = { file: ref.file, scope: ref.scope, projectRoot };
+    const reading = await readFile(ref.file);
+    if ('text' in reading) return { parsed: keepGood(before, parseSettings(reading.text, origin)) };
+    if ('message' in reading) {
+      const problems = [{ file: ref.file, message: reading.message }];
+      return { parsed: keepGood(before, { problems }) };
+    }
+    if (before?.parsed.document === undefined) return { parsed: absent(ref) };
+    const missingSince = before.missingSince ?? now;
+    if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
+    return { parsed: before.parsed, missingSince };
+  }
+
+  async function withFolders(parsed: ParsedSettings): Promise<ParsedSettings> {
+    if (parsed.document === undefined) return parsed;
+    const missing = new Set<string>();
+    for (const folder of foldersOf(parsed.document))
+      if (!(await doesFolderExist(folder))) missing.add(folder);
+    return { ...parsed, document: refuseMissingFolders(parsed.document, missing) };
+  }
+
+  return {
+    async read(now) {
+      for (const ref of ports.files) memory.set(ref, await look(ref, now));
+      const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
+      const sources: ParsedSettings[] = [];
+      for (const { parsed } of remembered) sources.push(await withFolders(parsed));
+      const top = overlay === undefined ? undefined : await withFolders(overlay);
+      const waits = remembered.flatMap(({ missingSince }) =>
+        missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
+      );
+      return {
+        ...mergeSettings(sources, top),
+        ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
+      };
+    },
+    setOverlay(settings) {
+      const parsed = parseOverlay(settings, projectRoot);
+      overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
+    },
+  };
+}
+
+/** Reads settings once, for commands that look and leave. Never rejects. */
+export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSettings> {
+  const { settings, specs } = await createSettingsReader(ports).read(0);
+  return { settings, specs };
+}
+
+/** What was parsed, with the last good document in place of a missing one. */
+function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
+  const document = parsed.document ?? before?.parsed.document;
+  return document === undefined ? parsed : { ...parsed, document };
+}
+
+function absent({ file, optional }: SettingsFileRef): ParsedSettings {
+  if (optional === true) return { problems: [] };
+  return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
+}
+
+/** Through text, so that a host's object obeys the same rules as a file. */
+function parseOverlay(
+  settings: Readonly<Record<string, unknown>>,
+  projectRoot: string,
+): ParsedSettings {
+  const origin = { file: 'host settings', scope: 'api', projectRoot } as const;
+  try {
+    return parseSettings(JSON.stringify(settings), origin);
+  } catch {
+    const message = 'the settings cannot be written as JSON; pass plain data only';
+    return { problems: [{ file: origin.file, message }] };
+  }
+}

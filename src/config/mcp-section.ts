@@ -1,0 +1,126 @@
+/**
+ * The `mcp` section of a document: lists that limit, and numbers of the troupe.
+ *
+ * A limiting list that cannot be read makes the whole document unusable: to
+ * guess "no limit" would start what somebody meant to forbid.
+ */
+
+import { z } from 'zod';
+
+import type { SlotCounts } from '../domain/settings.ts';
+import { closestName } from '../policies/closest-name.ts';
+import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
+
+export interface McpSection {
+  readonly allowed?: readonly string[];
+  readonly excluded?: readonly string[];
+  readonly slots?: Partial<SlotCounts>;
+  readonly startupGateMs?: number;
+}
+
+export interface ParsedMcpSection {
+  /** Absent when the document must not be used. */
+  readonly section?: McpSection;
+  readonly faults: readonly Fault[];
+}
+
+// A thousand processes starting at once are beyond any machine.
+const maxSlots = 1_000;
+
+// The gate only delays what is shown; a minute without showing anything is a mistake.
+const maxGateMs = 60_000;
+
+const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}; write { "local": 3, "remote": 20 }`;
+const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
+const slot = z
+  .int({ error: slotsError })
+  .min(1, { error: slotsError })
+  .max(maxSlots, { error: slotsError });
+
+const listOf = (key: string) => {
+  const error = `"${key}" must be a list of server names; write ["db"] or, for none, []`;
+  return z.array(z.string({ error }).min(1, { error }), { error });
+};
+
+const fieldSchemas = new Map<string, z.ZodType>([
+  ['allowed', listOf('allowed')],
+  ['excluded', listOf('excluded')],
+  [
+    'slots',
+    z.strictObject({ local: slot.optional(), remote: slot.optional() }, { error: slotsError }),
+  ],
+  [
+    'startupGateMs',
+    z.int({ error: gateError }).min(0, { error: gateError }).max(maxGateMs, { error: gateError }),
+  ],
+  [
+    'policy',
+    z.literal('default', { error: '"policy" must be "default"; other presets do not exist yet' }),
+  ],
+]);
+
+const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded']);
+
+export function parseMcpSection(member: TreeMember): ParsedMcpSection {
+  const { node } = member;
+  if (node.kind !== 'object')
+    return {
+      faults: [
+        {
+          line: member.line,
+          path: ['mcp'],
+          message: '"mcp" must be an object; write { "excluded": [] }',
+        },
+      ],
+    };
+  const broken = findFault(node, ['mcp']);
+  if (broken !== undefined) return { faults: [broken] };
+
+  const faults: Fault[] = [];
+  const values = new Map<string, unknown>();
+  let isUsable = true;
+  for (const field of node.members) {
+    const result = parseField(field);
+    if ('value' in result) {
+      values.set(field.name, result.value);
+      continue;
+    }
+    faults.push(result.fault);
+    if (result.limits) isUsable = false;
+  }
+  // Every value has passed the schema of its own key.
+  return isUsable ? { section: Object.fromEntries(values) as McpSection, faults } : { faults };
+}
+
+function parseField(
+  field: TreeMember,
+): { readonly value: unknown } | { readonly fault: Fault; readonly limits: boolean } {
+  const schema = fieldSchemas.get(field.name);
+  if (schema === undefined) return unknownField(field);
+  const parsed = schema.safeParse(valueOf(field.node));
+  if (parsed.success) return { value: parsed.data };
+  const [issue] = parsed.error.issues;
+  const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const inner = [...where, ...unknown];
+  const line = inner.length === 0 ? field.line : lineAt(field.node, inner);
+  const message = unknown.length === 0 ? (issue?.message ?? '') : `unknown key; ${slotsError}`;
+  return {
+    fault: { line, path: ['mcp', field.name, ...inner], message },
+    limits: limitingKeys.has(field.name),
+  };
+}
+
+function unknownField({ name, line }: TreeMember): {
+  readonly fault: Fault;
+  readonly limits: boolean;
+} {
+  const closest = closestName(name, fieldSchemas.keys());
+  const message =
+    closest === undefined
+      ? `unknown key; remove it or write one of ${[...fieldSchemas.keys()].join(', ')}`
+      : `unknown key; did you mean "${closest}"?`;
+  // A misspelt limit is a limit that does not hold.
+  const limits = closest !== undefined && limitingKeys.has(closest);
+  return { fault: { line, path: ['mcp', name], message }, limits };
+}

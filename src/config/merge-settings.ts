@@ -1,0 +1,110 @@
+/**
+ * Joins the documents of all sources into one settings value.
+ *
+ * Later documents win, by server name. What a folder brings may only narrow: it
+ * never takes the name of a server that the user's own settings hold, its
+ * `excluded` adds and its `allowed` intersects, its numbers do not count.
+ */
+
+import type { ServerSpec } from '../domain/server-spec.ts';
+import type { Problem, Settings, SlotCounts } from '../domain/settings.ts';
+import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
+import { isGated, type ParsedServer } from './server-entry.ts';
+
+export interface MergedSettings {
+  readonly settings: Settings;
+  /** What decides each connection, by generation; kept out of the settings because it may hold secrets. */
+  readonly specs: ReadonlyMap<string, ServerSpec>;
+}
+
+// A local start costs a processor about a second: three leave one for the user
+// on a four-core machine. A remote start costs a socket.
+const defaultSlots: SlotCounts = { local: 3, remote: 20 };
+
+// A quarter of a second: what a person takes for "at once" plus a little.
+const defaultStartupGateMs = 250;
+
+/**
+ * Merges sources, lowest precedence first; a source without a document only
+ * brings its problems. The overlay, when there is one, comes last.
+ */
+export function mergeSettings(
+  sources: readonly ParsedSettings[],
+  overlay?: ParsedSettings,
+): MergedSettings {
+  const all = overlay === undefined ? sources : [...sources, overlay];
+  const documents = all.flatMap(({ document }) => document ?? []);
+  const own = documents.filter(({ scope }) => !isGated(scope));
+  const { servers, shadowed } = serversOf(documents);
+  const allowed = allowedOf(documents);
+  return {
+    specs: new Map(
+      servers.flatMap(({ desired, spec }) =>
+        spec === undefined ? [] : [[desired.generation, spec] as const],
+      ),
+    ),
+    settings: {
+      servers: servers.map(({ desired }) => desired),
+      ...(allowed === undefined ? {} : { allowed }),
+      excluded: [...new Set(documents.flatMap(({ mcp }) => mcp.excluded ?? []))],
+      slots: {
+        local: lastOf(own, ({ mcp }) => mcp.slots?.local) ?? defaultSlots.local,
+        remote: lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? defaultSlots.remote,
+      },
+      startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? defaultStartupGateMs,
+      problems: [...all.flatMap(({ problems }) => problems), ...shadowed],
+    },
+  };
+}
+
+/** The winners by name, in the order in which each name first appeared. */
+function serversOf(documents: readonly ParsedDocument[]): {
+  servers: readonly ParsedServer[];
+  shadowed: readonly Problem[];
+} {
+  const winners = new Map<string, ParsedServer>();
+  const losers: ParsedServer[] = [];
+  for (const server of documents.flatMap((document) => document.servers)) {
+    const { name, gated } = server.desired;
+    const earlier = winners.get(name);
+    if (gated && earlier?.desired.gated === false) {
+      losers.push(server);
+      continue;
+    }
+    if (!gated && earlier?.desired.gated === true) losers.push(earlier);
+    winners.set(name, server);
+  }
+  return { servers: [...winners.values()], shadowed: losers.map(shadowedProblem) };
+}
+
+function shadowedProblem({ desired }: ParsedServer): Problem {
+  const { file, key, line, scope } = desired.source;
+  return {
+    file: file ?? scope,
+    ...(line === undefined ? {} : { line }),
+    key,
+    message: `the ${scope} server "${desired.name}" is ignored because your own settings name it; rename one of the two`,
+  };
+}
+
+/** The last list of the user's own, narrowed by every list a folder brings. */
+function allowedOf(documents: readonly ParsedDocument[]): readonly string[] | undefined {
+  const own = documents.filter(({ scope }) => !isGated(scope));
+  const bounds = documents
+    .filter(({ scope }) => isGated(scope))
+    .flatMap(({ mcp }) => (mcp.allowed === undefined ? [] : [mcp.allowed]));
+  const first = lastOf(own, ({ mcp }) => mcp.allowed);
+  const [list, ...rest] = first === undefined ? bounds : [first, ...bounds];
+  if (list === undefined) return undefined;
+  return [...new Set(list)].filter((name) => rest.every((bound) => bound.includes(name)));
+}
+
+function lastOf<Value>(
+  documents: readonly ParsedDocument[],
+  pick: (document: ParsedDocument) => Value | undefined,
+): Value | undefined {
+  return documents
+    .map(pick)
+    .filter((value) => value !== undefined)
+    .at(-1);
+}

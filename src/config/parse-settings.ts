@@ -1,0 +1,189 @@
+/**
+ * Text of a settings file in, its servers and limits out.
+ *
+ * A text that is wrong as a whole gives no document, so that whoever holds an
+ * earlier one can keep it. A wrong entry gives a server with `invalid` set.
+ * Nothing here reads a file, an environment or a clock.
+ */
+
+import type { Problem, Scope } from '../domain/settings.ts';
+import { closestName } from '../policies/closest-name.ts';
+import { type McpSection, parseMcpSection } from './mcp-section.ts';
+import {
+  type DocumentOrigin,
+  isGated,
+  type ParsedServer,
+  parseServerEntry,
+  problemAt,
+} from './server-entry.ts';
+import { type Fault, memberOf, readTree, type TreeMember, type TreeNode } from './settings-tree.ts';
+
+/** One text, understood. */
+export interface ParsedDocument {
+  readonly file: string;
+  readonly scope: Scope;
+  /** In declaration order; names are unique. */
+  readonly servers: readonly ParsedServer[];
+  readonly mcp: McpSection;
+}
+
+export interface ParsedSettings {
+  /** Absent when the text is wrong as a whole. */
+  readonly document?: ParsedDocument;
+  readonly problems: readonly Problem[];
+}
+
+// More than any person manages, and few enough to be read in a moment.
+const maxServers = 10_000;
+
+const knownKeys = ['mcpServers', 'mcp', '$schema'] as const;
+
+export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
+  const fail = (fault: Fault): ParsedSettings => ({ problems: [problemAt(origin, fault)] });
+  const tree = readTree(text);
+  if ('fault' in tree) return fail(tree.fault);
+
+  const { root } = tree;
+  const wrong = documentFault(root);
+  if (wrong !== undefined) return fail(wrong);
+
+  const mcp = memberOf(root, 'mcp');
+  const parsedMcp = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
+  const faults = [...unknownKeys(root), ...parsedMcp.faults];
+  if (parsedMcp.section === undefined)
+    return { problems: faults.map((fault) => problemAt(origin, fault)) };
+
+  const gatedFaults = mcp === undefined ? [] : ignoredNumbers(mcp, origin);
+  const members = memberOf(root, 'mcpServers')?.node;
+  const { servers, problems } = parseServers(membersOf(members), origin);
+  return {
+    document: { file: origin.file, scope: origin.scope, servers, mcp: parsedMcp.section },
+    problems: [
+      ...[...faults, ...gatedFaults].map((fault) => problemAt(origin, fault)),
+      ...problems,
+    ],
+  };
+}
+
+function documentFault(root: TreeNode): Fault | undefined {
+  if (root.kind !== 'object')
+    return {
+      line: root.line,
+      path: [],
+      message: 'the settings must be an object; write { "mcpServers": {} }',
+    };
+  for (const key of ['mcpServers', 'mcp']) {
+    const [first, second] = root.members.filter((member) => member.name === key);
+    if (first !== undefined && second !== undefined)
+      return {
+        line: second.line,
+        path: [key],
+        message: `the key is already on line ${first.line}; join the two`,
+      };
+  }
+  const servers = memberOf(root, 'mcpServers');
+  if (servers === undefined) return undefined;
+  const path = ['mcpServers'];
+  if (servers.node.kind !== 'object')
+    return {
+      line: servers.line,
+      path,
+      message: '"mcpServers" must be an object; write { "name": { "command": "npx" } }',
+    };
+  if (servers.node.members.length > maxServers)
+    return {
+      line: servers.line,
+      path,
+      message: `there are more than ${maxServers} servers; split the file`,
+    };
+  return undefined;
+}
+
+/**
+ * Top-level keys that were probably meant to be ours. Others are left alone: the
+ * text may be the settings file of a host that keeps more in it.
+ */
+function unknownKeys(root: TreeNode): Fault[] {
+  return membersOf(root).flatMap(({ name, line }) => {
+    if (knownKeys.some((key) => key === name)) return [];
+    const meant =
+      name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), ['mcpServers']);
+    return meant === undefined
+      ? []
+      : [{ line, path: [name], message: `unknown key; did you mean "${meant}"?` }];
+  });
+}
+
+function ignoredNumbers(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
+  if (!isGated(origin.scope)) return [];
+  return membersOf(mcp.node)
+    .filter(({ name }) => name === 'slots' || name === 'startupGateMs' || name === 'policy')
+    .map(({ name, line }) => ({
+      line,
+      path: ['mcp', name],
+      message: `"${name}" is ignored in a ${origin.scope} file; set it in settings of your own`,
+    }));
+}
+
+function parseServers(
+  members: readonly TreeMember[],
+  origin: DocumentOrigin,
+): { servers: readonly ParsedServer[]; problems: readonly Problem[] } {
+  const taken = new Map<string, { readonly member: TreeMember; readonly server: ParsedServer }>();
+  const problems: Problem[] = [];
+  for (const member of members) {
+    const server = parseServerEntry(member, origin);
+    problems.push(...server.problems);
+    const { name } = server.desired;
+    const earlier = taken.get(name);
+    if (earlier === undefined) {
+      taken.set(name, { member, server });
+    } else if (member.name !== name) {
+      // Under an impossible name, shown as one that exists: only the problem is left to show.
+      problems.push(...listOf(server.desired.invalid));
+    } else if (earlier.member.name !== name) {
+      problems.push(...listOf(earlier.server.desired.invalid));
+      taken.set(name, { member, server });
+    } else {
+      // Neither is used: whichever we chose, a reviewer may have read the other.
+      const invalid = problemAt(origin, {
+        line: member.line,
+        path: ['mcpServers', name],
+        message: `the server is already on line ${earlier.member.line}; rename or remove one of the two`,
+      });
+      taken.set(name, { member: earlier.member, server: refuse(earlier.server, invalid) });
+    }
+  }
+  return { servers: [...taken.values()].map(({ server }) => server), problems };
+}
+
+/** The same server, unusable for this reason. */
+function refuse(server: ParsedServer, invalid: Problem): ParsedServer {
+  return { desired: { ...server.desired, invalid }, problems: server.problems };
+}
+
+/** The folders that entries of a document name and that must exist, absolute. */
+export function foldersOf(document: ParsedDocument): readonly string[] {
+  return [...new Set(document.servers.flatMap(({ folder }) => folder?.path ?? []))];
+}
+
+/** The same document, its servers refused whose folder is among the missing ones. */
+export function refuseMissingFolders(
+  document: ParsedDocument,
+  missing: ReadonlySet<string>,
+): ParsedDocument {
+  const servers = document.servers.map((server) =>
+    server.folder !== undefined && missing.has(server.folder.path)
+      ? refuse(server, server.folder.problem)
+      : server,
+  );
+  return { ...document, servers };
+}
+
+function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
+  return node?.kind === 'object' ? node.members : [];
+}
+
+function listOf<Item>(item: Item | undefined): readonly Item[] {
+  return item === undefined ? [] : [item];
+}

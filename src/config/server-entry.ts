@@ -1,0 +1,249 @@
+/**
+ * Makes a desired server of one entry of `mcpServers`.
+ *
+ * An entry that cannot be used still makes one, with `invalid` set: it is shown
+ * where a person looks for it, blocked, and all others go on.
+ */
+
+import path from 'node:path';
+
+import type { z } from 'zod';
+
+import type { ServerPolicy } from '../domain/policy.ts';
+import type { ServerSpec, TransportKind } from '../domain/server-spec.ts';
+import type { DesiredServer, Problem, Scope, SourceRef, ToolFilter } from '../domain/settings.ts';
+import { closestName } from '../policies/closest-name.ts';
+import { defaultPolicy } from '../policies/default-policy.ts';
+import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
+import { isServerName, legibleServerName } from '../policies/name-rule.ts';
+import { printableLine } from '../policies/printable.ts';
+import { brokenRuleOf } from './server-entry-rules.ts';
+import {
+  foreignKeys,
+  privilegedKeys,
+  type ServerEntry,
+  serverEntryKeys,
+  serverEntrySchema,
+} from './server-entry-schema.ts';
+import {
+  type Fault,
+  findFault,
+  lineAt,
+  memberOf,
+  type TreeMember,
+  type TreePath,
+  valueOf,
+} from './settings-tree.ts';
+
+/** Where a document comes from. */
+export interface DocumentOrigin {
+  /** Shown in problems: a path, or "host settings". */
+  readonly file: string;
+  readonly scope: Scope;
+  /** Absolute path; relative paths start here. */
+  readonly projectRoot: string;
+}
+
+export interface ParsedServer {
+  readonly desired: DesiredServer;
+  /** Absent when the entry is invalid. */
+  readonly spec?: ServerSpec;
+  /** The folder the entry names and which must exist; absent when it is not known yet. */
+  readonly folder?: { readonly path: string; readonly problem: Problem };
+  /** What of the entry is ignored. */
+  readonly problems: readonly Problem[];
+}
+
+/** Says whether servers of this scope need approval, because a folder brings them. */
+export function isGated(scope: Scope): boolean {
+  return scope === 'project' || scope === 'workspace' || scope === 'local';
+}
+
+/** A problem at one place of a document. Settings of the host have no lines. */
+export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
+  return {
+    file: origin.file,
+    ...(origin.scope === 'api' ? {} : { line: fault.line }),
+    ...(fault.path.length === 0 ? {} : { key: keyOf(fault.path) }),
+    message: fault.message,
+  };
+}
+
+// A key or path is named in a message, not recited.
+const maxShownLength = 200;
+
+/** A path as one legible word: `mcpServers.db.args.0`. */
+function keyOf(where: TreePath): string {
+  return where.map((segment) => printableLine(String(segment), maxShownLength)).join('.');
+}
+
+export function parseServerEntry(member: TreeMember, origin: DocumentOrigin): ParsedServer {
+  const raw = valueOf(member.node);
+  const fault = nameFault(member) ?? findFault(member.node, []);
+  if (fault !== undefined) return invalidServer(member, origin, fault);
+
+  const parsed = serverEntrySchema.safeParse(raw);
+  const issue = parsed.error?.issues[0];
+  const broken =
+    issue === undefined ? brokenRuleOf(parsed.data as ServerEntry) : brokenShapeOf(issue);
+  if (broken !== undefined || !parsed.success) {
+    const { path: where, message } = broken ?? { path: [], message: 'the entry cannot be read' };
+    // The line of an unknown key is inside the entry, that of a missing one is the entry's own.
+    const line = where.length === 0 ? member.line : lineAt(member.node, where);
+    return invalidServer(member, origin, { line, path: where, message });
+  }
+  return validServer(member, origin, parsed.data);
+}
+
+function nameFault({ name, line }: TreeMember): Fault | undefined {
+  if (isServerName(name)) return undefined;
+  const message = 'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-"';
+  return { line, path: [], message };
+}
+
+function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: string } {
+  const where = issue.path.map((segment) => (typeof segment === 'symbol' ? '' : segment));
+  if (issue.code !== 'unrecognized_keys') return { path: where, message: issue.message };
+  const [key = ''] = issue.keys;
+  return { path: [...where, key], message: unknownKeyMessage(key, where.length === 0) };
+}
+
+function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
+  const ours = isTopOfEntry ? foreignKeys.get(key) : undefined;
+  if (ours !== undefined) return `unknown key; write ${ours}`;
+  const words = isTopOfEntry ? serverEntryKeys : ['include', 'exclude', 'overrides', 'timeoutMs'];
+  const closest = closestName(key, words);
+  return closest === undefined
+    ? `unknown key; remove it or write one of ${words.join(', ')}`
+    : `unknown key; did you mean "${closest}"?`;
+}
+
+function validServer(member: TreeMember, origin: DocumentOrigin, entry: ServerEntry): ParsedServer {
+  const spec = specOf(entry, origin.projectRoot);
+  const gated = isGated(origin.scope);
+  const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
+  const folder = folderOf(member, origin, entry, spec);
+  return {
+    spec,
+    ...(folder === undefined ? {} : { folder }),
+    problems: ignored.map((key) => ignoredProblem(member, origin, key)),
+    desired: {
+      name: member.name,
+      generation: fingerprintOf(spec),
+      transport: spec.type,
+      enabled: entry.enabled ?? true,
+      startup: entry.startup ?? 'eager',
+      trust: gated ? false : (entry.trust ?? false),
+      tools: toolFilterOf(entry),
+      policy: gated ? defaultPolicy : policyOf(entry),
+      ...(entry.description === undefined ? {} : { description: entry.description }),
+      source: sourceOf(member, origin),
+      gated,
+    },
+  };
+}
+
+function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string): Problem {
+  return problemAt(origin, {
+    line: lineAt(member.node, [key]),
+    path: ['mcpServers', member.name, key],
+    message: `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`,
+  });
+}
+
+function specOf(entry: ServerEntry, projectRoot: string): ServerSpec {
+  const era = entry.era ?? 'auto';
+  if (entry.command === undefined)
+    return { type: 'http', url: entry.url ?? '', headers: entry.headers ?? {}, era };
+  return {
+    type: 'stdio',
+    command: /^\.\.?[\\/]/.test(entry.command)
+      ? path.resolve(projectRoot, entry.command)
+      : entry.command,
+    args: entry.args ?? [],
+    env: entry.env ?? {},
+    cwd: fromProject(projectRoot, entry.cwd ?? '.'),
+    era,
+  };
+}
+
+/** A folder that begins with a reference is resolved when the reference is. */
+function fromProject(projectRoot: string, folder: string): string {
+  return folder.startsWith('${') ? folder : path.resolve(projectRoot, folder);
+}
+
+function folderOf(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  entry: ServerEntry,
+  spec: ServerSpec,
+): ParsedServer['folder'] {
+  if (entry.cwd === undefined || entry.cwd.includes('${') || spec.type !== 'stdio')
+    return undefined;
+  const problem = problemAt(origin, {
+    line: lineAt(member.node, ['cwd']),
+    path: ['mcpServers', member.name, 'cwd'],
+    message: `the folder ${printableLine(spec.cwd, maxShownLength)} does not exist; create it or write another "cwd"`,
+  });
+  return { path: spec.cwd, problem };
+}
+
+function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
+  const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { timeoutMs }]) => ({
+    tool,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  }));
+  return {
+    include: tools.include ?? ['*'],
+    exclude: tools.exclude ?? [],
+    ...(overrides.length === 0 ? {} : { overrides }),
+  };
+}
+
+function policyOf(entry: ServerEntry): ServerPolicy {
+  return {
+    ...defaultPolicy,
+    callTimeoutMs: entry.timeoutMs ?? defaultPolicy.callTimeoutMs,
+    connectTimeoutMs: entry.connectTimeoutMs ?? defaultPolicy.connectTimeoutMs,
+    idleStopMs: entry.idleStopMs === undefined ? defaultPolicy.idleStopMs : entry.idleStopMs,
+    restart: entry.restart ?? defaultPolicy.restart,
+    maxAttempts: entry.maxAttempts ?? defaultPolicy.maxAttempts,
+  };
+}
+
+function sourceOf(member: TreeMember, { file, scope }: DocumentOrigin): SourceRef {
+  const key = keyOf(['mcpServers', member.name]);
+  return scope === 'api' ? { key, scope } : { file, key, line: member.line, scope };
+}
+
+function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault): ParsedServer {
+  return {
+    problems: [],
+    desired: {
+      name: legibleServerName(member.name),
+      // Of the entry as written: mending it is a new generation, reformatting is not.
+      generation: digestOf(valueOf(member.node)),
+      transport: likelyTransport(member),
+      // Who switched a broken server off need not be told that it is broken.
+      enabled: memberValue(member, 'enabled') !== false,
+      startup: 'eager',
+      trust: false,
+      tools: { include: ['*'], exclude: [] },
+      policy: defaultPolicy,
+      source: sourceOf(member, origin),
+      gated: isGated(origin.scope),
+      invalid: problemAt(origin, { ...fault, path: ['mcpServers', member.name, ...fault.path] }),
+    },
+  };
+}
+
+function likelyTransport(member: TreeMember): TransportKind {
+  const type = memberValue(member, 'type');
+  if (type === 'sse' || type === 'ws' || type === 'http') return type;
+  return type !== 'stdio' && memberOf(member.node, 'url') !== undefined ? 'http' : 'stdio';
+}
+
+function memberValue(member: TreeMember, key: string): unknown {
+  const found = memberOf(member.node, key);
+  return found === undefined ? undefined : valueOf(found.node);
+}

@@ -1,0 +1,27 @@
+/** The most a settings file may hold: ten thousand servers of a hundred bytes each. */
+export const maxSettingsBytes = 1_000_000;
+
+/**
+ * Reads the bytes of a settings file as text, without a leading byte order mark.
+ *
+ * Only UTF-8 is read. Other encodings are refused by name rather than guessed: a
+ * guess could turn one server's command into another.
+ */
+export function decodeSettings(
+  bytes: Uint8Array,
+): { readonly text: string } | { readonly message: string } {
+  if (bytes.length > maxSettingsBytes) return { message: tooLong };
+  const [first, second] = bytes;
+  const hasWideMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  if (hasWideMark) return { message: 'the file is UTF-16; save it as UTF-8' };
+  if (bytes.includes(0))
+    return { message: 'the file holds NUL bytes, as UTF-16 or damaged files do; save it as UTF-8' };
+  try {
+    // `ignoreBOM` keeps the mark: it is taken off in one place, when the text is parsed.
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { message: 'the file is not valid UTF-8; save it as UTF-8' };
+  }
+}
+
+export const tooLong = `the settings are longer than ${maxSettingsBytes} bytes; split them into several files`;

@@ -1,0 +1,207 @@
+/**
+ * JSON with comments as a tree that knows the line of every key.
+ *
+ * Objects stay lists of members: a key given twice is still there to be seen,
+ * and no text of a user ever indexes an object of ours.
+ */
+
+import {
+  createScanner,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from 'jsonc-parser';
+
+import { maxSettingsBytes, tooLong } from './settings-bytes.ts';
+
+export type TreeNode = { readonly line: number } & (
+  | { readonly kind: 'object'; readonly members: readonly TreeMember[] }
+  | { readonly kind: 'array'; readonly items: readonly TreeNode[] }
+  | { readonly kind: 'scalar'; readonly value: string | number | boolean | null }
+);
+
+export interface TreeMember {
+  readonly name: string;
+  /** Line of the name, 1-based. */
+  readonly line: number;
+  readonly node: TreeNode;
+}
+
+export type TreePath = readonly (string | number)[];
+
+/** Something wrong at one place of a text: what, and what to write instead. */
+export interface Fault {
+  readonly line: number;
+  readonly path: TreePath;
+  readonly message: string;
+}
+
+// Far beyond any settings and far below where a recursive reader runs out of stack.
+const maxDepth = 256;
+
+/** Reads a text, or says in which line it stops being JSON. */
+export function readTree(text: string): { readonly root: TreeNode } | { readonly fault: Fault } {
+  // One mark only: a second one is a character nobody meant to write.
+  const body = text.startsWith('\ufeff') ? text.slice(1) : text;
+  const lineOf = lineFinder(body);
+  const faultAt = (offset: number, message: string) => ({
+    fault: { line: lineOf(offset), path: [], message },
+  });
+
+  if (body.length > maxSettingsBytes) return faultAt(0, tooLong);
+  if (body.trim() === '') return faultAt(0, 'the text is empty; write at least {}');
+  const nul = body.indexOf('\0');
+  if (nul !== -1) return faultAt(nul, 'the text holds a NUL character; save it as UTF-8 text');
+  const tooDeep = offsetBeyondDepth(body);
+  if (tooDeep !== undefined)
+    return faultAt(tooDeep, `the text is nested deeper than ${maxDepth} levels; flatten it`);
+
+  const errors: ParseError[] = [];
+  const node = parseTree(body, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (error !== undefined) {
+    const wrong = wordsOf(printParseErrorCode(error.error));
+    return faultAt(
+      error.offset,
+      `the text is not valid JSON (${wrong}); mend it here or just above`,
+    );
+  }
+  if (node === undefined) return faultAt(0, 'the text is empty; write at least {}');
+  return { root: treeOf(node, lineOf) };
+}
+
+/** The plain value of a node. Of a key given twice the last counts, as in `JSON.parse`. */
+export function valueOf(node: TreeNode): unknown {
+  if (node.kind === 'scalar') return node.value;
+  if (node.kind === 'array') return node.items.map(valueOf);
+  // `fromEntries` defines every key as an own property, `__proto__` included.
+  return Object.fromEntries(node.members.map((member) => [member.name, valueOf(member.node)]));
+}
+
+/** The member of that name; undefined when there is none or the node is no object. */
+export function memberOf(node: TreeNode, name: string): TreeMember | undefined {
+  return node.kind === 'object'
+    ? node.members.findLast((member) => member.name === name)
+    : undefined;
+}
+
+/** The line of the deepest part of a path that exists. */
+export function lineAt(node: TreeNode, path: TreePath): number {
+  let line = node.line;
+  let here: TreeNode | undefined = node;
+  for (const segment of path) {
+    if (typeof segment === 'number') {
+      here = here.kind === 'array' ? here.items[segment] : undefined;
+      line = here?.line ?? line;
+    } else {
+      const member = memberOf(here, segment);
+      here = member?.node;
+      line = member?.line ?? line;
+    }
+    if (here === undefined) break;
+  }
+  return line;
+}
+
+/**
+ * The first thing in a tree that JSON allows and settings do not: a key given
+ * twice (a reviewer reads one, the reader takes the other), `__proto__`, a NUL,
+ * or half a surrogate pair.
+ */
+export function findFault(node: TreeNode, path: TreePath = []): Fault | undefined {
+  if (node.kind === 'scalar') {
+    if (typeof node.value !== 'string' || isCleanText(node.value)) return undefined;
+    const message = 'the text holds a NUL or broken Unicode character; write it without';
+    return { line: node.line, path, message };
+  }
+  if (node.kind === 'array') {
+    return firstOf(node.items, (item, index) => findFault(item, [...path, index]));
+  }
+  const linesByName = new Map<string, number>();
+  return firstOf(node.members, ({ name, line, node: child }) => {
+    const here = [...path, name];
+    const earlier = linesByName.get(name);
+    if (earlier !== undefined)
+      return {
+        line,
+        path: here,
+        message: `the key is already on line ${earlier}; keep one of the two`,
+      };
+    linesByName.set(name, line);
+    if (name === '__proto__' || !isCleanText(name))
+      return { line, path: here, message: 'this key cannot be used; choose another name' };
+    return findFault(child, here);
+  });
+}
+
+function isCleanText(text: string): boolean {
+  return !/[\0\p{Cs}]/u.test(text);
+}
+
+function firstOf<Item>(
+  items: readonly Item[],
+  look: (item: Item, index: number) => Fault | undefined,
+): Fault | undefined {
+  for (const [index, item] of items.entries()) {
+    const fault = look(item, index);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function treeOf(node: Node, lineOf: (offset: number) => number): TreeNode {
+  const line = lineOf(node.offset);
+  const children = node.children ?? [];
+  if (node.type === 'array')
+    return { kind: 'array', line, items: children.map((child) => treeOf(child, lineOf)) };
+  if (node.type !== 'object') return { kind: 'scalar', line, value: node.value };
+  const members = children.flatMap((property) => {
+    const [name, value] = property.children ?? [];
+    if (name === undefined || value === undefined) return [];
+    return [{ name: String(name.value), line: lineOf(name.offset), node: treeOf(value, lineOf) }];
+  });
+  return { kind: 'object', line, members };
+}
+
+// Values of jsonc-parser's SyntaxKind, a const enum that isolated modules cannot read.
+const openBrace = 1;
+const closeBrace = 2;
+const openBracket = 3;
+const closeBracket = 4;
+const endOfFile = 17;
+
+/**
+ * Where a text goes deeper than allowed. Asked before parsing, because the parser
+ * calls itself for every level.
+ */
+function offsetBeyondDepth(text: string): number | undefined {
+  const scanner = createScanner(text, true);
+  let depth = 0;
+  for (let token: number = scanner.scan(); token !== endOfFile; token = scanner.scan()) {
+    if (token === openBrace || token === openBracket) depth += 1;
+    if (token === closeBrace || token === closeBracket) depth -= 1;
+    if (depth > maxDepth) return scanner.getTokenOffset();
+  }
+  return undefined;
+}
+
+function lineFinder(text: string): (offset: number) => number {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let low = 0;
+    let high = starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  };
+}
+
+/** `CommaExpected` as "comma expected". */
+function wordsOf(code: string): string {
+  return code.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
+}
