@@ -63,7 +63,14 @@ export function guardText(guard: unknown): string {
   if (kind === 'and' || kind === 'or') return parts.join(` ${kind} `);
   if (kind === 'not') return `not ${parts.join()}`;
   if (kind === 'stateIn') return `in ${JSON.stringify(fieldOf(guard, 'stateValue'))}`;
-  return typeof guard === 'function' ? '?' : (kind ?? '?');
+  if (typeof guard === 'function' || kind === undefined) return '?';
+  return kind + paramsText(fieldOf(guard, 'params'));
+}
+
+// Fixed parameters tell transitions apart, `isBlockedBy(untrusted)`; mapped ones are plumbing.
+function paramsText(params: unknown): string {
+  if (typeof params !== 'object' || params === null) return '';
+  return `(${Object.values(params).map(String).join(', ')})`;
 }
 
 /** The guards inside a built-in one (`and`, `or`, `not`); empty for all others. */

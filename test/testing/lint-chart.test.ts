@@ -62,7 +62,7 @@ describe('chart lint', () => {
     const machine = setup({
       actions: {
         later: raise({ type: 'go' }, { delay: 'pause' as never }),
-        spawnIt: spawnChild('worker' as never, { id: 'worker' }),
+        spawnIt: spawnChild('worker' as never, { id: 'worker' } as never),
       },
       guards: { isFine: and(['isGood']) as never },
     }).createMachine({

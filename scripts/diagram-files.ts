@@ -1,0 +1,89 @@
+/**
+ * Which files hold a generated diagram, and what belongs into them: the text
+ * diagram in the leading comment of each chart, and the Mermaid files.
+ */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { serverMachine } from '../machines/server.ts';
+import { slotsMachine } from '../machines/slots.ts';
+import { troupeMachine } from '../machines/troupe.ts';
+import { chartMermaid } from '../src/testing/chart-mermaid.ts';
+import { chartOutline, chartText } from '../src/testing/chart-text.ts';
+
+/** A file of the repository with a diagram in it. */
+export interface DiagramFile {
+  /** Path from the root of the repository. */
+  readonly path: string;
+  /** Gives the whole file as it should be; `undefined` stands for a file that does not exist. */
+  readonly update: (current: string | undefined) => string;
+}
+
+const serverRegions = ['connection', 'catalog', 'circuit'];
+
+/** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
+export const diagramFiles: readonly DiagramFile[] = [
+  comment('machines/server.ts', chartOutline(serverMachine)),
+  ...serverRegions.flatMap((of) => [
+    comment(`machines/server.${of}.ts`, chartText(serverMachine, { of })),
+    picture(`visualizations/server.${of}.mmd`, chartMermaid(serverMachine, { of })),
+  ]),
+  comment('machines/troupe.ts', chartText(troupeMachine)),
+  picture('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
+  comment('machines/slots.ts', chartText(slotsMachine)),
+  picture('visualizations/slots.mmd', chartMermaid(slotsMachine)),
+];
+
+/** Names the files whose diagram differs from the chart. */
+export async function staleDiagrams(root: string): Promise<readonly string[]> {
+  const stale = await Promise.all(
+    diagramFiles.map(async ({ path, update }) => {
+      const current = await contentOf(join(root, path));
+      return update(current) === current ? [] : [path];
+    }),
+  );
+  return stale.flat();
+}
+
+/** Brings all diagrams up to date and names the files that it changed. */
+export async function writeDiagrams(root: string): Promise<readonly string[]> {
+  const stale = new Set(await staleDiagrams(root));
+  const files = diagramFiles.filter(({ path }) => stale.has(path));
+  await Promise.all(
+    files.map(async ({ path, update }) => {
+      const file = join(root, path);
+      await writeFile(file, update(await contentOf(file)));
+    }),
+  );
+  return [...stale];
+}
+
+/** Replaces the text diagram in the leading comment of a source file. */
+export function withDiagram(source: string, diagram: string): string {
+  const block = / \* ```text\n(?: \*.*\n)*? \* ```\n/;
+  if (!block.test(source)) throw new Error('the leading comment has no ```text block');
+  const lines = diagram.split('\n').map((line) => ` * ${line}`);
+  // A function, because `$` in a replacement string has a meaning.
+  return source.replace(block, () => [' * ```text', ...lines, ' * ```', ''].join('\n'));
+}
+
+function comment(path: string, diagram: string): DiagramFile {
+  const update = (current: string | undefined): string => {
+    if (current === undefined) throw new Error(`${path} does not exist`);
+    return withDiagram(current, diagram);
+  };
+  return { path, update };
+}
+
+function picture(path: string, diagram: string): DiagramFile {
+  return { path, update: () => diagram };
+}
+
+async function contentOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,194 @@
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import {
+  childrenOf,
+  guardText,
+  isWithin,
+  statesOf,
+  transitionsOf,
+  triggerOf,
+  withAncestors,
+} from './chart-parts.ts';
+
+/** What part of a chart to write. */
+export interface ChartTextOptions {
+  /** Dotted path of the state to write; default the whole chart. */
+  readonly of?: string;
+}
+
+// With the ` * ` of a comment and the indentation of four levels before it, a line
+// stays within 110 columns.
+const widestColumns = 98;
+
+/**
+ * Writes a chart as text, one line per transition.
+ *
+ * `[*] -> a` is where a level begins (`a + b`: regions that begin together), `b ->
+ * [*]` where it ends, `(stays)` a transition that only acts. What is inside a state
+ * is indented below its name. A target is named as seen from the line: a sibling, or
+ * a state of a level around. Events with one and the same effect share a line;
+ * several lines for one event are tried in their order. Equal charts give equal texts.
+ */
+export function chartText(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
+  const top = options.of === undefined ? machine.root : stateAt(machine, options.of);
+  return [...beginning(top), ...ownLines(top, top), ...childrenLines(top, top)].join('\n');
+}
+
+/**
+ * Writes the regions of a parallel chart with their own states only, one line each:
+ * `circuit: [*] -> closed, open, halfOpen, ended -> [*]`.
+ */
+export function chartOutline(machine: AnyStateMachine): string {
+  const { root } = machine;
+  const regions = childrenOf(root).flatMap((region) =>
+    wrap(`${region.key}: `, levelNames(region), ', '),
+  );
+  return [...beginning(root), ...ownLines(root, root), ...regions].join('\n');
+}
+
+/** The state at a dotted path below the root. */
+export function stateAt(machine: AnyStateMachine, path: string): AnyStateNode {
+  const found = statesOf(machine).find((state) => state.path.join('.') === path);
+  if (found === undefined) throw new Error(`chart ${machine.id} has no state ${path}`);
+  return found;
+}
+
+function childrenLines(state: AnyStateNode, top: AnyStateNode): readonly string[] {
+  return [...childrenOf(state).flatMap((child) => childLines(child, top)), ...bareLines(state)];
+}
+
+function childLines(child: AnyStateNode, top: AnyStateNode): readonly string[] {
+  if (child.type === 'final') return [`${child.key} -> [*]`];
+  const own = ownLines(child, top);
+  const inner = [...beginning(child), ...childrenLines(child, top)].map((line) => `  ${line}`);
+  return inner.length === 0 ? own : [...own, `${child.key}:`, ...inner];
+}
+
+function beginning(state: AnyStateNode): readonly string[] {
+  if (state.type === 'compound')
+    return [`[*] -> ${state.initial.target.map(({ key }) => key).join()}`];
+  if (state.type === 'parallel')
+    return wrap(
+      '[*] -> ',
+      childrenOf(state).map(({ key }) => key),
+      ' + ',
+    );
+  return [];
+}
+
+// States that only the states around them leave; without this line nobody would see them.
+function bareLines(state: AnyStateNode): readonly string[] {
+  const named = state.type === 'compound' ? state.initial.target : [];
+  const bare = childrenOf(state).filter(
+    (child) =>
+      child.type === 'atomic' &&
+      !named.includes(child) &&
+      transitionsOf(child).length === 0 &&
+      child.invoke.length === 0,
+  );
+  return bare.length === 0
+    ? []
+    : wrap(
+        '',
+        bare.map(({ key }) => key),
+        ', ',
+      );
+}
+
+function levelNames(state: AnyStateNode): readonly string[] {
+  const initial: readonly AnyStateNode[] = state.type === 'compound' ? state.initial.target : [];
+  return childrenOf(state).map((child) => {
+    if (initial.includes(child)) return `[*] -> ${child.key}`;
+    return child.type === 'final' ? `${child.key} -> [*]` : child.key;
+  });
+}
+
+function ownLines(state: AnyStateNode, top: AnyStateNode): readonly string[] {
+  const invoked = state.invoke.map(({ id }) => `${state.key} invokes ${id}`);
+  const arrows = arrowsOf(state, top).flatMap(({ triggers, rest }) =>
+    wrap(`${state.key} -- `, triggers, ' | ', rest),
+  );
+  return [...invoked, ...arrows];
+}
+
+interface Arrow {
+  readonly triggers: string[];
+  /** What follows the triggers: ` [guard] --> target`. */
+  readonly rest: string;
+}
+
+function arrowsOf(state: AnyStateNode, top: AnyStateNode): readonly Arrow[] {
+  const arrows: Arrow[] = [];
+  const shared = new Map<string, Arrow>();
+  const groups = [state.always ?? [], ...state.transitions.values()];
+  for (const group of groups) {
+    for (const transition of group) {
+      const rest = restOf(transition, top);
+      const trigger = triggerOf(transition);
+      const known = group.length === 1 ? shared.get(rest) : undefined;
+      if (known !== undefined) {
+        known.triggers.push(trigger);
+        continue;
+      }
+      const arrow = { triggers: [trigger], rest };
+      arrows.push(arrow);
+      // Alternatives of one event stay apart, for their order says which is tried first.
+      if (group.length === 1) shared.set(rest, arrow);
+    }
+  }
+  return arrows;
+}
+
+function restOf(transition: AnyTransitionDefinition, top: AnyStateNode): string {
+  const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
+  return `${guard} --> ${targetText(transition, top)}`;
+}
+
+function targetText(transition: AnyTransitionDefinition, top: AnyStateNode): string {
+  const targets: readonly AnyStateNode[] = transition.target ?? [];
+  if (targets.length > 0) {
+    return targets.map((target) => nameSeenFrom(transition.source, target, top)).join(' + ');
+  }
+  return transition.actions.length === 0 ? '(ignored)' : '(stays)';
+}
+
+// The reader looks for a name on the level of the line first, then on the levels
+// around it, as with variables in blocks. A name that a nearer level hides is
+// written from further out.
+function nameSeenFrom(source: AnyStateNode, target: AnyStateNode, top: AnyStateNode): string {
+  const scopes = scopesOf(source, top);
+  const nearest = scopes.findIndex((scope) => isWithin(target, scope) && target !== scope);
+  for (let index = nearest; index >= 0 && index < scopes.length; index += 1) {
+    const path = target.path.slice(scopes[index]?.path.length ?? 0);
+    const isHidden = scopes
+      .slice(0, index)
+      .some((scope) => path[0] !== undefined && path[0] in scope.states);
+    if (!isHidden) return path.join('.');
+  }
+  return target === top ? top.key : `#${target.id}`;
+}
+
+function scopesOf(source: AnyStateNode, top: AnyStateNode): readonly AnyStateNode[] {
+  const around = source === top ? [source] : withAncestors(source).slice(1);
+  return around.filter((scope) => isWithin(scope, top));
+}
+
+/** Joins parts into lines that fit, continued under the first part. */
+function wrap(
+  start: string,
+  parts: readonly string[],
+  separator: string,
+  end = '',
+): readonly string[] {
+  const lines: string[] = [];
+  let line = start;
+  parts.forEach((part, index) => {
+    const isLast = index === parts.length - 1;
+    const piece = isLast ? part + end : part + separator;
+    if (line.length > start.length && line.length + piece.trimEnd().length > widestColumns) {
+      lines.push(line.trimEnd());
+      line = ' '.repeat(start.length);
+    }
+    line += piece;
+  });
+  return [...lines, line];
+}
