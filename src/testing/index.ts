@@ -1,0 +1,20 @@
+/**
+ * Tools to test charts and what runs them: time that moves when told to, a search
+ * through all states, checks of how a chart is written, and readable stories.
+ */
+
+export { chartMermaid } from './chart-mermaid.ts';
+export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
+export {
+  describeProblem,
+  type Exploration,
+  type ExploredStep,
+  type ExploreOptions,
+  type ExploreProblem,
+  explore,
+} from './explore.ts';
+export type { EventChoices } from './explore-events.ts';
+export type { Effect } from './inert-scope.ts';
+export { type LintOptions, lintChart } from './lint-chart.ts';
+export { recordTrace, type Trace, type TraceOptions } from './trace.ts';
+export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';

@@ -1,0 +1,315 @@
+/**
+ * Sessions that do what a test says, and nothing by themselves. They keep the
+ * contract of the real session actor (`actors/session.ts`), and the same suite
+ * holds them to it: ports are called in the same order, one `session.closed`
+ * ends a session, nothing is sent after it was disposed of, and every call
+ * settles.
+ */
+
+import { fromCallback } from 'xstate';
+
+import type { SessionPorts } from '../../actors/session-ports.ts';
+import type { Failure } from '../domain/failure.ts';
+import type { DegradedReason } from '../domain/server-state.ts';
+import type {
+  CallFailure,
+  CallProgress,
+  SessionCallOptions,
+  SessionCommand,
+  SessionFact,
+  SessionInput,
+} from '../domain/session.ts';
+import type { ListedTool, ToolResult } from '../domain/tool.ts';
+
+/** What of the real ports a scripted session needs. */
+export type ScriptedSessionPorts = Pick<SessionPorts, 'clock' | 'registry' | 'catalogs'>;
+
+/** A call that waits for the test to answer it. */
+export interface ScriptedCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly isSettled: boolean;
+  answer(result: ToolResult): void;
+  fail(failure: CallFailure): void;
+  progress(progress: CallProgress): void;
+}
+
+/** One session as its server: what it was told, and what it shall do next. */
+export interface SessionScript {
+  readonly input: SessionInput;
+  /** Every command it was sent, oldest first. */
+  readonly commands: readonly SessionCommand['type'][];
+  /** Every call it was given, oldest first. */
+  readonly calls: readonly ScriptedCall[];
+  readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
+  /** The handshake is done. */
+  open(options?: { readonly era?: 'legacy' | 'modern'; readonly pid?: number }): void;
+  list(tools: readonly ListedTool[]): void;
+  failList(failure: Failure): void;
+  /** Tells that the tools changed. */
+  notify(): void;
+  impair(reason: DegradedReason): void;
+  recover(reason: DegradedReason): void;
+  /** The connection is lost: calls in flight settle, the session is over. */
+  fail(failure: Failure): void;
+  /** The orderly close that was asked for is done. */
+  closed(): void;
+}
+
+export interface ScriptedSessions {
+  /** The actor logic, to be provided in place of the real one. */
+  createLogic(ports: ScriptedSessionPorts): ReturnType<typeof createScriptedLogic>;
+  /** Every session that was started, oldest first. */
+  readonly scripts: readonly SessionScript[];
+  /** The latest session of a server; throws when there was none. */
+  of(server: string): SessionScript;
+  /** Called for every session as it starts: a place to drive it from. */
+  onStart: ((script: SessionScript) => void) | undefined;
+  /** Called after every command that a session received. */
+  onCommand: ((script: SessionScript, command: SessionCommand) => void) | undefined;
+}
+
+export function createScriptedSessions(): ScriptedSessions {
+  const scripts: SessionScript[] = [];
+  const sessions: ScriptedSessions = {
+    scripts,
+    onStart: undefined,
+    onCommand: undefined,
+    of(server) {
+      const script = scripts.findLast(({ input }) => input.server === server);
+      if (script === undefined) throw new Error(`No session of "${server}" was started.`);
+      return script;
+    },
+    createLogic: (ports) => createScriptedLogic(ports, sessions, scripts),
+  };
+  return sessions;
+}
+
+function createScriptedLogic(
+  ports: ScriptedSessionPorts,
+  sessions: ScriptedSessions,
+  scripts: SessionScript[],
+) {
+  return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
+    const script = new Script(input, ports, sendBack);
+    scripts.push(script);
+    sessions.onStart?.(script);
+    receive((command) => {
+      script.receive(command);
+      sessions.onCommand?.(script, command);
+    });
+    return () => script.dispose();
+  });
+}
+
+type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
+type Outcome = { readonly result: ToolResult } | { readonly failure: CallFailure };
+
+class Script implements SessionScript {
+  readonly input: SessionInput;
+  readonly commands: SessionCommand['type'][] = [];
+  readonly calls: Call[] = [];
+  state: SessionScript['state'] = 'idle';
+  readonly #ports: ScriptedSessionPorts;
+  readonly #sendBack: (fact: SessionFact) => void;
+  #isListing = false;
+  #isListWanted = false;
+
+  constructor(
+    input: SessionInput,
+    ports: ScriptedSessionPorts,
+    sendBack: (fact: SessionFact) => void,
+  ) {
+    this.input = input;
+    this.#ports = ports;
+    this.#sendBack = sendBack;
+  }
+
+  receive({ type }: SessionCommand): void {
+    this.commands.push(type);
+    if (type === 'io.dispose') this.dispose();
+    if (type === 'session.open' && this.state === 'idle') this.state = 'opening';
+    if (type === 'session.list' && this.state === 'open') this.#wantList();
+    if (type === 'session.close') this.#startClosing();
+  }
+
+  open(options: { readonly era?: 'legacy' | 'modern'; readonly pid?: number } = {}): void {
+    this.#expect('opening');
+    this.state = 'open';
+    const { actorId, session } = this.input;
+    this.#ports.registry.opened(actorId, {
+      session,
+      callTool: (tool, args, callOptions) => this.#call(tool, args, callOptions),
+    });
+    this.#send({ type: 'session.opened', era: 'legacy', ...options });
+  }
+
+  list(tools: readonly ListedTool[]): void {
+    this.#expect('open');
+    this.#ports.catalogs.put(this.input, tools);
+    this.#send({ type: 'session.listed', toolCount: tools.length });
+    this.#listed();
+  }
+
+  failList(failure: Failure): void {
+    this.#expect('open');
+    this.#send({ type: 'session.listFailed', failure });
+    this.#listed();
+  }
+
+  notify(): void {
+    this.#expect('open');
+    this.#send({ type: 'session.notified' });
+  }
+
+  impair(reason: DegradedReason): void {
+    this.#expect('open');
+    this.#send({ type: 'session.impaired', reason });
+  }
+
+  recover(reason: DegradedReason): void {
+    this.#expect('open');
+    this.#send({ type: 'session.recovered', reason });
+  }
+
+  fail(failure: Failure): void {
+    this.#expect('opening', 'open');
+    this.#withdraw();
+    this.#end(failure);
+  }
+
+  closed(): void {
+    this.#expect('closing');
+    this.#end();
+  }
+
+  dispose(): void {
+    if (this.state === 'over') return;
+    this.#withdraw();
+    this.state = 'over';
+  }
+
+  #startClosing(): void {
+    if (this.state === 'closing' || this.state === 'over') return;
+    const wasIdle = this.state === 'idle';
+    this.#withdraw();
+    this.state = 'closing';
+    // Nothing was opened, so there is nothing to wait for.
+    if (wasIdle) this.#end();
+  }
+
+  #end(failure?: Failure): void {
+    this.#send({ type: 'session.closed', ...(failure !== undefined && { failure }) });
+    this.state = 'over';
+  }
+
+  #withdraw(): void {
+    if (this.state !== 'open') return;
+    this.#ports.registry.closed(this.input.actorId, this.input.session);
+    for (const call of this.calls) {
+      call.fail({
+        reason: 'crashed',
+        written: true,
+        message: 'The session ended before the answer.',
+      });
+    }
+  }
+
+  #wantList(): void {
+    if (this.#isListing) this.#isListWanted = true;
+    this.#isListing = true;
+  }
+
+  #listed(): void {
+    this.#isListing = this.#isListWanted;
+    this.#isListWanted = false;
+  }
+
+  #call(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    options: SessionCallOptions,
+  ): Promise<Outcome> {
+    if (options.signal.aborted) return Promise.resolve({ failure: cancelled(false) });
+    if (this.state !== 'open') {
+      return Promise.resolve({
+        failure: { reason: 'notSent', written: false, message: 'The session is closed.' },
+      });
+    }
+    const call = new Call(tool, args, options, this.#ports.clock);
+    this.calls.push(call);
+    return call.outcome;
+  }
+
+  #send(fact: Body<SessionFact>): void {
+    this.#sendBack({
+      ...fact,
+      session: this.input.session,
+      at: this.#ports.clock.now(),
+    } as SessionFact);
+  }
+
+  #expect(...states: SessionScript['state'][]): void {
+    if (states.includes(this.state)) return;
+    const { server, session } = this.input;
+    throw new Error(
+      `Session ${session} of "${server}" is ${this.state}, not ${states.join(' or ')}.`,
+    );
+  }
+}
+
+class Call implements ScriptedCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly outcome: Promise<Outcome>;
+  isSettled = false;
+  readonly #options: SessionCallOptions;
+  #resolve: (outcome: Outcome) => void = () => {};
+  readonly #release: () => void;
+
+  constructor(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    options: SessionCallOptions,
+    clock: SessionPorts['clock'],
+  ) {
+    this.tool = tool;
+    this.args = args;
+    this.#options = options;
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    const onAbort = (): void => this.fail(cancelled(true));
+    options.signal.addEventListener('abort', onAbort, { once: true });
+    const timer = clock.setTimeout(() => {
+      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
+    }, options.timeoutMs);
+    this.#release = () => {
+      options.signal.removeEventListener('abort', onAbort);
+      clock.clearTimeout(timer);
+    };
+  }
+
+  answer(result: ToolResult): void {
+    this.#settle({ result });
+  }
+
+  fail(failure: CallFailure): void {
+    this.#settle({ failure });
+  }
+
+  progress(progress: CallProgress): void {
+    if (!this.isSettled) this.#options.onProgress?.(progress);
+  }
+
+  #settle(outcome: Outcome): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.#release();
+    this.#resolve(outcome);
+  }
+}
+
+function cancelled(written: boolean): CallFailure {
+  return { reason: 'cancelled', written, message: 'The call was cancelled.' };
+}

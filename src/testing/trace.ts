@@ -1,0 +1,222 @@
+import type { AnyActorRef, AnyEventObject, InspectionEvent } from 'xstate';
+import type { Clock } from '../domain/clock.ts';
+import { enteredLeaves } from './trace-states.ts';
+
+/** How a {@link Trace} is written. */
+export interface TraceOptions {
+  /** Puts the time in milliseconds before each line at which it changed. */
+  readonly clock?: Pick<Clock, 'now'>;
+  /**
+   * Adds words about an event behind its type. Default nothing: events may carry
+   * secrets, and a golden file that shows every field changes with every field.
+   */
+  readonly describe?: (event: AnyEventObject) => string;
+  /** Most lines to keep; the later ones are only counted. Default 100,000. */
+  readonly limit?: number;
+}
+
+/** A readable story of a running actor system. */
+export interface Trace {
+  /** Give this to `createActor` as `inspect`. It never throws: a throwing inspector would break the actor for good. */
+  readonly inspect: (event: InspectionEvent) => void;
+  /** Adds a line of the test's own, for example `# the server crashes`. */
+  note(text: string): void;
+  /** Forgets the lines so far. */
+  clear(): void;
+  /** The story so far, with a newline at its end. */
+  toString(): string;
+}
+
+// A story that a person compares has hundreds of lines; this only keeps a runaway
+// test from filling the memory.
+const defaultLimitCount = 100_000;
+
+const timeColumns = 9;
+
+/**
+ * Records what happens between the actors of one system, one line each.
+ *
+ * ```text
+ *      0 ms  host -> db: server.demanded
+ *            db: connection.engaged.connecting
+ *            db starts session
+ *            db -> session: session.open
+ *  5,000 ms  db: after connectTimeout
+ * ```
+ *
+ * A line tells of an event sent, leaf states entered, an actor started, stopped,
+ * done or failed, an event that nobody answered, or an event emitted. Actors are
+ * named by their ids, below the first level with their parents: `db/session`.
+ */
+export function recordTrace(options: TraceOptions = {}): Trace {
+  const story = new Story(options);
+  const actors = new WeakMap<object, ActorTrace>();
+  const actorOf = (ref: AnyActorRef): ActorTrace => {
+    const known = actors.get(ref);
+    if (known !== undefined) return known;
+    const made = { name: nameOf(ref), snapshot: undefined };
+    actors.set(ref, made);
+    return made;
+  };
+
+  const inspect = (event: InspectionEvent): void => {
+    try {
+      tell(event, story, actorOf, options.describe ?? (() => ''));
+    } catch (error) {
+      story.add(`(the trace failed: ${String(error)})`);
+    }
+  };
+  return {
+    inspect,
+    note: (text) => story.add(text),
+    clear: () => story.clear(),
+    toString: () => story.text(),
+  };
+}
+
+interface ActorTrace {
+  readonly name: string;
+  snapshot: unknown;
+}
+
+type ActorOf = (ref: AnyActorRef) => ActorTrace;
+
+function tell(
+  inspected: InspectionEvent,
+  story: Story,
+  actorOf: ActorOf,
+  describe: (event: AnyEventObject) => string,
+): void {
+  // Only actors of our own system are inspected, whose references are full ones.
+  const ref = inspected.actorRef as AnyActorRef;
+  const actor = actorOf(ref);
+  const { name } = actor;
+  const enter = (snapshot: unknown): void => {
+    const leaves = enteredLeaves(actor.snapshot, snapshot);
+    actor.snapshot = snapshot;
+    if (leaves.length > 0) story.add(`${name}: ${leaves.join(' + ')}`);
+  };
+
+  switch (inspected.type) {
+    case '@xstate.event': {
+      const { event, sourceRef } = inspected;
+      const source = sourceRef === undefined ? undefined : (sourceRef as AnyActorRef);
+      const line = deliveryLine(event, source === undefined ? 'host' : actorOf(source).name, name);
+      story.add(line + (event.type.startsWith('xstate.') ? '' : wordsBehind(describe(event))));
+      if (event.type === 'xstate.init') enter(ref.getSnapshot());
+      return;
+    }
+    case '@xstate.microstep': {
+      // Before an actor starts it has computed its first state; its story begins with the start.
+      if (actor.snapshot === undefined) return;
+      const isUnanswered = inspected._transitions.length === 0;
+      if (isUnanswered && !inspected.event.type.startsWith('xstate.')) {
+        story.add(`${name} ignores ${inspected.event.type}`);
+      }
+      enter(inspected.snapshot);
+      return;
+    }
+    case '@xstate.snapshot': {
+      if (inspected.event.type === 'xstate.stop') story.add(`${name} is stopped`);
+      else if (isRootDone(ref, inspected.snapshot)) story.add(`${name} is done`);
+      return;
+    }
+    case '@xstate.action': {
+      const emitted = emittedType(inspected.action);
+      if (emitted !== undefined) story.add(`${name} emits ${emitted}`);
+      return;
+    }
+    default:
+  }
+}
+
+function deliveryLine(event: AnyEventObject, source: string, target: string): string {
+  const [, kind, rest = ''] =
+    /^xstate\.(init|after|done\.actor|error\.actor|promise)\b\.?(.*)$/.exec(event.type) ?? [];
+  if (kind === 'init') return source === 'host' ? `${target} starts` : `${source} starts ${target}`;
+  if (kind === 'after') return `${target}: after ${rest.split('.')[0]}`;
+  if (kind === 'done.actor') return `${source} is done`;
+  if (kind === 'error.actor') return `${source} failed: ${messageOf(event['error'])}`;
+  if (kind === 'promise') return `${target}: its promise was settled (${rest})`;
+  if (source === target) return `${target}: after a delay, ${event.type}`;
+  return `${source} -> ${target}: ${event.type}`;
+}
+
+function wordsBehind(words: string): string {
+  return words === '' ? '' : ` ${words}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+// A child says so to its parent by an event; the root has nobody to tell.
+function isRootDone(ref: AnyActorRef, snapshot: { readonly status?: unknown }): boolean {
+  return ref._parent === undefined && snapshot.status === 'done';
+}
+
+function emittedType(action: {
+  readonly type: string;
+  readonly params: unknown;
+}): string | undefined {
+  if (action.type !== 'xstate.emit') return undefined;
+  const { params } = action;
+  if (typeof params !== 'object' || params === null || !('event' in params)) return undefined;
+  const { event } = params;
+  const isEvent = typeof event === 'object' && event !== null && 'type' in event;
+  return isEvent ? String(event.type) : undefined;
+}
+
+function nameOf(ref: AnyActorRef): string {
+  const parent: AnyActorRef | undefined = ref._parent;
+  const own = isGeneratedId(ref.id) ? sourceName(ref) : ref.id;
+  return parent?._parent === undefined ? own : `${nameOf(parent)}/${own}`;
+}
+
+// XState numbers nameless actors through the whole process, so their ids differ from run to run.
+function isGeneratedId(id: string): boolean {
+  return /^x:\d+$/.test(id);
+}
+
+function sourceName(ref: AnyActorRef): string {
+  if (typeof ref.src === 'string') return ref.src;
+  return 'id' in ref.src && typeof ref.src.id === 'string' ? ref.src.id : 'root';
+}
+
+class Story {
+  readonly #options: TraceOptions;
+  readonly #lines: string[] = [];
+  #droppedCount = 0;
+  #lastTime: number | undefined;
+
+  constructor(options: TraceOptions) {
+    this.#options = options;
+  }
+
+  add(line: string): void {
+    if (this.#lines.length >= (this.#options.limit ?? defaultLimitCount)) {
+      this.#droppedCount += 1;
+      return;
+    }
+    this.#lines.push(this.#time() + line);
+  }
+
+  clear(): void {
+    this.#lines.length = 0;
+    this.#droppedCount = 0;
+    this.#lastTime = undefined;
+  }
+
+  text(): string {
+    const dropped = this.#droppedCount === 0 ? [] : [`(and ${this.#droppedCount} lines more)`];
+    return [...this.#lines, ...dropped, ''].join('\n');
+  }
+
+  #time(): string {
+    const now = this.#options.clock?.now();
+    if (now === undefined) return '';
+    const text = now === this.#lastTime ? '' : `${now.toLocaleString('en-US')} ms`;
+    this.#lastTime = now;
+    return `${text.padStart(timeColumns)}  `;
+  }
+}
