@@ -1,0 +1,165 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { Scope } from '../../src/domain/settings.ts';
+
+function source(scope: Scope, value: unknown) {
+  return parseSettings(JSON.stringify(value), {
+    file: `/${scope}.json`,
+    scope,
+    projectRoot: '/project',
+  });
+}
+const names = (...list: readonly string[]) => ({
+  mcpServers: Object.fromEntries(list.map((name) => [name, { command: 'node' }])),
+});
+const running = (command: string) => ({ mcpServers: { db: { command } } });
+
+describe('merged settings', () => {
+  it('of no source are the defaults', () => {
+    expect(mergeSettings([])).toEqual({
+      specs: new Map(),
+      settings: {
+        servers: [],
+        excluded: [],
+        slots: { local: 3, remote: 20 },
+        startupGateMs: 250,
+        problems: [],
+      },
+    });
+  });
+
+  it('hold each name once, at its first place, from its last source', () => {
+    const { settings, specs } = mergeSettings([
+      source('user', { mcpServers: { db: { command: 'old' }, web: { command: 'node' } } }),
+      source('config', { mcpServers: { extra: { command: 'node' }, db: { command: 'new' } } }),
+    ]);
+    expect(settings.servers.map(({ name, source: { file } }) => [name, file])).toEqual([
+      ['db', '/config.json'],
+      ['web', '/user.json'],
+      ['extra', '/config.json'],
+    ]);
+    expect(specs.get(settings.servers[0]?.generation ?? '')).toMatchObject({ command: 'new' });
+    // The same connection under two names is one spec; the overridden one is gone.
+    expect(specs.size).toBe(2);
+  });
+
+  it('end with the overlay of the host', () => {
+    const { settings } = mergeSettings(
+      [source('config', running('file'))],
+      source('api', running('host')),
+    );
+    expect(settings.servers).toHaveLength(1);
+    expect(settings.servers[0]?.source.scope).toBe('api');
+  });
+
+  it.each([
+    ['after', ['user', 'project']],
+    ['before', ['project', 'config']],
+  ] as const)("keep the user's own server when a folder names it too, %s it", (_where, scopes) => {
+    const { settings } = mergeSettings(scopes.map((scope) => source(scope, running(scope))));
+    expect(settings.servers.map(({ gated }) => gated)).toEqual([false]);
+    expect(settings.problems).toEqual([
+      {
+        file: '/project.json',
+        line: 1,
+        key: 'mcpServers.db',
+        message:
+          'the project server "db" is ignored because your own settings name it; rename one of the two',
+      },
+    ]);
+  });
+
+  it("keep the user's own broken server rather than let a folder take its name", () => {
+    const { settings, specs } = mergeSettings([
+      source('user', { mcpServers: { db: {} } }),
+      source('project', running('node')),
+    ]);
+    expect(settings.servers).toEqual([
+      expect.objectContaining({ gated: false, invalid: expect.anything() }),
+    ]);
+    expect(specs.size).toBe(0);
+  });
+
+  it('let one folder file override another', () => {
+    const { settings } = mergeSettings([
+      source('project', running('node')),
+      source('local', running('node')),
+    ]);
+    expect(settings.servers.map(({ source: { scope } }) => scope)).toEqual(['local']);
+    expect(settings.problems).toEqual([]);
+  });
+
+  it('exclude what any source excludes', () => {
+    const { settings } = mergeSettings([
+      source('user', { mcp: { excluded: ['a'] } }),
+      source('project', { mcp: { excluded: ['b', 'a'] } }),
+      source('config', { mcp: { excluded: [] } }),
+    ]);
+    expect(settings.excluded).toEqual(['a', 'b']);
+  });
+
+  it.each<[what: string, own: unknown, folder: unknown, allowed: readonly string[] | undefined]>([
+    ['all when nobody says', {}, {}, undefined],
+    ['what the user says', { allowed: ['a', 'b'] }, {}, ['a', 'b']],
+    ['what the folder says when the user does not', {}, { allowed: ['a'] }, ['a']],
+    ['what both say', { allowed: ['a', 'b'] }, { allowed: ['b', 'c'] }, ['b']],
+    ['none when the user says none', { allowed: [] }, { allowed: ['a'] }, []],
+    ['none when the folder says none', { allowed: ['a'] }, { allowed: [] }, []],
+  ])('allow %s', (_what, own, folder, allowed) => {
+    const { settings } = mergeSettings([
+      source('user', { mcp: own }),
+      source('project', { mcp: folder }),
+    ]);
+    expect(settings.allowed).toEqual(allowed);
+  });
+
+  it("take the last of the user's own allow lists", () => {
+    const { settings } = mergeSettings([
+      source('user', { mcp: { allowed: ['a'] } }),
+      source('config', { mcp: { allowed: ['b', 'b'] } }),
+    ]);
+    expect(settings.allowed).toEqual(['b']);
+  });
+
+  it("take numbers one by one from the user's own sources only", () => {
+    const { settings } = mergeSettings([
+      source('user', { mcp: { slots: { local: 1, remote: 2 }, startupGateMs: 10 } }),
+      source('config', { mcp: { slots: { local: 5 } } }),
+      source('project', { mcp: { slots: { remote: 999 }, startupGateMs: 999 } }),
+    ]);
+    expect(settings.slots).toEqual({ local: 5, remote: 2 });
+    expect(settings.startupGateMs).toBe(10);
+  });
+
+  it('hold the problems of every source, also of one without a document', () => {
+    const { settings } = mergeSettings([
+      parseSettings('{', { file: '/broken.json', scope: 'user', projectRoot: '/project' }),
+      source('config', { mcp: { colour: 1 } }),
+    ]);
+    expect(settings.problems.map(({ file }) => file)).toEqual(['/broken.json', '/config.json']);
+  });
+
+  it('never allow more, exclude less or own other servers because of a folder', () => {
+    const list = fc.subarray(['a', 'b', 'c', 'd']);
+    const section = fc.record({ allowed: list, excluded: list }, { requiredKeys: [] });
+    const document = fc.record({ servers: list, mcp: section });
+    fc.assert(
+      fc.property(document, document, fc.boolean(), (own, folder, isFolderFirst) => {
+        const user = source('user', { ...names(...own.servers), mcp: own.mcp });
+        const project = source('project', { ...names(...folder.servers), mcp: folder.mcp });
+        const alone = mergeSettings([user]).settings;
+        const both = mergeSettings(isFolderFirst ? [project, user] : [user, project]).settings;
+
+        for (const name of both.allowed ?? []) expect(alone.allowed ?? [name]).toContain(name);
+        if (alone.allowed !== undefined) expect(both.allowed).toBeDefined();
+        expect(both.excluded).toEqual(expect.arrayContaining([...alone.excluded]));
+        const mine = both.servers.filter(({ gated }) => !gated);
+        expect(mine).toEqual(expect.arrayContaining([...alone.servers]));
+        expect(mine).toHaveLength(alone.servers.length);
+      }),
+    );
+  });
+});

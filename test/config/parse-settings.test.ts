@@ -1,0 +1,293 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import {
+  foldersOf,
+  type ParsedDocument,
+  parseSettings,
+  refuseMissingFolders,
+} from '../../src/config/parse-settings.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import { fingerprintOf } from '../../src/policies/fingerprint.ts';
+
+const origin = { file: '/home/me/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+const inProject = {
+  file: '/project/.mcp.json',
+  scope: 'project',
+  projectRoot: '/project',
+} as const;
+
+function documentOf(
+  text: string,
+  from: Parameters<typeof parseSettings>[1] = origin,
+): ParsedDocument {
+  const { document } = parseSettings(text, from);
+  if (document === undefined) throw new Error('the text gave no document');
+  return document;
+}
+
+const serverOf = (entry: string, from?: Parameters<typeof parseSettings>[1]) =>
+  documentOf(`{ "mcpServers": { "db": ${entry} } }`, from).servers[0];
+
+describe('settings text', () => {
+  it('gives a whole local server', () => {
+    const text = `{ // mine
+  "mcpServers": {
+    "db": {
+      "type": "stdio", "command": "npx", "args": ["-y", "@my-org/db@1.2.3"],
+      "env": { "DB_URL": "\${DB_URL}" }, "cwd": "data", "era": "legacy",
+      "enabled": false, "startup": "lazy", "trust": true, "description": "the database",
+      "handover": "exclusive", "policy": "default",
+      "timeoutMs": 1000, "connectTimeoutMs": 2000, "idleStopMs": 300000, "restart": "never", "maxAttempts": 2,
+      "tools": { "include": ["a*"], "exclude": ["drop_*"], "overrides": { "query": { "timeoutMs": 120000 }, "x": {} } },
+    },
+  },
+  "mcp": { "allowed": ["db"], "excluded": [], "policy": "default", "slots": { "local": 1 }, "startupGateMs": 0 },
+}`;
+    const { document, problems } = parseSettings(text, origin);
+    expect(problems).toEqual([]);
+    expect(document?.mcp).toEqual({
+      allowed: ['db'],
+      excluded: [],
+      policy: 'default',
+      slots: { local: 1 },
+      startupGateMs: 0,
+    });
+    const [server] = document?.servers ?? [];
+    const spec = {
+      type: 'stdio',
+      command: 'npx',
+      args: ['-y', '@my-org/db@1.2.3'],
+      env: { DB_URL: '${DB_URL}' },
+      cwd: '/project/data',
+      era: 'legacy',
+    } as const;
+    expect(server?.spec).toEqual(spec);
+    expect(server?.desired).toEqual({
+      name: 'db',
+      generation: fingerprintOf(spec),
+      transport: 'stdio',
+      enabled: false,
+      startup: 'lazy',
+      trust: true,
+      description: 'the database',
+      tools: {
+        include: ['a*'],
+        exclude: ['drop_*'],
+        overrides: [{ tool: 'query', timeoutMs: 120_000 }, { tool: 'x' }],
+      },
+      policy: {
+        ...defaultPolicy,
+        callTimeoutMs: 1_000,
+        connectTimeoutMs: 2_000,
+        idleStopMs: 300_000,
+        restart: 'never',
+        maxAttempts: 2,
+      },
+      source: { file: '/home/me/troupe.json', key: 'mcpServers.db', line: 3, scope: 'config' },
+      gated: false,
+    });
+  });
+
+  it('fills in what an entry leaves out', () => {
+    const server = serverOf('{ "url": "https://api.example.com/mcp" }');
+    expect(server?.spec).toEqual({
+      type: 'http',
+      url: 'https://api.example.com/mcp',
+      headers: {},
+      era: 'auto',
+    });
+    expect(server?.desired).toMatchObject({
+      transport: 'http',
+      enabled: true,
+      startup: 'eager',
+      trust: false,
+      tools: { include: ['*'], exclude: [] },
+      policy: defaultPolicy,
+    });
+  });
+
+  it.each([
+    ['a byte order mark', '\ufeff{ "mcpServers": { "db": { "command": "node" } } }'],
+    ['Windows line ends', '{\r\n"mcpServers": {\r\n"db": { "command": "node" }\r\n}\r\n}'],
+    ['comments', '{ /* a */ "mcpServers": { // b\n "db": { "command": "node" } } }'],
+    ['trailing commas', '{ "mcpServers": { "db": { "command": "node", "args": [], }, }, }'],
+  ])('may hold %s', (_what, text) => {
+    const { document, problems } = parseSettings(text, origin);
+    expect(problems).toEqual([]);
+    expect(document?.servers[0]?.spec).toMatchObject({ command: 'node' });
+  });
+
+  it('counts lines alike whatever ends them', () => {
+    const lineOf = (text: string) => documentOf(text).servers[0]?.desired.source.line;
+    expect(lineOf('{\r\n"mcpServers": {\r\n"db": {} } }')).toBe(3);
+    expect(lineOf('{\n"mcpServers": {\n"db": {} } }')).toBe(3);
+  });
+
+  it.each([
+    ['npx', 'npx'],
+    ['./bin/server', '/project/bin/server'],
+    ['../server', '/server'],
+    ['/opt/My Tools/server', '/opt/My Tools/server'],
+    ['${HOME}/bin/server', '${HOME}/bin/server'],
+  ])('takes the command %s for %s', (written, meant) => {
+    expect(serverOf(`{ "command": "${written}" }`)?.spec).toMatchObject({ command: meant });
+  });
+
+  it.each([
+    ['.', '/project'],
+    ['sub/dir', '/project/sub/dir'],
+    ['/abs', '/abs'],
+    ['${DATA}/x', '${DATA}/x'],
+  ])('takes the folder %s for %s', (written, meant) => {
+    const server = serverOf(`{ "command": "npx", "cwd": "${written}" }`);
+    expect(server?.spec).toMatchObject({ cwd: meant });
+  });
+
+  it('starts in the project when no folder is named', () => {
+    expect(serverOf('{ "command": "npx" }')?.spec).toMatchObject({ cwd: '/project' });
+    expect(serverOf('{ "command": "npx" }')?.desired.generation).toBe(
+      serverOf('{ "command": "npx", "cwd": ".", "args": [], "type": "stdio" }')?.desired.generation,
+    );
+  });
+
+  it.each([
+    'https://${HOST}/mcp',
+    'https://host:${PORT}/mcp',
+    'https://api.${DOMAIN}/mcp',
+    '${BASE}/mcp',
+    'http://[::1]:3000/mcp',
+    'https://xn--bcher-kva.example/#part',
+  ])('accepts the address %s', (url) => {
+    expect(serverOf(`{ "url": "${url}" }`)?.desired.invalid).toBeUndefined();
+  });
+
+  it('accepts "streamable-http" for "http"', () => {
+    const other = serverOf('{ "type": "streamable-http", "url": "https://host/" }');
+    expect(other?.spec).toEqual(serverOf('{ "type": "http", "url": "https://host/" }')?.spec);
+  });
+
+  it('finds the same servers whatever the layout and the order of keys', () => {
+    const entry = fc.record(
+      {
+        args: fc.array(fc.string()),
+        env: fc.dictionary(fc.stringMatching(/^[A-Z]{1,5}$/), fc.stringMatching(/^[ -~]*$/)),
+        startup: fc.constantFrom('eager', 'lazy'),
+        timeoutMs: fc.integer({ min: 1, max: 1_000_000 }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(entry, fc.constantFrom(0, 2, '\t'), (fields, indent) => {
+        const forwards = { command: 'node', ...fields };
+        const backwards = Object.fromEntries(Object.entries(forwards).toReversed());
+        const meaning = (value: unknown) => {
+          const text = JSON.stringify({ mcpServers: { db: value } }, null, indent);
+          const server = documentOf(text).servers[0];
+          return { spec: server?.spec, desired: { ...server?.desired, source: null } };
+        };
+        expect(meaning(backwards)).toEqual(meaning(forwards));
+      }),
+    );
+  });
+
+  it('never throws, and gives a document or a problem for any text', () => {
+    const whole = '{ "mcpServers": { "db": { "command": "node", "args": ["x"] } }, "mcp": {} }';
+    const cutOrMixed = fc.oneof(
+      fc.string(),
+      fc.jsonValue().map((value) => JSON.stringify(value)),
+      fc.jsonValue().map((value) => JSON.stringify({ mcpServers: { a: value }, mcp: value })),
+      fc.nat(whole.length).map((length) => whole.slice(0, length)),
+    );
+    fc.assert(
+      fc.property(cutOrMixed, (text) => {
+        const { document, problems } = parseSettings(text, origin);
+        expect(document !== undefined || problems.length > 0).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('settings a folder brings', () => {
+  const entry = '{ "command": "npx",\n"trust": true, "timeoutMs": 5, "restart": "never" }';
+
+  it('are gated, and their trust and numbers do not count', () => {
+    expect(serverOf(entry, inProject)?.desired).toMatchObject({
+      gated: true,
+      trust: false,
+      policy: defaultPolicy,
+    });
+  });
+
+  it('say of each ignored key where it belongs', () => {
+    const text = `{ "mcpServers": { "db": ${entry} }, "mcp": { "slots": { "local": 9 } } }`;
+    const { problems } = parseSettings(text, inProject);
+    expect(problems.map(({ line, key }) => [line, key])).toEqual([
+      [2, 'mcp.slots'],
+      [2, 'mcpServers.db.trust'],
+      [2, 'mcpServers.db.timeoutMs'],
+      [2, 'mcpServers.db.restart'],
+    ]);
+    for (const { file, message } of problems) {
+      expect(file).toBe('/project/.mcp.json');
+      expect(message).toContain('set it in settings of your own');
+    }
+  });
+
+  it.each(['project', 'workspace', 'local'] as const)('are gated in the scope %s', (scope) => {
+    const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
+    expect(server?.desired.gated).toBe(true);
+  });
+
+  it.each(['managed', 'user', 'config', 'api'] as const)('are not in the scope %s', (scope) => {
+    const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
+    expect(server?.desired.gated).toBe(false);
+  });
+});
+
+describe('settings of the host', () => {
+  const host = { file: 'host settings', scope: 'api', projectRoot: '/project' } as const;
+
+  it('have no file and no lines', () => {
+    expect(serverOf('{ "command": "npx" }', host)?.desired.source).toEqual({
+      key: 'mcpServers.db',
+      scope: 'api',
+    });
+    expect(serverOf('{}', host)?.desired.invalid).toEqual({
+      file: 'host settings',
+      key: 'mcpServers.db',
+      message: expect.any(String),
+    });
+  });
+});
+
+describe('a folder that an entry names', () => {
+  const text = `{ "mcpServers": {
+    "a": { "command": "npx",
+           "cwd": "gone" },
+    "b": { "command": "npx", "cwd": "gone" },
+    "c": { "command": "npx", "cwd": "here" },
+    "d": { "command": "npx", "cwd": "\${DATA}" },
+    "e": { "command": "npx" } } }`;
+
+  it('is listed once, and only when it can be known', () => {
+    expect(foldersOf(documentOf(text))).toEqual(['/project/gone', '/project/here']);
+  });
+
+  it('makes its servers invalid when it is missing, and no others', () => {
+    const { servers } = refuseMissingFolders(documentOf(text), new Set(['/project/gone']));
+    expect(servers.map(({ desired, spec }) => [desired.name, spec === undefined])).toEqual([
+      ['a', true],
+      ['b', true],
+      ['c', false],
+      ['d', false],
+      ['e', false],
+    ]);
+    expect(servers[0]?.desired.invalid).toEqual({
+      file: '/home/me/troupe.json',
+      line: 3,
+      key: 'mcpServers.a.cwd',
+      message: 'the folder /project/gone does not exist; create it or write another "cwd"',
+    });
+  });
+});
