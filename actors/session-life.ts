@@ -109,7 +109,7 @@ export function createSession(
       clock,
       secrets,
       events,
-      policy: () => ports.specOf(generation)?.policy ?? target.policy,
+      policy: () => ports.specOf(input)?.policy ?? target.policy,
     };
     if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
     return new HttpTransport(resolved.endpoint, setup, (seen) => liveness?.suspect(seen));
@@ -151,7 +151,7 @@ export function createSession(
   };
 
   const openUp = async (): Promise<void> => {
-    const found = ports.specOf(generation);
+    const found = ports.specOf(input);
     if (found === undefined) {
       finish({ kind: 'notStarted', message: 'The settings of this server are gone.' });
       return;
@@ -196,7 +196,7 @@ export function createSession(
       if (state !== 'open') return;
       tools = new Map(listed.map((tool) => [tool.name, tool]));
       const instructions = live.getInstructions();
-      ports.catalogs.put(generation, listed, {
+      ports.catalogs.put(input, listed, {
         ...(instructions !== undefined && {
           instructions: printableText(instructions, instructionsCharacters),
         }),

@@ -8,7 +8,7 @@ import type { PriorDiscovery } from '@modelcontextprotocol/client';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
-import type { SessionHandle } from '../src/domain/session.ts';
+import type { SessionHandle, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 
 /** Which era a server was found to speak, as plain JSON; given back, it saves the probe. */
@@ -28,9 +28,12 @@ export interface CatalogExtra {
   readonly partial?: true;
 }
 
+/** Whose session it is: two servers may share a generation, but neither policy nor tools. */
+export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
+
 export interface SessionPorts {
   /** Looked up at `session.open` and again at each close, so that a new policy counts at once. */
-  specOf(generation: string): SessionTarget | undefined;
+  specOf(owner: SessionOwner): SessionTarget | undefined;
   /** Where `${VAR}` finds its value at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
@@ -42,7 +45,7 @@ export interface SessionPorts {
   };
   readonly catalogs: {
     /** Called before `session.listed` is sent. */
-    put(generation: string, tools: readonly ListedTool[], extra?: CatalogExtra): void;
+    put(owner: SessionOwner, tools: readonly ListedTool[], extra?: CatalogExtra): void;
   };
   readonly eras: {
     get(generation: string): EraVerdict | undefined;

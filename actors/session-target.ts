@@ -80,7 +80,7 @@ function resolveHttp(spec: HttpSpec, expand: Expand, secrets: string[]) {
 
 function assertHeader(name: string, value: string): void {
   try {
-    new Headers([[name, value]]);
+    new Headers().set(name, value);
   } catch {
     // The message of the exception would show the value.
     throw new SettingError(`The header "${name}" has a name or value that HTTP does not allow.`);

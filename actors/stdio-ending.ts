@@ -5,11 +5,11 @@
  */
 
 import type { Clock } from '../src/domain/clock.ts';
-import { signalGroup } from './stdio-groups.ts';
+import { hasMembers, signalGroup } from './stdio-groups.ts';
 
-// The kernel tells nobody when a group is empty; asking costs a microsecond.
-const askAgainMs = 10;
-// SIGKILL cannot be refused. What is seen after this are zombies that nobody has reaped.
+// The kernel tells nobody when a group is empty, so it is asked; mostly once.
+const askAgainMs = 20;
+// SIGKILL cannot be refused; who is still there after this hangs in the kernel.
 const killedMs = 250;
 // The same after a crash, whose end must be known within 100 ms.
 const crashedMs = 30;
@@ -37,7 +37,7 @@ export async function endGroup(ending: GroupEnding): Promise<void> {
     ending.endInput();
     await within(clock, ending.stdinGraceMs, ending.exited);
   }
-  if (ending.hasExited() && !signalGroup(leader, 0)) return;
+  if (ending.hasExited() && !hasMembers(leader)) return;
   signalGroup(leader, 'SIGTERM');
   if (await isEmptyWithin(ending, ending.termGraceMs)) return;
   signalGroup(leader, 'SIGKILL');
@@ -49,7 +49,7 @@ async function isEmptyWithin(ending: GroupEnding, limitMs: number): Promise<bool
   const deadline = clock.now() + limitMs;
   if (!ending.hasExited()) await within(clock, limitMs, ending.exited);
   while (ending.hasExited()) {
-    if (!signalGroup(leader, 0)) return true;
+    if (!hasMembers(leader)) return true;
     if (clock.now() >= deadline) return false;
     await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
   }

@@ -4,6 +4,8 @@
  * their parent otherwise.
  */
 
+import { readdirSync, readFileSync } from 'node:fs';
+
 const live = new Set<number>();
 let isWatching = false;
 
@@ -32,5 +34,25 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
   } catch (error) {
     // EPERM: there is a member, but it took another user's identity and is out of reach.
     return (error as NodeJS.ErrnoException).code === 'EPERM' && signal === 0;
+  }
+}
+
+/** Says whether anybody in the group still runs. Zombies that nobody reaped do not. */
+export function hasMembers(leader: number): boolean {
+  if (!signalGroup(leader, 0)) return false;
+  if (process.platform !== 'linux') return true;
+  // Rare: something outlived its leader. In a container whose first process reaps nobody,
+  // only the process table tells the living from the dead.
+  return readdirSync('/proc').some((entry) => /^\d+$/u.test(entry) && isLiveMember(entry, leader));
+}
+
+function isLiveMember(pid: string, leader: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name in parentheses may itself hold spaces and parentheses.
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(group) === leader && state !== 'Z' && state !== 'X';
+  } catch {
+    return false;
   }
 }

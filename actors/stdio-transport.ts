@@ -70,7 +70,9 @@ export class StdioTransport implements Transport, Connection {
   constructor(launch: StdioLaunch, setup: ConnectionSetup) {
     this.#launch = launch;
     this.#setup = setup;
-    this.#stderr = createStderrRing(setup.clock, setup.secrets, setup.events.remark);
+    this.#stderr = createStderrRing(setup.clock, setup.secrets, (line) =>
+      setup.events.remark(line),
+    );
     this.#exited = new Promise((resolve) => {
       this.#reportExit = resolve;
     });
@@ -123,7 +125,8 @@ export class StdioTransport implements Transport, Connection {
 
   context(): Partial<Seen> {
     const tail = this.#stderr.tail();
-    return { ...this.#exit, ...(tail.length > 0 && { stderrTail: tail }) };
+    // An exit that we asked for explains nothing.
+    return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
   }
 
   close(): Promise<void> {

@@ -1,0 +1,437 @@
+/** What a session does about servers that misbehave over stdio. Each mode is one of the fixture server. */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import {
+  type Bench,
+  type BenchOptions,
+  callOptions,
+  createBench,
+  fixtureSpec,
+  isRunning,
+  type StartBench,
+} from './session-bench.ts';
+
+let bench: Bench | undefined;
+let folder: string | undefined;
+
+afterEach(() => {
+  bench?.stop();
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  folder = undefined;
+});
+
+function start(mode: string, options: BenchOptions = {}): Bench {
+  bench = createBench(fixtureSpec(mode))(options);
+  return bench;
+}
+
+async function opened(
+  mode: string,
+  options: BenchOptions = {},
+): Promise<{ bench: Bench; pid: number }> {
+  const started = start(mode, options);
+  started.send('session.open');
+  const { pid } = await started.next('session.opened');
+  return { bench: started, pid: pid as number };
+}
+
+async function failureOf(mode: string, options: BenchOptions = {}) {
+  const started = start(mode, options);
+  started.send('session.open');
+  return (await started.next('session.closed')).failure;
+}
+
+async function listed(mode: string) {
+  const session = await opened(mode);
+  session.bench.send('session.list');
+  await session.bench.next('session.listed');
+  return session.bench;
+}
+
+function call(of: Bench, tool = 'echo', timeoutMs?: number) {
+  return of.handle().callTool(tool, {}, callOptions(timeoutMs === undefined ? {} : { timeoutMs }));
+}
+
+describe('opening a stdio session', () => {
+  it('says that a command does not exist, and names it', async () => {
+    const failure = await failureOf('', {
+      spec: { ...fixtureSpec(''), command: 'no-such-command' },
+    });
+    expect(failure).toEqual({
+      kind: 'unavailable',
+      message: 'The command "no-such-command" was not found on PATH.',
+    });
+  });
+
+  it('says that a file is not executable', async () => {
+    folder = mkdtempSync(join(tmpdir(), 'troupe-'));
+    const command = join(folder, 'plain');
+    writeFileSync(command, 'x', { mode: 0o644 });
+    const failure = await failureOf('', { spec: { ...fixtureSpec(''), command } });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('is not executable'),
+    });
+  });
+
+  it('blames a missing working folder and not the command', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: '/no/such/folder' }) });
+    expect(failure).toEqual({
+      kind: 'unavailable',
+      message: 'The working folder "/no/such/folder" does not exist.',
+    });
+  });
+
+  it('blames a working folder that is a file', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: process.execPath }) });
+    expect(failure?.message).toContain('is not a folder');
+  });
+
+  it('turns what spawn throws into a failure', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('a\0b') });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('null character'),
+    });
+  });
+
+  it('names a variable that is not set, and the key that needs it', async () => {
+    const spec = fixtureSpec('ok', { env: { DB: '${NO_SUCH_VARIABLE}' } });
+    expect(await failureOf('', { spec })).toEqual({
+      kind: 'unavailable',
+      message: 'The variable NO_SUCH_VARIABLE, which "env.DB" needs, is not set.',
+    });
+  });
+
+  it('gives the process what the settings name and little else', async () => {
+    const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
+    const { bench: session } = await opened('', {
+      spec,
+      env: { MY_TOKEN: 't0ken', OTHER: 'no', HOME: '/home/x' },
+    });
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '';
+    const seen = JSON.parse(text) as Record<string, unknown>;
+    expect(seen).toMatchObject({
+      TOKEN: 't0ken',
+      HOME: '/home/x',
+      args: ['ok', '8080'],
+      cwd: '/tmp',
+    });
+    expect(Object.keys(seen)).not.toContain('OTHER');
+  });
+
+  it.each([
+    ['exit-0', { kind: 'crashed', exitCode: 0 }],
+    ['segv', { kind: 'crashed', signal: 'SIGSEGV' }],
+    ['init-error', { kind: 'protocol', message: 'not today' }],
+    ['garbage', { kind: 'protocol' }],
+    ['bad-version', { kind: 'versionUnsupported' }],
+    ['huge-line', { kind: 'protocol', message: 'The server wrote a line of more than 16 MB.' }],
+    ['lsp', { kind: 'protocol', message: expect.stringContaining('Content-Length') }],
+  ])('fails at once when the server does %s', async (mode, failure) => {
+    expect(await failureOf(mode)).toMatchObject(failure);
+  });
+
+  it('shows the last lines of stderr, printable and without secrets', async () => {
+    const spec = fixtureSpec('exit-1', { env: { API_KEY: '${SECRET}' } });
+    const failure = await failureOf('', { spec, env: { SECRET: 'hunter2-hunter2' } });
+    expect(failure).toEqual({
+      kind: 'crashed',
+      exitCode: 1,
+      message: 'The server process exited with code 1. It last wrote: the key is [redacted]',
+      stderrTail: ['cannot open the database', 'the key is [redacted]'],
+    });
+    expect(bench?.lines).toEqual(['cannot open the database', 'the key is [redacted]']);
+  });
+
+  it('can be closed while the server is silent', async () => {
+    const session = start('hang-init');
+    session.send('session.open');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+
+  it('can be closed during the question for the era', async () => {
+    const session = start('', {
+      spec: fixtureSpec('hang-discover', { era: 'auto' }),
+      policy: { stdinGraceMs: 500 },
+    });
+    const startedAt = performance.now();
+    session.send('session.open');
+    session.send('session.close');
+    await session.next('session.closed');
+    // The probe alone takes 1.5 s when nobody answers it.
+    expect(performance.now() - startedAt).toBeLessThan(1_400);
+  });
+});
+
+describe('the era of a stdio session', () => {
+  it('falls back to the old handshake on a server that does not know the question', async () => {
+    const { bench: session } = await opened('', { spec: fixtureSpec('ok', { era: 'auto' }) });
+    expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+  });
+
+  it('falls back on a server that is silent about the question', async () => {
+    const { bench: session } = await opened('', {
+      spec: fixtureSpec('hang-discover', { era: 'auto' }),
+    });
+    expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+  });
+
+  it('does not ask a server again that left because of the question', async () => {
+    const startNext: StartBench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }));
+    const first = startNext();
+    first.send('session.open');
+    expect((await first.next('session.closed')).failure).toMatchObject({
+      kind: 'crashed',
+      exitCode: 4,
+    });
+    bench = startNext({ session: 2 });
+    bench.send('session.open');
+    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy', session: 2 });
+    expect(bench.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+  });
+
+  it('refuses an old server when the settings want the modern era', async () => {
+    expect(await failureOf('', { spec: fixtureSpec('ok', { era: 'modern' }) })).toMatchObject({
+      kind: 'versionUnsupported',
+    });
+  });
+});
+
+describe('framing', () => {
+  it.each(['noise', 'bom'])('is not disturbed by %s before the first message', async (mode) => {
+    const { bench: session } = await opened(mode);
+    expect(await call(session)).toHaveProperty('result');
+    expect(session.lines.filter((line) => line.includes('is not MCP'))).toHaveLength(
+      mode === 'noise' ? 1 : 0,
+    );
+  });
+});
+
+describe('the tool list of a stdio session', () => {
+  it('keeps the good tools beside bad ones, and says that some are missing', async () => {
+    const session = await listed('bad-tool');
+    expect(session.catalog.map(({ name }) => name)).toEqual(['echo', 'fine']);
+    expect(await session.next('session.impaired')).toMatchObject({ reason: 'partialCatalog' });
+    expect(session.lines.join()).toContain('tool "no-schema": has no input schema');
+  });
+
+  it('says when the list is whole again', async () => {
+    const session = await listed('bad-tool-once');
+    await session.next('session.impaired');
+    session.send('session.list');
+    expect(await session.next('session.recovered')).toMatchObject({ reason: 'partialCatalog' });
+  });
+
+  it('reads every page', async () => {
+    expect((await listed('pages')).catalog.map(({ name }) => name)).toEqual([
+      't0',
+      't1',
+      't2',
+      't3',
+      't4',
+    ]);
+  });
+
+  it.each([
+    ['endless-pages', 64],
+    ['loop-cursor', 1],
+    ['many-tools', 1_000],
+  ])('ends, though the server does %s', async (mode, toolCount) => {
+    const session = await listed(mode);
+    expect(session.catalog).toHaveLength(toolCount);
+    await session.next('session.impaired');
+  });
+
+  it('is empty without the capability, and nothing is written to our stdout', async () => {
+    expect((await listed('no-tools')).catalog).toEqual([]);
+  });
+
+  it('keeps known fields only, and instructions that can be printed', async () => {
+    const session = await listed('ok');
+    expect(session.catalog[0]).toEqual({
+      name: 'echo',
+      description: 'Tool echo',
+      inputSchema: { type: 'object' },
+      annotations: { readOnlyHint: true },
+    });
+    expect(session.instructions).toBe('Use with care.');
+  });
+
+  it('is reported as failed when the server refuses it, and the session goes on', async () => {
+    const { bench: session } = await opened('list-error');
+    session.send('session.list');
+    expect((await session.next('session.listFailed')).failure).toEqual({
+      kind: 'protocol',
+      message: 'no list',
+    });
+    expect(await call(session)).toHaveProperty('result');
+  });
+
+  it('can be closed while a list hangs', async () => {
+    const { bench: session } = await opened('hang-tools');
+    session.send('session.list');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+    expect(session.story).not.toContain('session.listFailed');
+  });
+
+  it('tells of a storm of changes once at the start and once a second later', async () => {
+    const { bench: session } = await opened('list-changed');
+    const first = await session.next('session.notified');
+    const second = await session.next('session.notified');
+    expect(second.at - first.at).toBeGreaterThanOrEqual(950);
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(session.story.filter((name) => name === 'session.notified')).toHaveLength(2);
+  });
+});
+
+describe('calls of a stdio session', () => {
+  it.each([
+    [
+      'call-error',
+      { reason: 'serverError', written: true, rpcCode: -32_603, message: 'the disk is full' },
+    ],
+    ['result-null', { reason: 'badResponse', written: true }],
+    ['result-neither', { reason: 'badResponse', written: true }],
+    ['wrong-shape', { reason: 'badResponse', written: true }],
+    ['crash-on-call', { reason: 'crashed', written: true }],
+  ])('fail with the right reason after %s', async (mode, failure) => {
+    const { bench: session } = await opened(mode);
+    expect(await call(session)).toMatchObject({ failure });
+  });
+
+  it('pass on an answer that is an error of the tool', async () => {
+    const { bench: session } = await opened('is-error');
+    expect(await call(session)).toMatchObject({ result: { isError: true } });
+  });
+
+  it('get an answer that was written just before the process left', async () => {
+    const { bench: session } = await opened('answer-then-exit');
+    expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+    expect((await session.next('session.closed')).failure).toMatchObject({
+      kind: 'crashed',
+      exitCode: 3,
+    });
+  });
+
+  it('all settle once when the server dies', async () => {
+    const { bench: session } = await opened('ok');
+    const calls = [call(session, 'slow'), call(session, 'slow'), call(session, 'crash')];
+    for (const outcome of await Promise.all(calls)) {
+      expect(outcome).toMatchObject({ failure: { reason: 'crashed', written: true } });
+    }
+    expect((await session.next('session.closed')).failure).toMatchObject({
+      kind: 'crashed',
+      exitCode: 9,
+    });
+  });
+
+  it('tell the server that they were cancelled', async () => {
+    const { bench: session } = await opened('ok');
+    const controller = new AbortController();
+    const called = session
+      .handle()
+      .callTool('slow', {}, callOptions({ signal: controller.signal }));
+    controller.abort();
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled' } });
+    expect(await session.logged('cancelled')).toContain('cancelled');
+  });
+
+  it('report progress', async () => {
+    const { bench: session } = await opened('ok');
+    const controller = new AbortController();
+    const progress = new Promise((resolve) => {
+      const options = { ...callOptions({ signal: controller.signal }), onProgress: resolve };
+      void session.handle().callTool('slow', {}, options);
+    });
+    expect(await progress).toEqual({ progress: 1, total: 2 });
+    controller.abort();
+  });
+});
+
+describe('the end of a stdio session', () => {
+  it('is known within 100 ms after the process was killed', async () => {
+    const { bench: session, pid } = await opened('ok');
+    const killedAt = performance.now();
+    process.kill(pid, 'SIGKILL');
+    const { failure, at } = await session.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'crashed', signal: 'SIGKILL' });
+    expect(at - killedAt).toBeLessThan(100);
+  });
+
+  it('is known within 100 ms though a helper holds the pipes, and the helper is gone', async () => {
+    const { bench: session, pid } = await opened('grandchild');
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
+    const helper = Number((JSON.parse(text) as Record<string, string>)['GRANDCHILD']);
+    const killedAt = performance.now();
+    process.kill(pid, 'SIGKILL');
+    const { at } = await session.next('session.closed');
+    expect(at - killedAt).toBeLessThan(100);
+    expect(isRunning(helper)).toBe(false);
+  });
+
+  it.each([
+    ['clean-exit-after-ready', { kind: 'cleanExit', exitCode: 0 }],
+    ['crash-after-ready', { kind: 'crashed', exitCode: 7 }],
+    ['close-stdout', { kind: 'transport' }],
+  ])('has the right kind after %s', async (mode, failure) => {
+    const { bench: session, pid } = await opened(mode, {
+      policy: { stdinGraceMs: 50, termGraceMs: 50 },
+    });
+    expect((await session.next('session.closed')).failure).toMatchObject(failure);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('comes after the process saved its work', async () => {
+    folder = mkdtempSync(join(tmpdir(), 'troupe-'));
+    const file = join(folder, 'state');
+    const { bench: session, pid } = await opened('', {
+      spec: fixtureSpec('slow-exit', { value: file }),
+    });
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(readFileSync(file, 'utf8')).toBe('flushed');
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('is forced upon a server that ignores every request to leave', async () => {
+    const { bench: session, pid } = await opened('ignore-term', {
+      policy: { stdinGraceMs: 60, termGraceMs: 60 },
+    });
+    const askedAt = performance.now();
+    session.send('session.close');
+    const { at, failure } = await session.next('session.closed');
+    expect(failure).toBeUndefined();
+    expect(at - askedAt).toBeGreaterThanOrEqual(110);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('takes a stubborn helper of the server along', async () => {
+    const { bench: session } = await opened('grandchild', {
+      policy: { stdinGraceMs: 500, termGraceMs: 60 },
+    });
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
+    const helper = Number((JSON.parse(text) as Record<string, string>)['GRANDCHILD']);
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(isRunning(helper)).toBe(false);
+  });
+
+  it('bounds what a flood of stderr costs', async () => {
+    const { bench: session } = await opened('stderr-flood');
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(session.lines.length).toBeLessThanOrEqual(1_000);
+  });
+});
