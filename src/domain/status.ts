@@ -26,7 +26,7 @@ export interface ServerStatus {
   readonly generation: string;
   /** The try under way or just made, from 1; absent when nothing is being tried. */
   readonly attempt?: number;
-  /** Sessions opened after the first one. */
+  /** Sessions begun after the first one. */
   readonly restarts: number;
   readonly nextAttemptAt?: string;
   /** How many tools are shown for this server now. */

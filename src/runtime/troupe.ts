@@ -99,8 +99,8 @@ export interface Troupe extends AsyncDisposable {
   snapshot(): TroupeSnapshot;
   /** Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;
-  /** The steps the next pass would take, and why. */
-  plan(): readonly Step[];
+  /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
+  plan(): Promise<readonly Step[]>;
   /** What would run, for every gated server. */
   approvals(): readonly ApprovalRequest[];
   /**

@@ -1,0 +1,56 @@
+/**
+ * Where the tools that are shown for the server come from.
+ *
+ * `live` was listed in this session; `stale` outlived a session that was lost;
+ * `deferred` comes from the store; `none` shows nothing: the server may not
+ * run, nobody wants it to, it gave up, or nothing is known. The region reads
+ * facts only, never the connection's state.
+ *
+ * ```text
+ * ```
+ */
+
+import { ofSession, serverSetup } from './server.setup.ts';
+
+export const catalogRegion = serverSetup.createStateConfig({
+  id: 'catalog',
+  initial: 'remembering',
+  on: {
+    'session.listed': {
+      guard: { type: 'isCurrentSession', params: ofSession },
+      actions: ['rememberCatalog', 'reportCatalog'],
+      target: '.live',
+    },
+    'server.stop': '.none',
+    'server.retire': '.none',
+    'admission.withdrawn': '.none',
+    'server.gaveUp': '.none',
+    'server.ended': '.ended',
+  },
+  states: {
+    remembering: {
+      always: [{ guard: 'mayShowStored', target: 'deferred' }, { target: 'none' }],
+    },
+    none: {
+      on: {
+        'admission.granted': { guard: 'mayShowStoredOnceAdmitted', target: 'deferred' },
+        'server.start': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
+        'server.restart': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
+        'server.reconnect': { guard: 'mayShowStored', target: 'deferred' },
+      },
+    },
+    deferred: {},
+    live: {
+      on: {
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'stale',
+        },
+        'session.abandoned': 'stale',
+        'server.idled': 'deferred',
+      },
+    },
+    stale: {},
+    ended: { type: 'final' },
+  },
+});

@@ -1,0 +1,328 @@
+/**
+ * Whether a session to the server exists, and where the server rests when none does.
+ *
+ * All paths meet in `settling`, which is left at once: its one table decides
+ * from what is wanted (retire, admission, stop wish) and what was lost where to
+ * rest. Only `engaged` has a session, and only here is anything sent to it.
+ * Stop wins every race: commands leave through `closing`, which repeats them
+ * without a target so that none restarts or shortens the deadline of the kill.
+ *
+ * ```text
+ * ```
+ */
+
+import { ofSession, serverSetup } from './server.setup.ts';
+
+const settle = '#connection.settling';
+
+export const connectionRegion = serverSetup.createStateConfig({
+  id: 'connection',
+  initial: 'settling',
+  states: {
+    settling: {
+      always: [
+        { guard: 'isRetiring', target: 'retired' },
+        { guard: 'isDisabled', target: 'parked.disabled' },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'untrusted' } },
+          target: 'parked.blocked.untrusted',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'excluded' } },
+          target: 'parked.blocked.excluded',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'notAllowed' } },
+          target: 'parked.blocked.notAllowed',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'invalidConfig' } },
+          target: 'parked.blocked.invalidConfig',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'pendingApproval' } },
+          target: 'parked.blocked.pendingApproval',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'rejected' } },
+          target: 'parked.blocked.rejected',
+        },
+        {
+          guard: { type: 'isBlockedBy', params: { reason: 'overBudget' } },
+          target: 'parked.blocked.overBudget',
+        },
+        { guard: 'isStopWanted', target: 'parked.stopped' },
+        {
+          guard: { type: 'hasLost', params: { kind: 'authRequired' } },
+          target: 'parked.authRequired',
+        },
+        { guard: 'isCrashLooping', target: 'parked.suspended.crashLoop' },
+        { guard: 'isReconnectStorm', target: 'parked.suspended.reconnectStorm' },
+        {
+          guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
+          target: 'parked.failed.capabilityMissing',
+        },
+        {
+          guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
+          target: 'parked.failed.versionUnsupported',
+        },
+        { guard: 'isRestartForbidden', target: 'parked.failed.restartNever' },
+        { guard: 'hasAttemptsLeft', target: 'parked.backingOff.retrying' },
+        { guard: 'isLostRemote', target: 'parked.backingOff.lost' },
+        { guard: 'isLost', target: 'parked.failed.attemptsExhausted' },
+        { guard: 'isUndemanded', target: 'parked.dormant' },
+        { target: 'engaged' },
+      ],
+    },
+    parked: {
+      initial: 'dormant',
+      on: {
+        'server.start': { actions: 'wishStart', target: settle },
+        'server.stop': { actions: 'wishStop', target: settle },
+        'server.restart': { actions: 'wishRestart', target: settle },
+        'server.reconnect': { actions: 'wishReconnect', target: settle },
+        'server.retire': { actions: 'wishRetire', target: settle },
+        'admission.granted': { actions: 'noteAdmitted', target: settle },
+        'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
+        'spec.updated': { actions: 'applySpec', target: settle },
+      },
+      states: {
+        disabled: {},
+        blocked: {
+          tags: 'needsUser',
+          initial: 'untrusted',
+          states: {
+            untrusted: {},
+            excluded: {},
+            notAllowed: {},
+            pendingApproval: {},
+            rejected: {},
+            invalidConfig: {},
+            overBudget: {},
+          },
+        },
+        dormant: {
+          tags: 'waits',
+          on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
+        },
+        backingOff: {
+          initial: 'retrying',
+          on: {
+            // The wait under way goes on: a demand or a new number must not shorten it.
+            'server.demanded': { actions: 'noteDemand' },
+            'spec.updated': { actions: 'applySpec' },
+          },
+          states: {
+            retrying: {
+              entry: 'drawReconnectDelay',
+              after: { reconnectBackoff: '#connection.engaged' },
+            },
+            lost: {
+              entry: 'drawLostDelay',
+              after: { reconnectBackoff: '#connection.engaged' },
+            },
+          },
+        },
+        authRequired: { tags: 'needsUser', entry: 'forgetWindows' },
+        suspended: {
+          tags: 'needsUser',
+          entry: 'forgetWindows',
+          initial: 'crashLoop',
+          states: { crashLoop: {}, reconnectStorm: {} },
+        },
+        failed: {
+          tags: 'needsUser',
+          entry: 'announceGivingUp',
+          initial: 'attemptsExhausted',
+          states: {
+            attemptsExhausted: {},
+            capabilityMissing: {},
+            versionUnsupported: {},
+            restartNever: {},
+          },
+        },
+        stopped: {},
+      },
+    },
+    engaged: {
+      initial: 'starting',
+      entry: 'beginSession',
+      exit: 'forgetPeer',
+      invoke: {
+        id: 'session',
+        src: 'session',
+        input: ({ context }) => ({
+          actorId: context.actorId,
+          server: context.name,
+          generation: context.generation,
+          session: context.session,
+        }),
+        onError: { actions: ['recordBrokenSession', 'announceAbandoned'], target: settle },
+      },
+      on: {
+        'server.stop': { actions: 'wishStop', target: '.closing' },
+        'server.retire': { actions: 'wishRetire', target: '.closing' },
+        'server.restart': { actions: 'wishRestart', target: '.closing' },
+        'server.reconnect': { actions: 'wishReconnect', target: '.closing' },
+        'server.demanded': { actions: 'noteDemand' },
+        'admission.granted': { actions: 'noteAdmitted' },
+        'admission.withdrawn': { actions: 'noteWithdrawn', target: '.closing' },
+        'spec.updated': { actions: 'applySpec' },
+        'session.impaired': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'noteImpaired',
+        },
+        'session.recovered': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'noteRecovered',
+        },
+      },
+      states: {
+        starting: {
+          initial: 'queued',
+          tags: ['busy', 'waits'],
+          entry: 'askForSlot',
+          exit: 'returnSlot',
+          on: {
+            'session.closed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'recordFailedStart',
+              target: settle,
+            },
+          },
+          states: {
+            queued: {
+              on: {
+                'slot.granted': { actions: 'tellSessionToOpen', target: 'connecting' },
+                'server.demanded': { actions: ['noteDemand', 'askForSlot'] },
+              },
+              after: {
+                queueDeadline: {
+                  actions: 'recordQueueDeadline',
+                  target: '#connection.engaged.closing',
+                },
+              },
+            },
+            connecting: {
+              on: {
+                'session.opened': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: ['noteOpened', 'keepSlot', 'tellSessionToList'],
+                  target: 'loadingTools',
+                },
+              },
+              after: {
+                connectDeadline: {
+                  actions: {
+                    type: 'recordDeadline',
+                    params: ({ context }) => ({
+                      message: `The server did not finish its handshake within ${context.policy.connectTimeoutMs} ms.`,
+                    }),
+                  },
+                  target: '#connection.engaged.closing',
+                },
+              },
+            },
+            loadingTools: {
+              on: {
+                'session.listed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: '#connection.engaged.ready',
+                },
+                // The list under way may be older than the change: the session runs one more.
+                'session.notified': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'tellSessionToList',
+                },
+                'session.listFailed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'recordFailedStart',
+                  target: '#connection.engaged.closing',
+                },
+              },
+              after: {
+                listDeadline: {
+                  actions: {
+                    type: 'recordDeadline',
+                    params: ({ context }) => ({
+                      message: `The server did not list its tools within ${context.policy.listTimeoutMs} ms.`,
+                    }),
+                  },
+                  target: '#connection.engaged.closing',
+                },
+              },
+            },
+          },
+        },
+        ready: {
+          type: 'parallel',
+          tags: 'usable',
+          on: {
+            'session.closed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'recordLostSession',
+              target: settle,
+            },
+            'session.notified': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'tellSessionToList',
+            },
+            'probe.wanted': { actions: 'tellSessionToList' },
+            'server.idled': { actions: 'restWhenIdle', target: 'closing' },
+          },
+          after: { sustainedReady: { actions: 'forgetAttempts' } },
+          states: {
+            health: {
+              initial: 'steady',
+              states: {
+                steady: { always: { guard: 'isImpaired', target: 'degraded' } },
+                degraded: { always: { guard: 'isUnimpaired', target: 'steady' } },
+              },
+            },
+            activity: {
+              initial: 'idle',
+              states: {
+                idle: {
+                  on: {
+                    'calls.began': {
+                      guard: { type: 'isCurrentSession', params: ofSession },
+                      target: 'busy',
+                    },
+                  },
+                  after: { idleDeadline: { actions: 'announceIdle' } },
+                },
+                busy: {
+                  on: {
+                    'calls.drained': {
+                      guard: { type: 'isCurrentSession', params: ofSession },
+                      target: 'idle',
+                    },
+                  },
+                },
+              },
+            },
+          },
+        },
+        closing: {
+          tags: 'busy',
+          entry: 'tellSessionToClose',
+          on: {
+            'server.start': { actions: 'wishStart' },
+            'server.stop': { actions: 'wishStop' },
+            'server.retire': { actions: 'wishRetire' },
+            'server.restart': { actions: 'wishRestart' },
+            'server.reconnect': { actions: 'wishReconnect' },
+            'admission.withdrawn': { actions: 'noteWithdrawn' },
+            'session.closed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'recordEvidence',
+              target: settle,
+            },
+          },
+          after: { closeDeadline: { actions: 'announceAbandoned', target: settle } },
+        },
+      },
+    },
+    retired: { type: 'final', entry: 'announceEnd' },
+  },
+});

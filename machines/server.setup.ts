@@ -1,0 +1,352 @@
+/**
+ * The words, facts and small decisions that the three regions of the server
+ * chart share: context, events, guards, actions and delays. The regions stand
+ * beside this file; `server.ts` joins them.
+ */
+
+import { assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
+import type { Failure } from '../src/domain/failure.ts';
+import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { TransportKind } from '../src/domain/server-spec.ts';
+import { isRemote } from '../src/domain/server-spec.ts';
+import type { BlockedReason, DegradedReason, Verdict } from '../src/domain/server-state.ts';
+import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
+import { backoffDelay, chanceOf } from '../src/policies/backoff-delay.ts';
+import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
+
+export interface ServerInput {
+  /** Id of this actor: the server's name and `.0` or `.1`. */
+  readonly actorId: string;
+  readonly name: string;
+  readonly generation: string;
+  readonly transport: TransportKind;
+  readonly startup: 'eager' | 'lazy';
+  readonly policy: ServerPolicy;
+  readonly verdict: Verdict;
+  /** A person stopped this generation earlier; it stays stopped. */
+  readonly stopWanted: boolean;
+  /** A tool list of this generation is known from before. */
+  readonly hasStoredCatalog: boolean;
+  /** Makes the jitter of this actor its own, and repeatable. */
+  readonly seed: number;
+}
+
+export interface ServerContext extends ServerInput {
+  /** The root wants this actor gone. Never taken back. */
+  readonly retiring: boolean;
+  /** Somebody wants the server to run now; a lazy one sleeps without it. */
+  readonly demanded: boolean;
+  /** Number of the present or last session, from 1. */
+  readonly session: number;
+  /** Tries since the last sustained ready period. */
+  readonly attempt: number;
+  /** The loss that `settling` has yet to answer. */
+  readonly loss: Failure | null;
+  /** The last failure, for people. */
+  readonly lastError: Failure | null;
+  /** When ready sessions ended by a crash: newest `policy.crashLoop.limit`. */
+  readonly crashTimes: readonly number[];
+  /** When ready sessions were lost for whatever cause: newest `policy.reconnectStorm.limit`. */
+  readonly lossTimes: readonly number[];
+  readonly impairments: readonly DegradedReason[];
+  /** The wait that the present backoff chose, in milliseconds. */
+  readonly delayMs: number;
+  /** Consecutive failed calls while the circuit is closed. */
+  readonly failedCalls: number;
+  /** The present cool-down of the circuit, in milliseconds. */
+  readonly cooldownMs: number;
+  readonly era: 'legacy' | 'modern' | null;
+  readonly pid: number | null;
+}
+
+/** Commands of the root and of the call path. */
+export type ServerCommand =
+  | { readonly type: 'server.start' }
+  | { readonly type: 'server.stop' }
+  | { readonly type: 'server.restart' }
+  | { readonly type: 'server.reconnect' }
+  | { readonly type: 'server.retire' }
+  | { readonly type: 'server.demanded' }
+  | { readonly type: 'admission.granted' }
+  | { readonly type: 'admission.withdrawn'; readonly verdict: Exclude<Verdict, 'admitted'> }
+  | {
+      readonly type: 'spec.updated';
+      readonly startup: 'eager' | 'lazy';
+      readonly policy: ServerPolicy;
+    }
+  | { readonly type: 'slot.granted' };
+
+/** Edges of the call path; `session` tells which session they are about. */
+export type CallFact = {
+  readonly type: 'calls.began' | 'calls.drained' | 'call.failed' | 'call.succeeded';
+  readonly session: number;
+};
+
+/** What one region tells the others. Never sent from outside. */
+type InternalEvent =
+  | { readonly type: 'server.idled' }
+  | { readonly type: 'server.gaveUp' }
+  | { readonly type: 'server.ended' }
+  | { readonly type: 'session.abandoned' }
+  | { readonly type: 'probe.wanted' };
+
+export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
+
+function failureOf(event: ServerEvent): Failure | null {
+  if (event.type === 'session.listFailed') return event.failure;
+  if (event.type === 'session.closed') return event.failure ?? null;
+  return null;
+}
+
+/** A session that closed unasked has failed, even when it did not say why. */
+function lossOf(event: ServerEvent): Failure {
+  return failureOf(event) ?? { kind: 'transport', message: 'The session closed without a reason.' };
+}
+
+/** Keeps what a deadline found out and adds what the process left behind. */
+function withEvidence(loss: Failure | null, event: ServerEvent): Failure | null {
+  const ending = failureOf(event);
+  if (loss === null || ending === null) return loss;
+  return {
+    ...loss,
+    ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
+    ...(ending.signal === undefined ? {} : { signal: ending.signal }),
+    ...(ending.stderrTail === undefined ? {} : { stderrTail: ending.stderrTail }),
+  };
+}
+
+// A peer's wish is honoured within these bounds: below a second it is no wait,
+// above five minutes a person would rather see the server try again.
+const shortestRetryAfterMs = 1_000;
+const longestRetryAfterMs = 300_000;
+
+function honourRetryAfter(delayMs: number, loss: Failure | null): number {
+  if (loss?.retryAfterMs === undefined) return delayMs;
+  const asked = Math.min(Math.max(loss.retryAfterMs, shortestRetryAfterMs), longestRetryAfterMs);
+  return Math.max(delayMs, asked);
+}
+
+function notProvided(): never {
+  throw new Error('actor "session" was not provided to the server chart');
+}
+
+export const serverSetup = setup({
+  types: {
+    input: {} as ServerInput,
+    context: {} as ServerContext,
+    events: {} as ServerEvent,
+    tags: {} as 'usable' | 'busy' | 'needsUser' | 'waits',
+  },
+  actors: { session: fromCallback<SessionCommand, SessionInput>(notProvided) },
+  actions: {
+    // Wishes: what a command changes, wherever the server happens to be.
+    wishStart: assign({ stopWanted: false, demanded: true, loss: null, attempt: 0 }),
+    wishStop: assign({ stopWanted: true, demanded: false, loss: null }),
+    wishRestart: assign({
+      stopWanted: false,
+      demanded: true,
+      loss: null,
+      attempt: 0,
+      crashTimes: [],
+      lossTimes: [],
+    }),
+    wishReconnect: assign({ demanded: true, loss: null }),
+    wishRetire: assign({ retiring: true }),
+    noteDemand: assign({ demanded: true }),
+    restWhenIdle: assign({ demanded: false }),
+    noteAdmitted: assign({ verdict: 'admitted' }),
+    noteWithdrawn: assign(({ event, context }) => ({
+      verdict: event.type === 'admission.withdrawn' ? event.verdict : context.verdict,
+      loss: null,
+      attempt: 0,
+    })),
+    applySpec: assign(({ event, context }) => {
+      if (event.type !== 'spec.updated') return {};
+      const becameEager = event.startup === 'eager' && context.startup === 'lazy';
+      return {
+        startup: event.startup,
+        policy: event.policy,
+        demanded: context.demanded || becameEager,
+      };
+    }),
+
+    // The session.
+    beginSession: assign(({ context }) => ({
+      session: context.session + 1,
+      attempt: context.attempt + 1,
+      loss: null,
+      impairments: [],
+      era: null,
+      pid: null,
+    })),
+    noteOpened: assign(({ event }) =>
+      event.type === 'session.opened' ? { era: event.era, pid: event.pid ?? null } : {},
+    ),
+    forgetPeer: assign({ era: null, pid: null, impairments: [] }),
+    noteImpaired: assign(({ event, context }) =>
+      event.type === 'session.impaired' && !context.impairments.includes(event.reason)
+        ? { impairments: [...context.impairments, event.reason] }
+        : {},
+    ),
+    noteRecovered: assign(({ event, context }) =>
+      event.type === 'session.recovered'
+        ? { impairments: context.impairments.filter((reason) => reason !== event.reason) }
+        : {},
+    ),
+    // The windows have said what they had to say: the next life is counted afresh.
+    forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
+    forgetAttempts: assign({ attempt: 0, lastError: null }),
+    askForSlot: sendParent(({ context }) => ({
+      type: 'slot.requested' as const,
+      actorId: context.actorId,
+      pool: isRemote(context.transport) ? ('remote' as const) : ('local' as const),
+      demanded: context.demanded,
+    })),
+    keepSlot: sendParent(({ context }) => ({
+      type: 'slot.kept' as const,
+      actorId: context.actorId,
+    })),
+    returnSlot: sendParent(({ context }) => ({
+      type: 'slot.returned' as const,
+      actorId: context.actorId,
+    })),
+    tellSessionToOpen: sendTo('session', { type: 'session.open' }),
+    tellSessionToList: sendTo('session', { type: 'session.list' }),
+    tellSessionToClose: sendTo('session', { type: 'session.close' }),
+
+    // What became of it.
+    recordFailedStart: assign(({ event }) => ({ loss: lossOf(event), lastError: lossOf(event) })),
+    recordLostSession: assign(({ event, context }) => {
+      const loss = lossOf(event);
+      const at = event.type === 'session.closed' ? event.at : 0;
+      const { crashLoop, reconnectStorm } = context.policy;
+      return {
+        loss,
+        lastError: loss,
+        lossTimes: recordInWindow(context.lossTimes, at, reconnectStorm),
+        crashTimes:
+          loss.kind === 'crashed'
+            ? recordInWindow(context.crashTimes, at, crashLoop)
+            : context.crashTimes,
+      };
+    }),
+    recordDeadline: assign((_, params: { readonly message: string }) => {
+      const loss: Failure = { kind: 'initTimeout', message: params.message };
+      return { loss, lastError: loss };
+    }),
+    // Waiting in our own queue says nothing about the server: the try is taken back.
+    recordQueueDeadline: assign(({ context }) => {
+      const loss: Failure = {
+        kind: 'notStarted',
+        message: 'No start permit came free in time; it will be tried again.',
+      };
+      return { loss, lastError: loss, attempt: context.attempt - 1 };
+    }),
+    recordBrokenSession: assign(() => {
+      const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
+      return { loss, lastError: loss };
+    }),
+    recordEvidence: assign(({ event, context }) => ({
+      loss: withEvidence(context.loss, event),
+      lastError:
+        context.loss === null ? context.lastError : withEvidence(context.lastError, event),
+    })),
+    drawReconnectDelay: assign(({ context }) => {
+      const chance = chanceOf(context.seed, context.session);
+      const delayMs = backoffDelay(context.policy.backoff, Math.max(1, context.attempt), chance);
+      return { delayMs: honourRetryAfter(delayMs, context.loss) };
+    }),
+    drawLostDelay: assign(({ context }) => {
+      const quietTry = context.attempt - context.policy.maxAttempts + 1;
+      const chance = chanceOf(context.seed, context.session);
+      const delayMs = backoffDelay(context.policy.lostBackoff, quietTry, chance);
+      return { delayMs: honourRetryAfter(delayMs, context.loss) };
+    }),
+
+    // Word from one region to the others.
+    announceIdle: raise({ type: 'server.idled' }),
+    announceGivingUp: raise({ type: 'server.gaveUp' }),
+    announceEnd: raise({ type: 'server.ended' }),
+    announceAbandoned: raise({ type: 'session.abandoned' }),
+    askForProbe: raise({ type: 'probe.wanted' }),
+
+    // Catalog and circuit.
+    rememberCatalog: assign({ hasStoredCatalog: true }),
+    reportCatalog: sendParent(({ context }) => ({
+      type: 'catalog.listed' as const,
+      actorId: context.actorId,
+      generation: context.generation,
+    })),
+    countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
+    forgetFailedCalls: assign({ failedCalls: 0 }),
+    startCooldown: assign(({ context }) => ({
+      cooldownMs: context.policy.circuitCooldownMs,
+      failedCalls: 0,
+    })),
+    lengthenCooldown: assign(({ context }) => ({
+      cooldownMs: Math.min(context.cooldownMs * 2, context.policy.circuitMaxCooldownMs),
+    })),
+  },
+  guards: {
+    isRetiring: ({ context }) => context.retiring,
+    isDisabled: ({ context }) => context.verdict === 'disabled',
+    isBlockedBy: ({ context }, params: { readonly reason: BlockedReason }) =>
+      context.verdict === params.reason,
+    isStopWanted: ({ context }) => context.stopWanted,
+    hasLost: ({ context }, params: { readonly kind: Failure['kind'] }) =>
+      context.loss?.kind === params.kind,
+    isCrashLooping: ({ context }) =>
+      context.loss !== null && reachesLimit(context.crashTimes, context.policy.crashLoop),
+    isReconnectStorm: ({ context }) =>
+      context.loss !== null && reachesLimit(context.lossTimes, context.policy.reconnectStorm),
+    isRestartForbidden: ({ context }) => {
+      if (context.loss === null) return false;
+      const { restart } = context.policy;
+      if (restart === 'never') return true;
+      const restartsAfterCleanExit =
+        restart === 'always' || (restart === 'auto' && isRemote(context.transport));
+      return context.loss.kind === 'cleanExit' && !restartsAfterCleanExit;
+    },
+    hasAttemptsLeft: ({ context }) =>
+      context.loss !== null && context.attempt < context.policy.maxAttempts,
+    isLostRemote: ({ context }) => context.loss !== null && isRemote(context.transport),
+    isLost: ({ context }) => context.loss !== null,
+    isUndemanded: ({ context }) => !context.demanded,
+    isCurrentSession: ({ context }, params: { readonly session: number }) =>
+      params.session === context.session,
+    isImpaired: ({ context }) => context.impairments.length > 0,
+    isUnimpaired: ({ context }) => context.impairments.length === 0,
+    reachesThreshold: ({ context }, params: { readonly session: number }) =>
+      params.session === context.session &&
+      context.failedCalls + 1 >= context.policy.circuitThreshold,
+    mayShowStored: ({ context }) =>
+      context.hasStoredCatalog &&
+      context.verdict === 'admitted' &&
+      !context.stopWanted &&
+      !context.retiring,
+    // These two look at a server that is about to be admitted or started.
+    mayShowStoredOnceAdmitted: ({ context }) =>
+      context.hasStoredCatalog && !context.stopWanted && !context.retiring,
+    mayShowStoredOnceStarted: ({ context }) =>
+      context.hasStoredCatalog && context.verdict === 'admitted' && !context.retiring,
+  },
+  delays: {
+    queueDeadline: ({ context }) => context.policy.queueTimeoutMs,
+    connectDeadline: ({ context }) => context.policy.connectTimeoutMs,
+    listDeadline: ({ context }) => context.policy.listTimeoutMs,
+    closeDeadline: ({ context }) => context.policy.closeTimeoutMs,
+    reconnectBackoff: ({ context }) => context.delayMs,
+    sustainedReady: ({ context }) => context.policy.sustainedReadyMs,
+    // Never: about 24.8 days, the longest wait a timer can hold, is then begun again.
+    idleDeadline: ({ context }) => context.policy.idleStopMs ?? 2_147_483_647,
+    circuitCooldown: ({ context }) => context.cooldownMs,
+    probeDeadline: ({ context }) => context.policy.probeTimeoutMs,
+  },
+});
+
+/** Maps a fact to the parameter of the guards that ask which session it is about. */
+export function ofSession({ event }: { readonly event: { readonly session: number } }): {
+  readonly session: number;
+} {
+  return { session: event.session };
+}

@@ -1,0 +1,408 @@
+/**
+ * What the root knows and the steps it can take. The root owns admission, the
+ * wishes of a person, permits and the set of live server actors; everything
+ * else belongs to the servers themselves.
+ */
+
+import { assign, enqueueActions, fromCallback, setup } from 'xstate';
+import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
+import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
+import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
+import { type ApprovalDecision, admitAll, type Gates } from '../src/policies/admit.ts';
+import { approvalFingerprintOf, settingsDigestOf } from '../src/policies/fingerprint.ts';
+import { planChanges } from '../src/policies/plan-changes.ts';
+import { type ServerCommand, type ServerInput, serverMachine } from './server.ts';
+import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
+
+export interface TroupeInput {
+  readonly seed: number;
+  readonly trusted: boolean;
+  /** Upper bound that nothing widens; null = none was given. */
+  readonly launchBound: readonly string[] | null;
+  /** Until the settings say otherwise. */
+  readonly slots: SlotCounts;
+  readonly startupGateMs: number;
+}
+
+/** A person stopped this generation of a server; it stays stopped until told otherwise. */
+interface StopWish {
+  readonly server: string;
+  readonly generation: string;
+}
+
+export interface TroupeContext extends TroupeInput {
+  readonly hostAllowed: readonly string[] | null;
+  readonly decisions: readonly ApprovalDecision[];
+  readonly stopWishes: readonly StopWish[];
+  readonly settings: Settings | null;
+  /** By server name. */
+  readonly live: ReadonlyMap<string, LiveServer>;
+  /** Names that left the settings, newest last. */
+  readonly removed: readonly string[];
+  /** Generations whose tools are known, newest last. */
+  readonly knownCatalogs: readonly string[];
+  /** Server actors spawned so far; gives each its own jitter. */
+  readonly spawnCount: number;
+}
+
+/** What the root understands of a host's wish; `at` is stamped by the sender. */
+type PersonCommand = 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect';
+
+export type TroupeEvent =
+  | { readonly type: PersonCommand; readonly server: string }
+  | {
+      readonly type: 'approval.grant' | 'approval.reject' | 'approval.revoke';
+      readonly server: string;
+      readonly fingerprint?: string;
+    }
+  | { readonly type: 'trust.changed'; readonly trusted: boolean }
+  | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
+  | { readonly type: 'auth.completed'; readonly server: string }
+  | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
+  | { readonly type: 'settings.reload' }
+  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
+  | SettingsFact
+  | {
+      readonly type: 'slot.requested';
+      readonly actorId: string;
+      readonly pool: SlotPool;
+      readonly demanded: boolean;
+    }
+  | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
+  | { readonly type: 'catalog.listed'; readonly actorId: string; readonly generation: string }
+  | SlotGranted
+  | { readonly type: 'xstate.done.actor.any'; readonly actorId: string }
+  | { readonly type: 'xstate.error.actor.any'; readonly actorId: string; readonly error: unknown };
+
+export type TroupeEmitted =
+  /** `at` is when the settings that caused the pass were read. */
+  | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
+  | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string };
+
+// Enough to explain a tool that a long conversation still remembers.
+const rememberedNames = 1_000;
+const rememberedCatalogs = 1_000;
+const rememberedWishes = 1_000;
+const rememberedDecisions = 1_000;
+
+/** The gates of the present moment. */
+export function gatesOf(context: TroupeContext): Gates {
+  return {
+    trusted: context.trusted,
+    ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
+    excluded: context.settings?.excluded ?? [],
+    hostAllowed: context.hostAllowed,
+    ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
+    decisions: context.decisions,
+  };
+}
+
+function admitted(context: TroupeContext): readonly AdmittedServer[] {
+  return context.settings === null ? [] : admitAll(context.settings, gatesOf(context));
+}
+
+/** The steps of the next pass. Pure: the dry run and the real one are the same list. */
+export function planOf(context: TroupeContext): readonly Step[] {
+  return planChanges(admitted(context), context.live, settingsDigestOf);
+}
+
+function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
+  for (const entry of context.live) if (entry[1].actorId === actorId) return entry;
+  return undefined;
+}
+
+function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
+  return context.settings?.servers.find(({ name }) => name === server);
+}
+
+function newest<T>(list: readonly T[], count: number): readonly T[] {
+  return list.slice(Math.max(0, list.length - count));
+}
+
+// Ids are used again and again, never made anew: a chart remembers every child id
+// it ever saw. Two of them let a successor start beside the one that leaves.
+function freeActorId(name: string, spawnCount: number): string {
+  return `${name}.${spawnCount % 2}`;
+}
+
+function inputOf(
+  { desired, verdict }: AdmittedServer,
+  actorId: string,
+  context: TroupeContext,
+): ServerInput {
+  return {
+    actorId,
+    name: desired.name,
+    generation: desired.generation,
+    transport: desired.transport,
+    startup: desired.startup,
+    policy: desired.policy,
+    verdict,
+    stopWanted: context.stopWishes.some(
+      (wish) => wish.server === desired.name && wish.generation === desired.generation,
+    ),
+    hasStoredCatalog: context.knownCatalogs.includes(desired.generation),
+    seed: context.seed + context.spawnCount,
+  };
+}
+
+function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServer {
+  return {
+    actorId,
+    generation: desired.generation,
+    settingsDigest: settingsDigestOf(desired),
+    verdict,
+    leaving: false,
+  };
+}
+
+function notProvided(): never {
+  throw new Error('actor "settingsSource" was not provided to the troupe chart');
+}
+
+export const troupeSetup = setup({
+  types: {
+    input: {} as TroupeInput,
+    context: {} as TroupeContext,
+    events: {} as TroupeEvent,
+    emitted: {} as TroupeEmitted,
+  },
+  actors: {
+    server: serverMachine,
+    slots: slotsMachine,
+    settingsSource: fromCallback<SettingsCommand, Record<string, never>>(notProvided),
+  },
+  actions: {
+    noteSettings: assign(({ context, event }) => {
+      if (event.type !== 'settings.loaded') return {};
+      const names = new Set(event.settings.servers.map(({ name }) => name));
+      const gone = (context.settings?.servers ?? [])
+        .map(({ name }) => name)
+        .filter((name) => !names.has(name));
+      const stillRemoved = context.removed.filter((name) => !names.has(name));
+      return {
+        settings: event.settings,
+        startupGateMs: event.settings.startupGateMs,
+        removed: newest([...stillRemoved, ...gone], rememberedNames),
+      };
+    }),
+    noteTrust: assign(({ event }) =>
+      event.type === 'trust.changed' ? { trusted: event.trusted } : {},
+    ),
+    noteAllowed: assign(({ event }) =>
+      event.type === 'allow.changed' ? { hostAllowed: event.allowed } : {},
+    ),
+    noteDecision: assign(({ context, event }) => {
+      if (
+        event.type !== 'approval.grant' &&
+        event.type !== 'approval.reject' &&
+        event.type !== 'approval.revoke'
+      ) {
+        return {};
+      }
+      const desired = desiredOf(context, event.server);
+      if (desired === undefined) return {};
+      const { generation, name, source } = desired;
+      const fingerprint = approvalFingerprintOf({ generation, name, scope: source.scope });
+      // A decision about what was shown before an edit decides nothing.
+      if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
+      const others = context.decisions.filter(
+        (made) => made.server !== name || made.fingerprint !== fingerprint,
+      );
+      if (event.type === 'approval.revoke') return { decisions: others };
+      const decision = event.type === 'approval.grant' ? 'granted' : 'rejected';
+      return {
+        decisions: newest([...others, { server: name, fingerprint, decision }], rememberedDecisions),
+      };
+    }),
+    noteCatalog: assign(({ context, event }) => {
+      if (event.type !== 'catalog.listed') return {};
+      if (context.knownCatalogs.at(-1) === event.generation) return {};
+      const others = context.knownCatalogs.filter((known) => known !== event.generation);
+      return { knownCatalogs: newest([...others, event.generation], rememberedCatalogs) };
+    }),
+
+    /** One pass: look at everything, plan, and take the steps. */
+    reconcile: enqueueActions(({ context, event, enqueue }) => {
+      const desired = new Map(admitted(context).map((server) => [server.desired.name, server]));
+      const plan = planOf(context);
+      const moving = plan.filter(({ step }) => step !== 'keep');
+
+      // All births in one go: each copy of the children costs as much as all of them.
+      enqueue.assign(({ context: before, spawn }) => {
+        const live = new Map(before.live);
+        let spawnCount = before.spawnCount;
+        for (const { server, step } of moving) {
+          const now = live.get(server);
+          const wanted = desired.get(server);
+          if (step === 'spawn' && wanted !== undefined) {
+            const actorId = freeActorId(server, spawnCount);
+            spawn('server', {
+              id: actorId,
+              input: inputOf(wanted, actorId, { ...before, spawnCount }),
+            });
+            live.set(server, liveAs(wanted, actorId));
+            spawnCount += 1;
+          } else if (now !== undefined && (step === 'retire' || step === 'replace')) {
+            live.set(server, { ...now, leaving: true });
+          } else if (now !== undefined && wanted !== undefined) {
+            live.set(server, liveAs(wanted, now.actorId));
+          }
+        }
+        return { live, spawnCount };
+      });
+      for (const { server, step } of moving) {
+        const wanted = desired.get(server);
+        const command = commandFor(step, wanted);
+        const target = context.live.get(server);
+        if (command !== null && target !== undefined) enqueue.sendTo(target.actorId, command);
+      }
+      const at = event.type === 'settings.loaded' ? { at: event.at } : {};
+      enqueue.emit({ type: 'reconciled', plan, ...at });
+    }),
+
+    /** Hands a person's command to the actor that lives now, and remembers a stop. */
+    routeCommand: enqueueActions(({ context, event, enqueue }) => {
+      const command = personCommandOf(event);
+      if (command === null) return;
+      const { server, type } = command;
+      const others = context.stopWishes.filter((wish) => wish.server !== server);
+      const desired = desiredOf(context, server);
+      if (type === 'server.stop' && desired !== undefined) {
+        const wish = { server, generation: desired.generation };
+        enqueue.assign({ stopWishes: newest([...others, wish], rememberedWishes) });
+      } else if (type === 'server.start' || type === 'server.restart') {
+        enqueue.assign({ stopWishes: others });
+      }
+      const target = context.live.get(server);
+      if (target !== undefined && !target.leaving) enqueue.sendTo(target.actorId, { type });
+    }),
+
+    requestSlot: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'slot.requested') return;
+      const name = ownerOf(context, event.actorId)?.[0];
+      const place = context.settings?.servers.findIndex((server) => server.name === name) ?? -1;
+      const order = place < 0 ? Number.MAX_SAFE_INTEGER : place;
+      enqueue.sendTo('slots', { ...event, order });
+    }),
+    passSlotNews: enqueueActions(({ event, enqueue }) => {
+      if (event.type === 'slot.kept' || event.type === 'slot.returned') {
+        enqueue.sendTo('slots', event);
+      }
+    }),
+    // A permit for an actor that is gone goes straight back.
+    passPermit: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'slot.granted') return;
+      const { actorId } = event;
+      if (ownerOf(context, actorId) === undefined) {
+        enqueue.sendTo('slots', { type: 'slot.returned', actorId });
+      } else {
+        enqueue.sendTo(actorId, { type: 'slot.granted' });
+      }
+    }),
+    resizeSlots: enqueueActions(({ event, enqueue }) => {
+      if (event.type !== 'settings.loaded') return;
+      enqueue.sendTo('slots', { type: 'slots.resized', counts: event.settings.slots });
+    }),
+    passToSettingsSource: enqueueActions(({ event, enqueue }) => {
+      if (event.type === 'settings.reload') enqueue.sendTo('settingsSource', event);
+      if (event.type === 'settings.changed') {
+        enqueue.sendTo('settingsSource', { type: 'settings.overlay', settings: event.settings });
+      }
+    }),
+
+    retireAll: enqueueActions(({ context, enqueue }) => {
+      const live = [...context.live];
+      enqueue.assign({
+        live: new Map(live.map(([name, server]) => [name, { ...server, leaving: true }])),
+      });
+      for (const [, { actorId }] of live) enqueue.sendTo(actorId, { type: 'server.retire' });
+    }),
+
+    startSlots: enqueueActions(({ context, enqueue }) => {
+      enqueue.spawnChild('slots', { id: 'slots', input: { counts: context.slots } });
+    }),
+
+    /** Reclaims everything a finished child held. */
+    forgetChild: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'xstate.done.actor.any' && event.type !== 'xstate.error.actor.any') return;
+      const { actorId } = event;
+      enqueue.stopChild(actorId);
+      const owner = ownerOf(context, actorId);
+      if (owner === undefined) return;
+      const live = new Map(context.live);
+      live.delete(owner[0]);
+      enqueue.assign({ live });
+      enqueue.sendTo('slots', { type: 'slot.returned', actorId });
+    }),
+
+    // A chart that throws leaves its own children running; nobody else will end them.
+    disposeOrphans: ({ event, self }) => {
+      if (event.type !== 'xstate.error.actor.any') return;
+      const broken = self.getSnapshot().children[event.actorId as 'server'];
+      const orphans: Record<string, { send(event: { type: 'io.dispose' }): void } | undefined> =
+        broken?.getSnapshot().children ?? {};
+      for (const orphan of Object.values(orphans)) orphan?.send({ type: 'io.dispose' });
+    },
+    replaceSlots: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'xstate.error.actor.any' || event.actorId !== 'slots') return;
+      const counts = context.settings?.slots ?? context.slots;
+      enqueue.spawnChild('slots', { id: 'slots', input: { counts } });
+    }),
+    reportBroken: enqueueActions(({ event, enqueue }) => {
+      if (event.type !== 'xstate.error.actor.any') return;
+      const message = event.error instanceof Error ? event.error.message : String(event.error);
+      enqueue.emit({ type: 'actor.broke', actorId: event.actorId, message });
+    }),
+    // Not at once: a fault that strikes at every birth must not become a storm.
+    lookAgainSoon: enqueueActions(({ enqueue }) => {
+      enqueue.cancel('lookAgain');
+      enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'lookAgain', delay: 'respawnPause' });
+    }),
+  },
+  guards: {
+    hasNoServers: ({ context }) => context.live.size === 0,
+  },
+  delays: {
+    startupGate: ({ context }) => context.startupGateMs,
+    // Five seconds: reading a few files takes milliseconds; a dead network folder
+    // must not keep a host from starting.
+    settingsDeadline: 5_000,
+    // Five seconds: above the 4 s of the close ladder, and the longest a person
+    // who pressed Ctrl-C waits without doubt.
+    stopDeadline: 5_000,
+    respawnPause: 1_000,
+  },
+});
+
+function commandFor(step: Step['step'], wanted: AdmittedServer | undefined): ServerCommand | null {
+  if (step === 'retire' || step === 'replace') return { type: 'server.retire' };
+  if (wanted === undefined) return null;
+  const { desired, verdict } = wanted;
+  switch (step) {
+    case 'update':
+      return { type: 'spec.updated', startup: desired.startup, policy: desired.policy };
+    case 'admit':
+    case 'block':
+      return verdict === 'admitted'
+        ? { type: 'admission.granted' }
+        : { type: 'admission.withdrawn', verdict };
+    case 'spawn':
+    case 'keep':
+      return null;
+  }
+}
+
+function personCommandOf(event: TroupeEvent): { type: PersonCommand; server: string } | null {
+  switch (event.type) {
+    case 'server.start':
+    case 'server.stop':
+    case 'server.restart':
+    case 'server.reconnect':
+      return event;
+    case 'auth.completed':
+      return { type: 'server.reconnect', server: event.server };
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The reconciler: makes the live servers match the desired ones.
+ *
+ * Every event only says "look again": each pass compares all that is desired
+ * with all that lives, so lost, doubled or reordered events do no harm. The
+ * startup gate is a deadline for presentation: it says when a host may go on,
+ * never how long a server may take. No child's death ends the root.
+ *
+ * ```text
+ * ```
+ */
+
+import { troupeSetup } from './troupe.setup.ts';
+
+export {
+  gatesOf,
+  planOf,
+  type TroupeContext,
+  type TroupeEmitted,
+  type TroupeEvent,
+  type TroupeInput,
+} from './troupe.setup.ts';
+
+export const troupeMachine = troupeSetup.createMachine({
+  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'troupe',
+  context: ({ input }) => ({
+    ...input,
+    hostAllowed: null,
+    decisions: [],
+    stopWishes: [],
+    settings: null,
+    live: new Map(),
+    removed: [],
+    knownCatalogs: [],
+    spawnCount: 0,
+  }),
+  entry: 'startSlots',
+  initial: 'serving',
+  on: {
+    'slot.requested': { actions: 'requestSlot' },
+    'slot.kept': { actions: 'passSlotNews' },
+    'slot.returned': { actions: 'passSlotNews' },
+    'slot.granted': { actions: 'passPermit' },
+    'catalog.listed': { actions: 'noteCatalog' },
+    'troupe.kill': '.stopped',
+  },
+  states: {
+    serving: {
+      initial: 'starting',
+      invoke: {
+        id: 'settingsSource',
+        src: 'settingsSource',
+        input: {},
+        onError: { actions: 'reportBroken' },
+      },
+      on: {
+        'settings.reload': { actions: 'passToSettingsSource' },
+        'settings.changed': { actions: 'passToSettingsSource' },
+        'settings.loaded': { actions: ['noteSettings', 'resizeSlots', 'reconcile'] },
+        'trust.changed': { actions: ['noteTrust', 'reconcile'] },
+        'allow.changed': { actions: ['noteAllowed', 'reconcile'] },
+        'approval.grant': { actions: ['noteDecision', 'reconcile'] },
+        'approval.reject': { actions: ['noteDecision', 'reconcile'] },
+        'approval.revoke': { actions: ['noteDecision', 'reconcile'] },
+        'server.start': { actions: 'routeCommand' },
+        'server.stop': { actions: 'routeCommand' },
+        'server.restart': { actions: 'routeCommand' },
+        'server.reconnect': { actions: 'routeCommand' },
+        'auth.completed': { actions: 'routeCommand' },
+        'system.woke': { actions: 'reconcile' },
+        'troupe.lookAgain': { actions: 'reconcile' },
+        'troupe.stop': 'stopping',
+        'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },
+        'xstate.error.actor.*': {
+          actions: [
+            'disposeOrphans',
+            'reportBroken',
+            'forgetChild',
+            'replaceSlots',
+            'lookAgainSoon',
+          ],
+        },
+      },
+      states: {
+        starting: {
+          initial: 'reading',
+          states: {
+            reading: {
+              on: {
+                'settings.loaded': {
+                  actions: ['noteSettings', 'resizeSlots', 'reconcile'],
+                  target: 'gating',
+                },
+              },
+              after: { settingsDeadline: '#troupe.serving.running' },
+            },
+            gating: { after: { startupGate: '#troupe.serving.running' } },
+          },
+        },
+        running: {},
+      },
+    },
+    stopping: {
+      entry: 'retireAll',
+      always: { guard: 'hasNoServers', target: 'stopped' },
+      on: {
+        'xstate.done.actor.*': { actions: 'forgetChild' },
+        'xstate.error.actor.*': { actions: ['disposeOrphans', 'reportBroken', 'forgetChild'] },
+      },
+      after: { stopDeadline: 'stopped' },
+    },
+    stopped: { type: 'final' },
+  },
+});

@@ -1,0 +1,476 @@
+/**
+ * Joins charts and actors into a running troupe: the only place that knows both.
+ * What does I/O comes in as parts, so that a test runs the very same assembly
+ * with scripted sessions and virtual time.
+ */
+
+import { resolve } from 'node:path';
+import { type ActorOptions, type AnyActorLogic, createActor } from 'xstate';
+import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
+import {
+  readSettings,
+  type SettingsFileRef,
+  type SettingsReaderPorts,
+} from '../../actors/settings-reader.ts';
+import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
+import { createSpecBook } from '../../actors/settings-spec-book.ts';
+import { serverMachine } from '../../machines/server.ts';
+import { planOf, type TroupeEmitted, troupeMachine } from '../../machines/troupe.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { Step } from '../domain/plan.ts';
+import type { ServerState } from '../domain/server-state.ts';
+import type { Problem } from '../domain/settings.ts';
+import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { ExposedTool } from '../domain/tool.ts';
+import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
+import { serverPrefix } from '../policies/expose-tools.ts';
+import { version } from '../version.ts';
+import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
+import { CallDesk, type ToolAddress } from './call-desk.ts';
+import { CatalogStore } from './catalog-store.ts';
+import { checkHostEvent } from './check-host-event.ts';
+import { Listeners } from './listeners.ts';
+import { SessionRegistry } from './session-registry.ts';
+import { isSettled, startReportOf } from './start-report.ts';
+import { type RootRef, StatusBoard } from './status-board.ts';
+import { ToolList } from './tool-list.ts';
+import type {
+  ApprovalRequest,
+  CallOptions,
+  CallReport,
+  StartReport,
+  Troupe,
+  TroupeOptions,
+  WaitOptions,
+} from './troupe.ts';
+import { unknownServer, unknownTool } from './unknown-name.ts';
+import { waitForStatus } from './wait-for-status.ts';
+
+type SessionLogic = ReturnType<typeof createSessionLogic>;
+
+/** What an assembly needs besides the options of a host. */
+export interface TroupeParts {
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly createSession: (ports: SessionPorts) => SessionLogic;
+  /** Default: the disk. */
+  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch'>;
+  /** Where a throwing listener and a broken actor are reported. */
+  readonly report: (message: string, error: unknown) => void;
+}
+
+// Three local: more processes starting at once only take each other's processor.
+// Twenty remote: they wait for the network, not for us.
+const defaultSlots = { local: 3, remote: 20 };
+// A quarter of a second: a host that waits longer for its first prompt feels slow.
+const defaultStartupGateMs = 250;
+const maxRememberedEras = 1_000;
+
+export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Troupe {
+  return new RunningTroupe(options, parts);
+}
+
+class RunningTroupe implements Troupe {
+  readonly #parts: TroupeParts;
+  readonly #root: RootRef;
+  readonly #board: StatusBoard;
+  readonly #desk: CallDesk;
+  readonly #toolList: ToolList;
+  readonly #listeners: Listeners;
+  readonly #specs = createSpecBook();
+  readonly #settingsPorts: SettingsReaderPorts;
+  readonly #startedWallMs: number;
+  readonly #ended: Promise<void>;
+  readonly #ready: Promise<StartReport>;
+  readonly #announced = new Map<string, string>();
+  #firstPassAt: number | null = null;
+  #settleReady: (() => void) | undefined;
+  #problems: readonly Problem[] = [];
+  #lastReconcile: TroupeStatus['lastReconcile'];
+  #wokenAt: number | null = null;
+  #overlay: Readonly<Record<string, unknown>> | undefined;
+  #stateSinceMs: number;
+  #state: TroupeState = 'starting';
+
+  constructor(options: TroupeOptions, parts: TroupeParts) {
+    this.#parts = parts;
+    this.#startedWallMs = parts.clock.wallNow();
+    this.#stateSinceMs = this.#startedWallMs;
+    this.#overlay = options.settings;
+    this.#listeners = new Listeners((name, error) => {
+      parts.report(`A listener of "${name}" threw.`, error);
+    });
+    this.#settingsPorts = settingsPortsOf(options, parts);
+    const sessions = new SessionRegistry();
+    const catalogs = new CatalogStore((server) => {
+      this.#board.refresh(server);
+      this.#toolList.invalidate();
+    });
+    this.#root = createActor(this.#provideRoot(sessions, catalogs), {
+      clock: parts.clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
+      input: {
+        seed: parts.seed,
+        trusted: options.trusted ?? true,
+        launchBound: options.allow ?? null,
+        slots: defaultSlots,
+        startupGateMs: defaultStartupGateMs,
+      },
+    });
+    this.#board = new StatusBoard({
+      root: this.#root,
+      clock: parts.clock,
+      toolCountOf: (desired, generation) => this.#toolList.countOf(desired, generation),
+      onChange: (status) => {
+        this.#onStatus(status);
+      },
+      onToolsMayDiffer: () => {
+        this.#toolList.invalidate();
+      },
+    });
+    this.#toolList = new ToolList({
+      sightings: () => this.#board.sightings(),
+      catalogs,
+      onChange: (servers) => {
+        this.#listeners.emit('tools.changed', { servers });
+      },
+    });
+    this.#desk = new CallDesk({
+      board: this.#board,
+      tools: this.#toolList,
+      sessions,
+      clock: parts.clock,
+      removedNames: () => this.#root.getSnapshot().context.removed,
+    });
+    this.#ready = new Promise((settle) => {
+      this.#settleReady = () => {
+        this.#settleReady = undefined;
+        settle(startReportOf(this.#board.statuses(), this.#elapsedMs()));
+      };
+    });
+    this.#ended = this.#follow();
+    this.#root.start();
+  }
+
+  ready(): Promise<StartReport> {
+    return this.#ready;
+  }
+
+  tools(): readonly ExposedTool[] {
+    return this.#toolList.all();
+  }
+
+  snapshot(): TroupeSnapshot {
+    return {
+      troupe: {
+        pid: process.pid,
+        version,
+        since: new Date(this.#stateSinceMs).toISOString(),
+        state: this.#state,
+        ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
+        problems: this.#problems,
+      },
+      servers: this.#board.statuses(),
+    };
+  }
+
+  status(server: string): ServerStatus | undefined {
+    return this.#board.status(server);
+  }
+
+  async plan(): Promise<readonly Step[]> {
+    const { context } = this.#root.getSnapshot();
+    const overlay = this.#overlay;
+    const { settings } = await readSettings({
+      ...this.#settingsPorts,
+      ...(overlay === undefined ? {} : { overlay }),
+    });
+    return planOf({ ...context, settings });
+  }
+
+  approvals(): readonly ApprovalRequest[] {
+    const { settings, decisions } = this.#root.getSnapshot().context;
+    return approvalRequestsOf(settings, decisions, (generation) => this.#specs.get(generation));
+  }
+
+  async callTool(
+    name: string,
+    args: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<CallReport> {
+    return this.#desk.call(this.#addressOf(name), args, options);
+  }
+
+  async callServerTool(
+    server: string,
+    tool: string,
+    args: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<CallReport> {
+    return this.#desk.call({ server, tool }, args, options);
+  }
+
+  on<Name extends TroupeEventName>(
+    name: Name,
+    listener: (event: TroupeEvents[Name]) => void,
+  ): () => void {
+    return this.#listeners.on(name, listener);
+  }
+
+  send(event: HostEvent): void {
+    const checked = checkHostEvent(event);
+    this.#refuseIdleTalk(checked);
+    if (checked.type === 'settings.changed') this.#overlay = checked.settings;
+    if (checked.type === 'troupe.stop' || checked.type === 'troupe.kill') this.#desk.close();
+    this.#wokenAt = this.#parts.clock.now();
+    this.#root.send(checked);
+    this.#wokenAt = null;
+  }
+
+  waitFor(server: string, state: ServerState, options: WaitOptions = {}): Promise<ServerStatus> {
+    const isThere = (status: ServerStatus): boolean =>
+      status.state === state || (state === 'ready' && status.state === 'degraded');
+    return this.#waitFor(server, state, options, (status) => isThere(status));
+  }
+
+  async restartAndWait(server: string, options: WaitOptions = {}): Promise<ServerStatus> {
+    this.send({ type: 'server.restart', server });
+    const before = this.#board.sighting(server);
+    // The present session is the old one only while it still closes.
+    const isClosing = before?.status.state === 'stopping';
+    const oldSession = isClosing ? before.session : (before?.session ?? 1) - 1;
+    return this.#waitFor(server, 'ready again', options, (status, session) => {
+      if (status.state === 'blocked' || status.state === 'disabled') {
+        throw new TroupeError(
+          'FAILED',
+          `Server ${server} may not start: it is ${status.reason ?? status.state}. Next: ${status.action ?? 'look at its settings'}`,
+          { server },
+        );
+      }
+      return session > oldSession && (status.state === 'ready' || status.state === 'degraded');
+    });
+  }
+
+  async stop(): Promise<void> {
+    if (this.#state !== 'stopped') this.send({ type: 'troupe.stop' });
+    return this.#ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #provideRoot(sessions: SessionRegistry, catalogs: CatalogStore) {
+    const { clock, env, createSession, settings = {} } = this.#parts;
+    const eras = new Map<string, EraVerdict>();
+    const session = createSession({
+      clock,
+      env,
+      eras: {
+        get: (generation) => eras.get(generation),
+        set: (generation, verdict) => {
+          if (eras.size >= maxRememberedEras) eras.clear();
+          eras.set(generation, verdict);
+        },
+      },
+      registry: sessions,
+      catalogs: {
+        put: ({ server, generation }, tools) => {
+          catalogs.put(server, generation, tools);
+        },
+      },
+      specOf: ({ server, generation }) => {
+        const spec = this.#specs.get(generation);
+        const desired = this.#board.sighting(server)?.desired;
+        return spec === undefined || desired === undefined
+          ? undefined
+          : { spec, policy: desired.policy };
+      },
+      log: (server, line) => {
+        this.#listeners.emit('server.log', { server, line });
+      },
+    });
+    const settingsSource = createSettingsSource({
+      ...this.#settingsPorts,
+      ...settings,
+      clock,
+      specs: this.#specs,
+    });
+    const server = serverMachine.provide({ actors: { session } });
+    return troupeMachine.provide({ actors: { server, settingsSource } });
+  }
+
+  /** Follows the root from its start to its end. */
+  #follow(): Promise<void> {
+    this.#root.on('reconciled', (event) => {
+      this.#onReconciled(event);
+    });
+    this.#root.on('actor.broke', ({ actorId, message }) => {
+      this.#parts.report(`Actor ${actorId} broke; it is being replaced.`, message);
+    });
+    return new Promise((settle) => {
+      const end = (): void => {
+        this.#setState('stopped');
+        this.#desk.close();
+        this.#board.close();
+        this.#settleReady?.();
+        settle();
+      };
+      this.#root.subscribe({
+        next: (snapshot) => {
+          const { context } = snapshot;
+          this.#setState(stateOf(snapshot.value));
+          if (context.settings !== null && context.settings.problems !== this.#problems) {
+            this.#onProblems(context.settings.problems);
+          }
+          this.#checkReady();
+        },
+        error: (error) => {
+          this.#parts.report('The root of the troupe broke; everything was stopped.', error);
+          end();
+        },
+        complete: end,
+      });
+    });
+  }
+
+  #setState(state: TroupeState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#stateSinceMs = this.#parts.clock.wallNow();
+    if (state === 'stopping') this.#desk.close();
+  }
+
+  #onReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): void {
+    const now = this.#parts.clock.now();
+    const durationMs = Math.max(0, now - (at ?? this.#wokenAt ?? now));
+    this.#firstPassAt ??= now;
+    this.#lastReconcile = {
+      at: new Date(this.#parts.clock.wallNow()).toISOString(),
+      steps: plan.filter(({ step }) => step !== 'keep').length,
+      durationMs,
+    };
+    if (!isSettledPlan(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
+  }
+
+  #onProblems(problems: readonly Problem[]): void {
+    this.#problems = problems;
+    if (problems.length > 0) this.#listeners.emit('settings.invalid', { problems });
+  }
+
+  #onStatus(status: ServerStatus): void {
+    this.#listeners.emit('status.changed', { status });
+    this.#askPerson(status);
+    this.#checkReady();
+  }
+
+  /** Tells the host once for each thing that a person has to decide or do. */
+  #askPerson({ name, state, reason, generation }: ServerStatus): void {
+    const need =
+      reason === 'pendingApproval' || state === 'authRequired'
+        ? `${state} ${generation}`
+        : undefined;
+    if (need === this.#announced.get(name)) return;
+    if (need === undefined) {
+      this.#announced.delete(name);
+      return;
+    }
+    this.#announced.set(name, need);
+    if (state === 'authRequired') {
+      this.#listeners.emit('auth.needed', { server: name });
+      return;
+    }
+    const desired = this.#board.sighting(name)?.desired;
+    if (desired === undefined) return;
+    const fingerprint = approvalFingerprint(desired);
+    this.#listeners.emit('approval.needed', { server: name, fingerprint });
+  }
+
+  #checkReady(): void {
+    if (this.#settleReady === undefined || this.#firstPassAt === null) return;
+    const isGatePassed = this.#state !== 'starting';
+    if (isGatePassed || isSettled(this.#board.statuses())) this.#settleReady();
+  }
+
+  #elapsedMs(): number {
+    const now = this.#parts.clock.now();
+    return Math.round(now - (this.#firstPassAt ?? now));
+  }
+
+  /** An order about a server that does not exist is a mistake worth telling at once. */
+  #refuseIdleTalk(event: HostEvent): void {
+    if (!('server' in event)) return;
+    const { settings, removed } = this.#root.getSnapshot().context;
+    const servers = settings?.servers ?? [];
+    const desired = servers.find(({ name }) => name === event.server);
+    if (desired === undefined) throw unknownServer(event.server, servers, removed);
+    if (!('fingerprint' in event) || event.fingerprint === undefined) return;
+    if (event.fingerprint !== approvalFingerprint(desired)) {
+      throw new TroupeError(
+        'PENDING_APPROVAL',
+        `The settings of ${event.server} changed since they were shown, so nothing was decided. Look again and decide about the present ones.`,
+        { server: event.server },
+      );
+    }
+  }
+
+  #waitFor(
+    server: string,
+    wanted: string,
+    options: WaitOptions,
+    matches: (status: ServerStatus, session: number) => boolean,
+  ): Promise<ServerStatus> {
+    return waitForStatus(
+      {
+        board: this.#board,
+        clock: this.#parts.clock,
+        server,
+        wanted,
+        isOver: () => this.#state === 'stopped',
+        answer: (sighting) =>
+          sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting.session)
+            ? sighting.status
+            : undefined,
+      },
+      options,
+    );
+  }
+
+  /** Finds the server of an exposed name, also while its tools are not known yet. */
+  #addressOf(exposedName: string): ToolAddress {
+    const tools = this.#toolList.all();
+    const known = tools.find(({ name }) => name === exposedName);
+    if (known !== undefined) return { server: known.server, exposedName };
+    const { removed } = this.#root.getSnapshot().context;
+    const candidates = [...this.#board.statuses().map(({ name }) => name), ...removed]
+      .filter((name) => exposedName.startsWith(serverPrefix(name)))
+      .sort((a, b) => serverPrefix(b).length - serverPrefix(a).length);
+    const [server] = candidates;
+    if (server === undefined) throw unknownTool(exposedName, tools);
+    return { server, exposedName };
+  }
+}
+
+function settingsPortsOf(options: TroupeOptions, parts: TroupeParts): SettingsReaderPorts {
+  const projectRoot = resolve(options.projectRoot ?? process.cwd());
+  const files = (options.sources ?? []).map((source): SettingsFileRef => {
+    const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
+    // A folder need not bring settings; a file that was named must be there.
+    return { file: resolve(projectRoot, file), scope, optional: scope === 'project' };
+  });
+  const { settings = {} } = parts;
+  return {
+    files,
+    projectRoot,
+    ...(options.settings === undefined ? {} : { overlay: options.settings }),
+    ...(settings.readFile === undefined ? {} : { readFile: settings.readFile }),
+    ...(settings.folderExists === undefined ? {} : { folderExists: settings.folderExists }),
+  };
+}
+
+function stateOf(value: ReturnType<RootRef['getSnapshot']>['value']): TroupeState {
+  if (typeof value === 'string') return value;
+  return value.serving === 'running' ? 'running' : 'starting';
+}

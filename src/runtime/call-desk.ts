@@ -1,0 +1,328 @@
+/**
+ * The direct call path: look up, ask the gate, send, report the outcome.
+ *
+ * Payloads never pass through a chart. A call that has to wait is keyed by the
+ * server's name, looks again at every change of its status and at its own
+ * deadline, and never holds on to an actor. It is sent once; a second time only
+ * when the first provably never ran.
+ */
+
+import type { Clock } from '../domain/clock.ts';
+import type { CallFailure } from '../domain/session.ts';
+import type { ToolResult } from '../domain/tool.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { callErrorOf, countsForCircuit, provablyNeverRan } from './call-error.ts';
+import { gateFor } from './call-gate.ts';
+import { CallLane } from './call-lane.ts';
+import { type WaitBounds, waitOnce } from './call-wait.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import type { Sighting, StatusBoard } from './status-board.ts';
+import type { ToolList } from './tool-list.ts';
+import type { CallOptions, CallReport } from './troupe.ts';
+import { unknownServer, unknownTool } from './unknown-name.ts';
+
+export interface CallDeskPorts {
+  readonly board: StatusBoard;
+  readonly tools: ToolList;
+  readonly sessions: SessionRegistry;
+  readonly clock: Clock;
+  readonly removedNames: () => readonly string[];
+}
+
+/** Which tool is meant: a server's own name for it, or an exposed name yet to be found. */
+export type ToolAddress =
+  | { readonly server: string; readonly tool: string }
+  | { readonly server: string; readonly exposedName: string };
+
+// A request that never ran may be sent once more; a third time would be a storm.
+const maxSends = 2;
+
+interface Call {
+  readonly address: ToolAddress;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly options: CallOptions;
+  readonly lane: CallLane;
+  readonly startedAt: number;
+  readonly deadlineAt: number;
+  sends: number;
+  /** The session that lost the first request: not to be asked again. */
+  lostSession: { readonly actorId: string; readonly session: number } | null;
+}
+
+export class CallDesk {
+  readonly #ports: CallDeskPorts;
+  readonly #lanes = new Map<string, CallLane>();
+  #isClosed = false;
+
+  constructor(ports: CallDeskPorts) {
+    this.#ports = ports;
+  }
+
+  /** @throws TroupeError, always with an `outcome`. */
+  async call(
+    address: ToolAddress,
+    args: Readonly<Record<string, unknown>>,
+    options: CallOptions,
+  ): Promise<CallReport> {
+    const { clock, board, removedNames } = this.#ports;
+    const sighting = board.sighting(address.server);
+    if (sighting === undefined && board.status(address.server) === undefined) {
+      throw unknownServer(address.server, board.statuses(), removedNames());
+    }
+    const lane = this.#laneOf(address.server);
+    const startedAt = clock.now();
+    const timeoutMs = options.timeoutMs ?? sighting?.desired.policy.callTimeoutMs ?? 60_000;
+    const call: Call = {
+      address,
+      args,
+      options,
+      lane,
+      startedAt,
+      deadlineAt: startedAt + timeoutMs,
+      sends: 0,
+      lostSession: null,
+    };
+    lane.enter(() => this.#overloaded(address.server));
+    try {
+      return await this.#run(call);
+    } finally {
+      lane.leave();
+      if (lane.isEmpty) this.#lanes.delete(address.server);
+    }
+  }
+
+  /** Ends every call that still waits with `SHUTTING_DOWN`. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #run(call: Call): Promise<CallReport> {
+    const bounds: WaitBounds = {
+      clock: this.#ports.clock,
+      deadlineAt: call.deadlineAt,
+      signal: call.options.signal,
+    };
+    const changes = new Changes(this.#ports.board, call.address.server);
+    try {
+      for (;;) {
+        // Watched from before the second look on, so that no change falls between.
+        if (this.#look(call) === null) {
+          if (changes.isNews()) continue;
+          await waitOnce(bounds, (wake) => changes.onNext(wake));
+        } else {
+          const report = await this.#inTurn(call, bounds);
+          if (report !== null) return report;
+        }
+      }
+    } finally {
+      changes.end();
+    }
+  }
+
+  /** Takes a place at work and sends. Null = look again. */
+  async #inTurn(call: Call, bounds: WaitBounds): Promise<CallReport | null> {
+    let hasPlace = false;
+    await waitOnce(bounds, (wake) => {
+      const turn = (): void => {
+        hasPlace = true;
+        wake();
+      };
+      call.lane.takePlace(turn);
+      return () => {
+        call.lane.giveUpTurn(turn);
+      };
+    });
+    if (!hasPlace) return null;
+    try {
+      return await this.#send(call);
+    } finally {
+      call.lane.returnPlace();
+    }
+  }
+
+  /** The server to send to, null to wait for a change, or a refusal thrown. */
+  #look(call: Call): Sighting | null {
+    const { board, clock, removedNames } = this.#ports;
+    const { server } = call.address;
+    if (this.#isClosed) throw shuttingDown(server);
+    if (call.options.signal?.aborted === true) throw cancelled(server);
+    const remainingMs = call.deadlineAt - clock.now();
+    const status = board.status(server);
+    if (status === undefined) throw unknownServer(server, board.statuses(), removedNames());
+    if (remainingMs <= 0) throw stillConnecting(server, status.state);
+    const sighting = board.sighting(server);
+    if (sighting === undefined || sighting.leaving) return null;
+    const gate = gateFor(status, {
+      wallNowMs: clock.wallNow(),
+      remainingMs,
+      circuitUntilMs: sighting.circuitUntilMs,
+    });
+    if (gate.pass === 'refuse') throw gate.error;
+    if (gate.pass === 'go' && this.#handleFor(call, sighting) !== undefined) return sighting;
+    if (gate.pass === 'wait' && gate.demand) sighting.ref.send({ type: 'server.demanded' });
+    return null;
+  }
+
+  #handleFor(call: Call, sighting: Sighting) {
+    const handle = this.#ports.sessions.get(sighting.actorId);
+    const lost = call.lostSession;
+    const isLostOne =
+      lost?.actorId === sighting.actorId && handle !== undefined && lost.session >= handle.session;
+    return isLostOne ? undefined : handle;
+  }
+
+  /** One sending. Null when it provably never ran and may be tried again. */
+  async #send(call: Call): Promise<CallReport | null> {
+    const { clock } = this.#ports;
+    // Time may have passed in line: the gate is asked again, at the last moment.
+    const sighting = this.#look(call);
+    const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
+    if (sighting === null || handle === undefined) return null;
+    const tool = this.#toolNameOf(call.address, sighting);
+    const { session } = handle;
+    const controller = new AbortController();
+    const abort = (): void => {
+      controller.abort(call.options.signal?.reason);
+    };
+    call.options.signal?.addEventListener('abort', abort, { once: true });
+    call.sends += 1;
+    if (call.lane.began(handle)) sighting.ref.send({ type: 'calls.began', session });
+    const answer = await handle
+      .callTool(tool, call.args, {
+        signal: controller.signal,
+        timeoutMs: Math.max(1, call.deadlineAt - clock.now()),
+        ...(call.options.onProgress === undefined ? {} : { onProgress: call.options.onProgress }),
+      })
+      .finally(() => {
+        call.options.signal?.removeEventListener('abort', abort);
+        if (call.lane.ended(handle)) sighting.ref.send({ type: 'calls.drained', session });
+      });
+    if ('result' in answer) return this.#succeed(call, sighting, session, tool, answer.result);
+    return this.#fail(call, sighting, session, tool, answer.failure);
+  }
+
+  #succeed(
+    call: Call,
+    sighting: Sighting,
+    session: number,
+    tool: string,
+    result: ToolResult,
+  ): CallReport {
+    const present = this.#ports.board.sighting(call.address.server);
+    if (present?.countsFailures === true) sighting.ref.send({ type: 'call.succeeded', session });
+    return {
+      result,
+      meta: {
+        server: sighting.status.name,
+        tool,
+        attempts: call.sends,
+        durationMs: Math.round(this.#ports.clock.now() - call.startedAt),
+      },
+    };
+  }
+
+  #fail(
+    call: Call,
+    sighting: Sighting,
+    session: number,
+    tool: string,
+    failure: CallFailure,
+  ): CallReport | null {
+    if (countsForCircuit(failure)) sighting.ref.send({ type: 'call.failed', session });
+    if (provablyNeverRan(failure) && call.sends < maxSends) {
+      call.lostSession = { actorId: sighting.actorId, session };
+      return null;
+    }
+    throw callErrorOf(failure, sighting.status.name, tool);
+  }
+
+  #toolNameOf(address: ToolAddress, sighting: Sighting): string {
+    const all = this.#ports.tools.all();
+    if ('exposedName' in address) {
+      const known = all.find(({ name }) => name === address.exposedName);
+      if (known?.server === address.server) return known.tool;
+      throw unknownTool(address.exposedName, all);
+    }
+    const { name: server } = sighting.status;
+    const shown = all.filter((tool) => tool.server === server);
+    if (shown.some(({ tool }) => tool === address.tool)) return address.tool;
+    throw unknownTool(address.tool, shown.map(({ tool }) => ({ name: tool })), server);
+  }
+
+  #laneOf(server: string): CallLane {
+    const known = this.#lanes.get(server);
+    if (known !== undefined) return known;
+    const lane = new CallLane();
+    this.#lanes.set(server, lane);
+    return lane;
+  }
+
+  #overloaded(server: string): TroupeError {
+    return new TroupeError(
+      'OVERLOADED',
+      `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
+      { server, retryable: true },
+    );
+  }
+}
+
+/** Remembers whether a server's status changed since it was last asked. */
+class Changes {
+  readonly #board: StatusBoard;
+  readonly #server: string;
+  #unwatch: (() => void) | undefined;
+  #isNews = false;
+  #wake: (() => void) | undefined;
+
+  constructor(board: StatusBoard, server: string) {
+    this.#board = board;
+    this.#server = server;
+  }
+
+  /** True at the first question, which starts the watch, and after each change. */
+  isNews(): boolean {
+    if (this.#unwatch === undefined) {
+      this.#unwatch = this.#board.watch(this.#server, () => {
+        this.#isNews = true;
+        this.#wake?.();
+      });
+      return true;
+    }
+    const isNews = this.#isNews;
+    this.#isNews = false;
+    return isNews;
+  }
+
+  onNext(wake: () => void): () => void {
+    this.#wake = wake;
+    return () => {
+      this.#wake = undefined;
+    };
+  }
+
+  end(): void {
+    this.#unwatch?.();
+  }
+}
+
+function cancelled(server: string): TroupeError {
+  return new TroupeError('CANCELLED', `The call to ${server} was cancelled before it was sent.`, {
+    server,
+  });
+}
+
+function shuttingDown(server: string): TroupeError {
+  return new TroupeError(
+    'SHUTTING_DOWN',
+    `The troupe is stopping; the call to ${server} was not sent. Start it again: troupe up`,
+    { server },
+  );
+}
+
+function stillConnecting(server: string, state: string): TroupeError {
+  return new TroupeError(
+    'CONNECTING',
+    `Server ${server} was still ${state} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
+    { server, retryable: true },
+  );
+}

@@ -1,0 +1,96 @@
+/** Turns what a session says of a failed call into what its caller is told. */
+
+import type { CallerCode, Outcome } from '../domain/caller-code.ts';
+import type { CallFailure } from '../domain/session.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+
+// JSON-RPC 2.0: these say that the request was refused before anything was done.
+const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602]);
+const internalError = -32603;
+
+/**
+ * Says whether a failed call speaks against its server. Answers do not, with
+ * one exception (an internal error); neither do log-in, limits and the caller.
+ */
+export function countsForCircuit(failure: CallFailure): boolean {
+  switch (failure.reason) {
+    case 'crashed':
+    case 'streamLost':
+    case 'timeout':
+    case 'badResponse':
+    case 'unavailable':
+      return true;
+    case 'serverError':
+      return failure.rpcCode === internalError;
+    case 'cancelled':
+    case 'notSent':
+    case 'sessionMissing':
+    case 'authRequired':
+    case 'rateLimited':
+      return false;
+  }
+}
+
+/** Says whether the request provably never ran, so that sending it again is no second run. */
+export function provablyNeverRan(failure: CallFailure): boolean {
+  return (
+    !failure.written &&
+    (failure.reason === 'notSent' ||
+      failure.reason === 'sessionMissing' ||
+      failure.reason === 'unavailable' ||
+      failure.reason === 'crashed')
+  );
+}
+
+/** The error a caller gets, with what is known of the outcome. */
+export function callErrorOf(failure: CallFailure, server: string, tool: string): TroupeError {
+  const outcome = outcomeOf(failure);
+  const message = failure.message.replace(/[.\s]*$/, '');
+  return new TroupeError(
+    codeOf(failure),
+    `${tool} on ${server}: ${message}. ${nextStep(failure, outcome, server)}`,
+    {
+      server,
+      tool,
+      outcome,
+      retryable: outcome === 'not_executed' && failure.reason !== 'cancelled',
+      retryAfterMs: failure.retryAfterMs,
+    },
+  );
+}
+
+function outcomeOf(failure: CallFailure): Outcome {
+  if (!failure.written) return 'not_executed';
+  if (failure.reason === 'authRequired' || failure.reason === 'rateLimited') return 'not_executed';
+  if (failure.reason !== 'serverError') return 'unknown';
+  return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'not_executed' : 'executed';
+}
+
+const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
+  crashed: 'CRASHED',
+  streamLost: 'STREAM_LOST',
+  timeout: 'TIMEOUT',
+  cancelled: 'CANCELLED',
+  serverError: 'SERVER_ERROR',
+  badResponse: 'BAD_RESPONSE',
+  notSent: 'UNAVAILABLE',
+  sessionMissing: 'UNAVAILABLE',
+  authRequired: 'AUTH_REQUIRED',
+  rateLimited: 'RATE_LIMITED',
+  unavailable: 'UNAVAILABLE',
+};
+
+// A crash before anything was written is no unknown outcome: nothing was asked.
+function codeOf(failure: CallFailure): CallerCode {
+  if (failure.reason === 'crashed' && !failure.written) return 'UNAVAILABLE';
+  return codeOfReason[failure.reason];
+}
+
+function nextStep(failure: CallFailure, outcome: Outcome, server: string): string {
+  if (failure.reason === 'authRequired') return `Log in to ${server} and call again.`;
+  if (failure.reason === 'serverError') return 'Check the arguments and call again.';
+  if (failure.reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
+  return outcome === 'unknown'
+    ? 'Nobody can know whether it ran: check before you call again.'
+    : 'It did not run and may be called again.';
+}

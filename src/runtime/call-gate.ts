@@ -1,0 +1,111 @@
+/**
+ * Says whether a call to a server may go out now. Pure: it looks at the status
+ * and nothing else, so that what a caller is told and what is shown agree.
+ */
+
+import type { CallerCode } from '../domain/caller-code.ts';
+import type { ServerState, StateReason } from '../domain/server-state.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+
+export type Gate =
+  | { readonly pass: 'go' }
+  /** Look again at the next change of the status; `demand` = say that a call waits. */
+  | { readonly pass: 'wait'; readonly demand: boolean }
+  | { readonly pass: 'refuse'; readonly error: TroupeError };
+
+/** What the gate looks at besides the status; times are wall milliseconds. */
+export interface GateTimes {
+  readonly wallNowMs: number;
+  /** What is left of the call's own deadline. */
+  readonly remainingMs: number;
+  /** When an open circuit will be probed; 0 = not open. */
+  readonly circuitUntilMs: number;
+}
+
+/** Decides by admission and a person's stop before the phase of the connection. */
+export function gateFor(status: ServerStatus, times: GateTimes): Gate {
+  const { wallNowMs, remainingMs, circuitUntilMs } = times;
+  switch (status.state) {
+    case 'ready':
+    case 'degraded':
+      return status.circuit === 'closed'
+        ? { pass: 'go' }
+        : refuse(status, 'CIRCUIT_OPEN', Math.max(0, circuitUntilMs - wallNowMs));
+    case 'dormant':
+    case 'stopping':
+      return { pass: 'wait', demand: true };
+    case 'queued':
+      return { pass: 'wait', demand: true };
+    case 'connecting':
+    case 'loadingTools':
+      return { pass: 'wait', demand: false };
+    case 'backingOff':
+      return gateWhileBackingOff(status, wallNowMs, remainingMs);
+    case 'blocked':
+    case 'disabled':
+    case 'stopped':
+    case 'authRequired':
+    case 'suspended':
+    case 'failed':
+      return refuse(status, codeFor(status.state, status.reason));
+  }
+}
+
+function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingMs: number): Gate {
+  const next = status.nextAttemptAt;
+  const retryAfterMs = next === undefined ? 1_000 : Math.max(0, Date.parse(next) - wallNowMs);
+  if (retryAfterMs < remainingMs) return { pass: 'wait', demand: false };
+  return refuse(status, 'BACKING_OFF', retryAfterMs);
+}
+
+function refuse(status: ServerStatus, code: CallerCode, retryAfterMs?: number): Gate {
+  return {
+    pass: 'refuse',
+    error: new TroupeError(code, sentenceFor(status, code), {
+      server: status.name,
+      retryable: code === 'CIRCUIT_OPEN' || code === 'BACKING_OFF',
+      retryAfterMs,
+    }),
+  };
+}
+
+function codeFor(state: ServerState, reason: StateReason | undefined): CallerCode {
+  switch (reason) {
+    case 'untrusted':
+      return 'UNTRUSTED';
+    case 'excluded':
+      return 'EXCLUDED';
+    case 'notAllowed':
+      return 'NOT_ALLOWED';
+    case 'pendingApproval':
+      return 'PENDING_APPROVAL';
+    case 'rejected':
+      return 'REJECTED';
+    case 'invalidConfig':
+      return 'INVALID_CONFIG';
+    case 'overBudget':
+      return 'OVER_BUDGET';
+    case 'capabilityMissing':
+      return 'CAPABILITY_MISSING';
+    case 'versionUnsupported':
+      return 'VERSION_UNSUPPORTED';
+    default:
+      break;
+  }
+  if (state === 'disabled') return 'DISABLED';
+  if (state === 'stopped') return 'STOPPED';
+  if (state === 'authRequired') return 'AUTH_REQUIRED';
+  return state === 'suspended' ? 'SUSPENDED' : 'FAILED';
+}
+
+function sentenceFor(status: ServerStatus, code: CallerCode): string {
+  const { name, state, reason, lastError, action } = status;
+  if (code === 'CIRCUIT_OPEN') {
+    return `The last calls to ${name} failed, so it rests for a moment; try again later or run: troupe restart ${name}`;
+  }
+  const condition = reason === undefined ? state : `${state} (${reason})`;
+  const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;
+  const step = action ?? 'wait for the next attempt, or run: troupe restart ' + name;
+  return `Server ${name} is ${condition}${cause}. Next: ${step}`;
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../domain/clock.ts';
+
+/** What ends a wait besides the thing waited for. */
+export interface WaitBounds {
+  readonly clock: Clock;
+  /** Monotonic milliseconds; Infinity = no deadline. */
+  readonly deadlineAt: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Waits for one wake-up, the deadline or the caller's abort, whichever is first,
+ * and leaves no timer and no listener behind. The waker may be called at once.
+ *
+ * @param subscribe - gets the waker, returns what undoes the subscription
+ */
+export function waitOnce(
+  { clock, deadlineAt, signal }: WaitBounds,
+  subscribe: (wake: () => void) => () => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    let timer: unknown;
+    let unsubscribe: (() => void) | undefined;
+    let isOver = false;
+    const wake = (): void => {
+      if (isOver) return;
+      isOver = true;
+      if (timer !== undefined) clock.clearTimeout(timer);
+      signal?.removeEventListener('abort', wake);
+      unsubscribe?.();
+      resolve();
+    };
+    unsubscribe = subscribe(wake);
+    if (isOver) {
+      unsubscribe();
+      return;
+    }
+    if (deadlineAt !== Number.POSITIVE_INFINITY) {
+      timer = clock.setTimeout(wake, Math.max(0, deadlineAt - clock.now()));
+    }
+    signal?.addEventListener('abort', wake, { once: true });
+    if (signal?.aborted === true) wake();
+  });
+}

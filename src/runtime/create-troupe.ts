@@ -1,0 +1,28 @@
+import { randomInt } from 'node:crypto';
+import { createSessionLogic } from '../../actors/session.ts';
+import { assembleTroupe } from './assemble-troupe.ts';
+import { realClock } from './real-clock.ts';
+import type { Troupe, TroupeOptions } from './troupe.ts';
+
+const seedRange = 2 ** 31;
+
+/**
+ * Starts a troupe: reads the settings, starts what may start, and goes on
+ * reconciling until it is stopped. Returns at once; `ready()` tells when the
+ * startup gate has passed.
+ *
+ * Faults of listeners and actors are reported as process warnings, because they
+ * must not end the host and must not be lost.
+ */
+export function createTroupe(options: TroupeOptions = {}): Troupe {
+  return assembleTroupe(options, {
+    clock: options.clock ?? realClock,
+    seed: options.seed ?? randomInt(seedRange),
+    env: options.env ?? process.env,
+    createSession: createSessionLogic,
+    report: (message, error) => {
+      const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      process.emitWarning(`${message} ${cause}`, { type: 'TroupeWarning' });
+    },
+  });
+}

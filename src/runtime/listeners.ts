@@ -1,0 +1,40 @@
+import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+
+type Listener<Name extends TroupeEventName> = (event: TroupeEvents[Name]) => void;
+
+/** The host's listeners. One that throws is reported once and harms nobody. */
+export class Listeners {
+  readonly #byName = new Map<TroupeEventName, Set<Listener<TroupeEventName>>>();
+  readonly #onThrow: (name: TroupeEventName, error: unknown) => void;
+
+  constructor(onThrow: (name: TroupeEventName, error: unknown) => void) {
+    this.#onThrow = onThrow;
+  }
+
+  on<Name extends TroupeEventName>(name: Name, listener: Listener<Name>): () => void {
+    const listeners = this.#byName.get(name) ?? new Set();
+    this.#byName.set(name, listeners);
+    // A wrapper of its own: the same function may subscribe twice and leave once.
+    const entry: Listener<TroupeEventName> = (event) => {
+      listener(event as TroupeEvents[Name]);
+    };
+    listeners.add(entry);
+    return () => {
+      listeners.delete(entry);
+    };
+  }
+
+  emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void {
+    for (const listener of [...(this.#byName.get(name) ?? [])]) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#onThrow(name, error);
+      }
+    }
+  }
+
+  clear(): void {
+    this.#byName.clear();
+  }
+}

@@ -1,0 +1,56 @@
+import type { ServerState, StateReason } from '../domain/server-state.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+
+/** Says the one command or step that would help a server on; undefined when none is needed. */
+export function nextStepFor(
+  desired: DesiredServer,
+  condition: { readonly state: ServerState; readonly reason?: StateReason },
+): string | undefined {
+  const { name, source, invalid } = desired;
+  const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
+  switch (condition.state) {
+    case 'disabled':
+      return `set "enabled": true for ${name} in ${place}`;
+    case 'blocked':
+      return stepWhenBlocked(name, place, condition.reason);
+    case 'authRequired':
+      return `log in to ${name}, then troupe restart ${name}`;
+    case 'suspended':
+    case 'failed':
+      return `troupe restart ${name}`;
+    case 'stopped':
+      return `troupe start ${name}`;
+    case 'dormant':
+    case 'queued':
+    case 'connecting':
+    case 'loadingTools':
+    case 'ready':
+    case 'degraded':
+    case 'backingOff':
+    case 'stopping':
+      return undefined;
+  }
+}
+
+function stepWhenBlocked(name: string, place: string, reason: StateReason | undefined): string {
+  switch (reason) {
+    case 'pendingApproval':
+    case 'rejected':
+      return `troupe approve ${name}`;
+    case 'untrusted':
+      return 'trust this folder: start with --trust';
+    case 'excluded':
+      return `remove ${name} from mcp.excluded`;
+    case 'notAllowed':
+      return `add ${name} to mcp.allowed and to --allow`;
+    case 'overBudget':
+      return 'disable another server, or raise the budget';
+    default:
+      return `mend ${place}`;
+  }
+}
+
+function placeOf(file: string | undefined, line: number | undefined): string {
+  if (file === undefined) return "the host's settings";
+  return line === undefined ? file : `${file}:${line}`;
+}

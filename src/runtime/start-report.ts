@@ -1,0 +1,54 @@
+import type { ServerState } from '../domain/server-state.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import type { StartReport } from './troupe.ts';
+
+const startingStates: ReadonlySet<ServerState> = new Set([
+  'queued',
+  'connecting',
+  'loadingTools',
+  'stopping',
+]);
+
+/** Says whether no server is on its way to something. */
+export function isSettled(statuses: readonly ServerStatus[]): boolean {
+  return statuses.every(({ state }) => !startingStates.has(state));
+}
+
+/**
+ * Sorts the servers by what a host can do with them at this moment. Servers that
+ * a person switched off or stopped are in no list.
+ */
+export function startReportOf(statuses: readonly ServerStatus[], elapsedMs: number): StartReport {
+  const namesWhere = (matches: (status: ServerStatus) => boolean): string[] =>
+    statuses.filter(matches).map(({ name }) => name);
+  return {
+    live: namesWhere(isLive),
+    deferred: namesWhere((status) => !isLive(status) && status.catalog !== 'none'),
+    pending: namesWhere(isPending),
+    failed: statuses.filter(isFailed).map(({ name, state, reason }) => ({
+      name,
+      state,
+      ...(reason === undefined ? {} : { reason }),
+    })),
+    elapsedMs,
+  };
+}
+
+function isLive({ state }: ServerStatus): boolean {
+  return state === 'ready' || state === 'degraded';
+}
+
+function isPending({ state, catalog }: ServerStatus): boolean {
+  return catalog === 'none' && (startingStates.has(state) || state === 'dormant');
+}
+
+function isFailed({ state, catalog }: ServerStatus): boolean {
+  if (catalog !== 'none') return false;
+  return (
+    state === 'backingOff' ||
+    state === 'authRequired' ||
+    state === 'suspended' ||
+    state === 'failed' ||
+    state === 'blocked'
+  );
+}

@@ -1,0 +1,262 @@
+/**
+ * Holds the present status of every server, derived anew from the snapshots of
+ * the charts whenever one of them changes. It decides nothing and keeps no fact
+ * of its own but the times at which it saw a change.
+ */
+
+import equal from 'fast-deep-equal';
+import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
+import type { serverMachine } from '../../machines/server.ts';
+import type { troupeMachine } from '../../machines/troupe.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { LiveServer } from '../domain/plan.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import type { CircuitState } from '../domain/server-state.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { circuitOf, type Condition, conditionOf, type Stamps, statusOf } from './status-of.ts';
+
+export type RootRef = ActorRefFrom<typeof troupeMachine>;
+export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
+export type ServerRef = ActorRefFrom<typeof serverMachine>;
+
+/** One server as the call path needs to see it. */
+export interface Sighting {
+  readonly status: ServerStatus;
+  readonly desired: DesiredServer;
+  readonly actorId: string;
+  readonly ref: ServerRef;
+  readonly session: number;
+  /** When an open circuit will be probed, wall time in milliseconds; 0 = not open. */
+  readonly circuitUntilMs: number;
+  /** Whether the circuit counts failed calls now, so that a success is news. */
+  readonly countsFailures: boolean;
+  /** Told to leave: it takes no calls and shows no tools. */
+  readonly leaving: boolean;
+}
+
+export interface StatusBoardPorts {
+  readonly root: RootRef;
+  readonly clock: Clock;
+  /** How many of the server's tools are shown when its catalog is not `none`. */
+  readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
+  readonly onChange: (status: ServerStatus) => void;
+  /** A server came, went, or shows other tools. */
+  readonly onToolsMayDiffer: () => void;
+}
+
+interface Watched {
+  readonly ref: ServerRef;
+  readonly subscription: Subscription;
+  stamps: Stamps;
+  condition: Condition;
+  waitKey: string;
+  circuit: CircuitState;
+  circuitSinceMs: number;
+}
+
+export class StatusBoard {
+  readonly #ports: StatusBoardPorts;
+  readonly #watched = new Map<string, Watched>();
+  readonly #sightings = new Map<string, Sighting>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  /** Settings of servers that still leave after their entry is gone. */
+  readonly #lastDesired = new Map<string, DesiredServer>();
+  readonly #brokenSinceMs = new Map<string, number>();
+  #live: RootSnapshot['context']['live'] | undefined;
+  #settings: RootSnapshot['context']['settings'] | undefined;
+
+  constructor(ports: StatusBoardPorts) {
+    this.#ports = ports;
+    ports.root.subscribe({
+      next: (snapshot) => {
+        this.#followRoot(snapshot);
+      },
+      // Failures of the root end the troupe; whoever made it hears of them there.
+      error: () => {},
+    });
+  }
+
+  sighting(name: string): Sighting | undefined {
+    return this.#sightings.get(name);
+  }
+
+  sightings(): readonly Sighting[] {
+    return [...this.#sightings.values()];
+  }
+
+  /** Every server that is desired or still leaving, sorted by name. */
+  statuses(): readonly ServerStatus[] {
+    const seen = this.sightings().map(({ status }) => status);
+    const unseen = (this.#settings?.servers ?? [])
+      .filter(({ name }) => !this.#sightings.has(name))
+      .map((desired) => this.#brokenStatus(desired));
+    return [...seen, ...unseen].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  status(name: string): ServerStatus | undefined {
+    const sighting = this.#sightings.get(name);
+    if (sighting !== undefined) return sighting.status;
+    const desired = this.#settings?.servers.find((server) => server.name === name);
+    return desired === undefined ? undefined : this.#brokenStatus(desired);
+  }
+
+  /** Calls back at every change of one server, whether or not it exists yet. */
+  watch(name: string, callback: () => void): () => void {
+    const callbacks = this.#watchers.get(name) ?? new Set();
+    this.#watchers.set(name, callbacks);
+    callbacks.add(callback);
+    return () => {
+      callbacks.delete(callback);
+      if (callbacks.size === 0) this.#watchers.delete(name);
+    };
+  }
+
+  /** Looks again at one server whose tools were listed anew. */
+  refresh(name: string): void {
+    const actorId = this.#live?.get(name)?.actorId;
+    if (actorId !== undefined) this.#look(name, actorId);
+  }
+
+  /** Tells everybody who still waits that nothing more will come. */
+  close(): void {
+    for (const { subscription } of this.#watched.values()) subscription.unsubscribe();
+    this.#watched.clear();
+    for (const callbacks of [...this.#watchers.values()]) for (const call of [...callbacks]) call();
+  }
+
+  #followRoot(snapshot: RootSnapshot): void {
+    const { live, settings } = snapshot.context;
+    if (live === this.#live && settings === this.#settings) return;
+    this.#live = live;
+    this.#settings = settings;
+    for (const desired of settings?.servers ?? []) this.#lastDesired.set(desired.name, desired);
+    const actorIds = new Set([...live.values()].map(({ actorId }) => actorId));
+    for (const actorId of [...this.#watched.keys()]) {
+      if (!actorIds.has(actorId)) this.#unwatch(actorId);
+    }
+    for (const [name, server] of live) this.#follow(name, server, snapshot);
+    for (const name of [...this.#sightings.keys()]) if (!live.has(name)) this.#forget(name);
+    this.#ports.onToolsMayDiffer();
+  }
+
+  #follow(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): void {
+    const ref = snapshot.children[actorId] as ServerRef | undefined;
+    if (ref === undefined) return;
+    if (this.#watched.get(actorId)?.ref !== ref) {
+      this.#unwatch(actorId);
+      const nowMs = this.#ports.clock.wallNow();
+      this.#watched.set(actorId, {
+        ref,
+        subscription: ref.subscribe({
+          next: () => {
+            this.#look(name, actorId);
+          },
+          // The root hears of it and reclaims everything.
+          error: () => {},
+        }),
+        stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
+        condition: { state: 'queued' },
+        waitKey: '',
+        circuit: 'closed',
+        circuitSinceMs: nowMs,
+      });
+    }
+    this.#look(name, actorId);
+  }
+
+  #unwatch(actorId: string): void {
+    this.#watched.get(actorId)?.subscription.unsubscribe();
+    this.#watched.delete(actorId);
+  }
+
+  #forget(name: string): void {
+    this.#sightings.delete(name);
+    const isDesired = this.#settings?.servers.some((server) => server.name === name) ?? false;
+    if (isDesired) this.#brokenSinceMs.set(name, this.#ports.clock.wallNow());
+    else this.#lastDesired.delete(name);
+    this.#tell(name);
+  }
+
+  #look(name: string, actorId: string): void {
+    const watched = this.#watched.get(actorId);
+    const desired = this.#lastDesired.get(name);
+    const server = this.#live?.get(name);
+    if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
+    const snapshot = watched.ref.getSnapshot();
+    // A chart that broke shows its last good snapshot until the root replaces it.
+    if (snapshot.status === 'error') return;
+    this.#stamp(watched, snapshot);
+    const { context, value } = snapshot;
+    const count =
+      value.catalog === 'none' || server.leaving
+        ? 0
+        : this.#ports.toolCountOf(desired, context.generation);
+    const status = statusOf(snapshot, desired, watched.stamps, count);
+    const before = this.#sightings.get(name);
+    this.#brokenSinceMs.delete(name);
+    this.#sightings.set(name, {
+      status,
+      desired,
+      actorId,
+      ref: watched.ref,
+      session: context.session,
+      circuitUntilMs:
+        value.circuit === 'open' ? watched.circuitSinceMs + context.cooldownMs : 0,
+      countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
+      leaving: server.leaving,
+    });
+    if (equal(before?.status, status) && before?.leaving === server.leaving) return;
+    if (before?.status.catalog !== status.catalog || before.leaving !== server.leaving) {
+      this.#ports.onToolsMayDiffer();
+    }
+    if (!equal(before?.status, status)) this.#ports.onChange(status);
+    this.#tell(name);
+  }
+
+  #stamp(watched: Watched, snapshot: ReturnType<ServerRef['getSnapshot']>): void {
+    const nowMs = this.#ports.clock.wallNow();
+    const condition = conditionOf(snapshot);
+    if (!equal(condition, watched.condition)) {
+      watched.condition = condition;
+      watched.stamps = { ...watched.stamps, sinceMs: nowMs };
+    }
+    const circuit = circuitOf(snapshot);
+    if (circuit !== watched.circuit) {
+      watched.circuit = circuit;
+      watched.circuitSinceMs = nowMs;
+    }
+    const { session, delayMs } = snapshot.context;
+    const waitKey = condition.state === 'backingOff' ? `${session} ${delayMs}` : '';
+    if (waitKey !== watched.waitKey) {
+      watched.waitKey = waitKey;
+      watched.stamps = { ...watched.stamps, waitingSinceMs: nowMs };
+    }
+  }
+
+  #tell(name: string): void {
+    for (const callback of [...(this.#watchers.get(name) ?? [])]) callback();
+  }
+
+  // Its chart broke, which is our bug; the root makes a new one within a second.
+  #brokenStatus(desired: DesiredServer): ServerStatus {
+    const nowMs = this.#brokenSinceMs.get(desired.name) ?? this.#ports.clock.wallNow();
+    return {
+      name: desired.name,
+      state: 'backingOff',
+      reason: 'retrying',
+      catalog: 'none',
+      circuit: 'closed',
+      since: new Date(nowMs).toISOString(),
+      generation: desired.generation,
+      restarts: 0,
+      tools: 0,
+      transport: desired.transport,
+      source: desired.source,
+      lastError: {
+        code: 'INTERNAL',
+        kind: 'unknown',
+        message: 'The chart of this server broke; it is being replaced. Please report it.',
+      },
+    };
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * The one function that turns a server's snapshot into the status that people
+ * and programs see. Every face shows its result; none derives its own.
+ */
+
+import type { SnapshotFrom } from 'xstate';
+import type { serverMachine } from '../../machines/server.ts';
+import type { CallerCode } from '../domain/caller-code.ts';
+import type { Failure, FailureKind } from '../domain/failure.ts';
+import {
+  type CatalogState,
+  type CircuitState,
+  degradedReasons,
+  type ServerState,
+  type StateReason,
+} from '../domain/server-state.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import type { LastError, ServerStatus } from '../domain/status.ts';
+import { nextStepFor } from './next-step.ts';
+
+export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
+
+/** Wall times that a chart cannot know, stamped when the snapshot changed. */
+export interface Stamps {
+  /** When the present state and reason were entered, milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** When the present wait for the next attempt began. */
+  readonly waitingSinceMs: number;
+}
+
+export interface Condition {
+  readonly state: ServerState;
+  readonly reason?: StateReason;
+}
+
+/** Where the connection region is, in the public words. */
+export function conditionOf(snapshot: ServerSnapshot): Condition {
+  const { connection } = snapshot.value;
+  // Transient or final: seen only while the actor is being taken down.
+  if (typeof connection === 'string') return { state: 'stopping' };
+  if ('engaged' in connection) return engagedCondition(snapshot, connection.engaged);
+  const { parked } = connection;
+  if (typeof parked === 'string') return { state: parked };
+  const [state, reason] = Object.entries(parked)[0] as [ServerState, StateReason];
+  return { state, reason };
+}
+
+type ConnectionValue = Exclude<ServerSnapshot['value']['connection'], string>;
+type EngagedValue = Extract<ConnectionValue, { engaged?: unknown }>['engaged'];
+
+function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Condition {
+  if (engaged === undefined || typeof engaged === 'string') return { state: 'stopping' };
+  if ('starting' in engaged && engaged.starting !== undefined) return { state: engaged.starting };
+  const { impairments } = snapshot.context;
+  const reason = degradedReasons.find((candidate) => impairments.includes(candidate));
+  return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
+}
+
+export function catalogOf(snapshot: ServerSnapshot): CatalogState {
+  const { catalog } = snapshot.value;
+  return catalog === 'ended' || catalog === 'remembering' ? 'none' : catalog;
+}
+
+export function circuitOf(snapshot: ServerSnapshot): CircuitState {
+  const { circuit } = snapshot.value;
+  return circuit === 'ended' ? 'closed' : circuit;
+}
+
+/** Builds the status of one server from its snapshot, its settings and the clock's stamps. */
+export function statusOf(
+  snapshot: ServerSnapshot,
+  desired: DesiredServer,
+  stamps: Stamps,
+  toolCount: number,
+): ServerStatus {
+  const { context } = snapshot;
+  const condition = conditionOf(snapshot);
+  const lastError = lastErrorOf(context.lastError, desired, condition);
+  const action = nextStepFor(desired, condition);
+  const isTrying =
+    condition.state === 'queued' ||
+    condition.state === 'connecting' ||
+    condition.state === 'loadingTools' ||
+    condition.state === 'backingOff';
+  return {
+    name: context.name,
+    ...condition,
+    catalog: catalogOf(snapshot),
+    circuit: circuitOf(snapshot),
+    since: new Date(stamps.sinceMs).toISOString(),
+    generation: context.generation,
+    ...(isTrying ? { attempt: Math.max(1, context.attempt) } : {}),
+    restarts: Math.max(0, context.session - 1),
+    ...(condition.state === 'backingOff'
+      ? { nextAttemptAt: new Date(stamps.waitingSinceMs + context.delayMs).toISOString() }
+      : {}),
+    tools: toolCount,
+    ...(context.pid === null ? {} : { pid: context.pid }),
+    transport: context.transport,
+    ...(context.era === null ? {} : { era: context.era }),
+    source: desired.source,
+    ...(lastError === undefined ? {} : { lastError }),
+    ...(action === undefined ? {} : { action }),
+  };
+}
+
+const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {
+  transport: 'UNAVAILABLE',
+  unavailable: 'UNAVAILABLE',
+  crashed: 'CRASHED',
+  cleanExit: 'CRASHED',
+  initTimeout: 'TIMEOUT',
+  initNotification: 'UNAVAILABLE',
+  capabilityMissing: 'CAPABILITY_MISSING',
+  versionUnsupported: 'VERSION_UNSUPPORTED',
+  authRequired: 'AUTH_REQUIRED',
+  sessionMissing: 'UNAVAILABLE',
+  rateLimited: 'RATE_LIMITED',
+  protocol: 'BAD_RESPONSE',
+  notStarted: 'CONNECTING',
+  unknown: 'INTERNAL',
+};
+
+function lastErrorOf(
+  failure: Failure | null,
+  desired: DesiredServer,
+  condition: Condition,
+): LastError | undefined {
+  if (condition.reason === 'invalidConfig' && desired.invalid !== undefined) {
+    const { file, line, key, message } = desired.invalid;
+    const place = `${file}${line === undefined ? '' : `:${line}`}`;
+    return {
+      code: 'INVALID_CONFIG',
+      kind: 'notStarted',
+      message: `${place}${key === undefined ? '' : ` ${key}`}: ${message}`,
+    };
+  }
+  if (failure === null) return undefined;
+  const { kind, message, exitCode, signal, stderrTail } = failure;
+  return {
+    code: codeOfKind[kind],
+    kind,
+    message,
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(stderrTail === undefined ? {} : { stderrTail }),
+  };
+}

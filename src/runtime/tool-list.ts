@@ -1,0 +1,78 @@
+import equal from 'fast-deep-equal';
+import type { DesiredServer } from '../domain/settings.ts';
+import type { ExposedTool, ListedTool } from '../domain/tool.ts';
+import { exposeTools, type ServerTools } from '../policies/expose-tools.ts';
+import { passesFilter } from '../policies/tool-filter.ts';
+import type { CatalogStore } from './catalog-store.ts';
+import type { Sighting } from './status-board.ts';
+
+export interface ToolListPorts {
+  readonly sightings: () => readonly Sighting[];
+  readonly catalogs: CatalogStore;
+  readonly onChange: (servers: readonly string[]) => void;
+}
+
+/** The tools that callers see, made from the catalogs of all servers. */
+export class ToolList {
+  readonly #ports: ToolListPorts;
+  #tools: readonly ExposedTool[] = [];
+  #isDirty = true;
+  #isScheduled = false;
+  #announced: readonly ExposedTool[] = [];
+
+  constructor(ports: ToolListPorts) {
+    this.#ports = ports;
+  }
+
+  /** Sorted by exposed name. The same array until something changes. */
+  all(): readonly ExposedTool[] {
+    if (this.#isDirty) {
+      const next = exposeTools(this.#ports.sightings().flatMap((sighting) => this.#shown(sighting)));
+      // Byte-stable: what a model's cache holds stays valid when nothing differs.
+      if (!equal(next, this.#tools)) this.#tools = next;
+      this.#isDirty = false;
+    }
+    return this.#tools;
+  }
+
+  countOf(desired: DesiredServer, generation: string): number {
+    const tools = this.#ports.catalogs.get(desired.name, generation);
+    return tools.filter(({ name }) => passesFilter(desired.tools, name)).length;
+  }
+
+  /** What the server itself calls its tools, whether or not they are shown. */
+  listed(sighting: Sighting): readonly ListedTool[] {
+    return this.#ports.catalogs.get(sighting.desired.name, sighting.status.generation);
+  }
+
+  /** Something may have changed: looked at once, after everything that belongs together. */
+  invalidate(): void {
+    this.#isDirty = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#announce();
+    });
+  }
+
+  #announce(): void {
+    const before = this.#announced;
+    const now = this.all();
+    if (now === before) return;
+    this.#announced = now;
+    const servers = new Set([...before, ...now].map(({ server }) => server));
+    const changed = [...servers].filter((server) => !equal(ofServer(before, server), ofServer(now, server)));
+    if (changed.length > 0) this.#ports.onChange(changed.sort());
+  }
+
+  #shown(sighting: Sighting): ServerTools[] {
+    const { catalog, name } = sighting.status;
+    if (catalog === 'none' || sighting.leaving) return [];
+    return [{ server: name, filter: sighting.desired.tools, catalog, tools: this.listed(sighting) }];
+  }
+}
+
+function ofServer(tools: readonly ExposedTool[], server: string): readonly ExposedTool[] {
+  return tools.filter((tool) => tool.server === server);
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../domain/clock.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { waitOnce } from './call-wait.ts';
+import type { Sighting, StatusBoard } from './status-board.ts';
+import type { WaitOptions } from './troupe.ts';
+
+export interface StatusWait {
+  readonly board: StatusBoard;
+  readonly clock: Clock;
+  readonly server: string;
+  /** Finishes the wait with a status, keeps it going with undefined, or throws. */
+  readonly answer: (sighting: Sighting | undefined) => ServerStatus | undefined;
+  /** Ends the sentence "Server x was not … in time". */
+  readonly wanted: string;
+  readonly isOver: () => boolean;
+}
+
+/**
+ * Waits until a server's status gives an answer.
+ *
+ * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
+ */
+export async function waitForStatus(wait: StatusWait, options: WaitOptions): Promise<ServerStatus> {
+  const { board, clock, server, answer } = wait;
+  const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
+  const deadlineAt = clock.now() + timeoutMs;
+  for (;;) {
+    const found = answer(board.sighting(server));
+    if (found !== undefined) return found;
+    if (signal?.aborted === true) {
+      throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
+    }
+    if (wait.isOver()) {
+      throw new TroupeError('SHUTTING_DOWN', `The troupe stopped; ${server} will not change.`, {
+        server,
+      });
+    }
+    if (clock.now() >= deadlineAt) {
+      throw new TroupeError(
+        'TIMEOUT_WAITING',
+        `Server ${server} was not ${wait.wanted} in time (it is ${board.status(server)?.state ?? 'unknown'}). Look at it: troupe status ${server}`,
+        { server, retryable: true },
+      );
+    }
+    await waitOnce({ clock, deadlineAt, signal }, (wake) => board.watch(server, wake));
+  }
+}
