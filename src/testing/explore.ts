@@ -140,7 +140,10 @@ class Search {
     while (this.#frontier.length > 0 && !this.#isFull()) {
       const level = this.#frontier;
       this.#frontier = [];
-      for (const { place, snapshot } of level) this.#expand(place, snapshot);
+      for (const { place, snapshot } of level) {
+        if (this.#isFull()) break;
+        this.#expand(place, snapshot);
+      }
     }
     this.#checkGoals();
     return this.#result();
