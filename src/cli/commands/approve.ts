@@ -1,0 +1,86 @@
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { closestName } from '../../policies/closest-name.ts';
+import { printableLine } from '../../policies/printable.ts';
+import type { ApprovalRequest } from '../../runtime/troupe.ts';
+import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
+import { withRunning } from '../running-troupe.ts';
+import { statusLine } from '../status-log.ts';
+
+type Decision = 'approve' | 'reject' | 'revoke';
+
+/** Defines `approve`, `reject` and `revoke`: decisions about servers that the project folder brought. */
+export function defineApprovalCommands(define: DefineCommand): void {
+  define(decisionCommand(
+    'approve',
+    'let a server start that the project folder brought',
+    'The decision is about the command line shown, and holds until that changes.',
+  ));
+  define(decisionCommand('reject', 'keep a server from starting that the project folder brought'));
+  define(decisionCommand(
+    'revoke',
+    'take a decision back: a server that runs is ended and waits for approval again',
+  ));
+}
+
+function decisionCommand(decision: Decision, summary: string, details?: string): CommandDefinition {
+  return {
+    usage: `${decision} <server>`,
+    summary,
+    ...(details === undefined ? {} : { details }),
+    example: `troupe ${decision} db`,
+    async run({ launch, output }, [server = '']) {
+      return withRunning(launch, async (client) => {
+        const { approvals } = await client.request('approvals', {});
+        const asked = approvals.find((each) => each.server === server);
+        if (asked !== undefined) output.lines(describe(asked));
+        else refuseUnknown(server, approvals, (await client.request('status', {})).servers);
+        // What was shown is what is decided: the fingerprint keeps a later edit out.
+        const fingerprint = asked?.fingerprint;
+        const report = await client.request(
+          decision,
+          fingerprint === undefined ? { server } : { server, fingerprint },
+        );
+        output.document(report);
+        output.lines([statusLine(report.status, Date.now())]);
+        return 0;
+      });
+    },
+  };
+}
+
+function refuseUnknown(
+  server: string,
+  approvals: readonly ApprovalRequest[],
+  servers: readonly { readonly name: string }[],
+): void {
+  const names = servers.map((each) => each.name);
+  if (names.includes(server)) return;
+  const waiting = approvals.map((each) => each.server).join(', ');
+  const closest = closestName(server, names);
+  const next =
+    closest !== undefined
+      ? `did you mean ${closest}?`
+      : waiting === ''
+        ? 'none needs approval'
+        : `these can be decided: ${waiting}`;
+  throw new TroupeError('SERVER_UNKNOWN', `there is no server ${server}; ${next}`, { server });
+}
+
+/** What would run, whole: a person decides by reading it. */
+function describe(request: ApprovalRequest): string[] {
+  const { source, command, args = [], cwd, envNames = [], url, headerNames = [] } = request;
+  const line = source.line === undefined ? '' : `:${source.line}`;
+  const words = command === undefined ? [] : [command, ...args];
+  const facts: readonly (readonly [string, string])[] = [
+    ['server', request.server],
+    ['from', `${source.file ?? ''}${line}`],
+    ['runs', words.map((word) => JSON.stringify(word)).join(' ')],
+    ['in', cwd ?? ''],
+    ['variables', envNames.join(', ')],
+    ['connects to', url ?? ''],
+    ['headers', headerNames.join(', ')],
+  ];
+  return facts
+    .filter(([, value]) => value !== '')
+    .map(([title, value]) => `${title.padEnd(12)} ${printableLine(value, 20_000)}`);
+}

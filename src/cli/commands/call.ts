@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import type { ExposedTool } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import type { CallReport } from '../../runtime/troupe.ts';
+import { unknownTool } from '../../runtime/unknown-name.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { listTools } from '../control-commands.ts';
+import { inProcess } from '../in-process-troupe.ts';
+import { findRunning } from '../running-troupe.ts';
+import { requireServer, settleTimeoutMs } from '../settled-servers.ts';
+import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
+import { resultLines } from '../tool-result-text.ts';
+
+/** The exit code of an answer that the tool itself calls an error. */
+const toolErrorExitCode = 14;
+/** The largest request that a session would send; more on stdin is a mistake. */
+const maxArgsBytes = 16 * 1_048_576;
+/** The deadline of a call is the runtime's; ours only guards against a troupe that hangs. */
+const longestCallMs = 600_000;
+const extraMs = 5_000;
+
+interface Call {
+  readonly server: string;
+  readonly tool: string;
+  readonly words: readonly string[];
+  /** From `--args`; then words are not used. */
+  readonly given?: ToolArguments;
+}
+
+/** Defines `call`: one call of one tool. */
+export const defineCall = (define: DefineCommand): void =>
+  define({
+    usage: 'call <server> <tool> [key=value...]',
+    summary: 'call a tool and print its answer',
+    details:
+      "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects.\n" +
+      'Asks the running troupe. Without one, it starts this server alone, calls, and stops it.',
+    example: 'troupe call everything get-sum a=2 b=3',
+    options: (command) =>
+      command.option('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
+    async run(session, [server = '', tool = '', ...words], flags) {
+      const given = await givenArguments(session, flags['args']);
+      if (given !== undefined && words.length > 0) {
+        throw new TroupeError('USAGE', 'give the arguments as key=value or with --args, not both');
+      }
+      const call: Call = { server, tool, words, ...(given === undefined ? {} : { given }) };
+      const running = await findRunning(session.launch);
+      try {
+        if (running === undefined || running.differences.length > 0) {
+          return await callInProcess(session, call);
+        }
+        const { client } = running;
+        const settleMs = session.launch.timeoutMs ?? settleTimeoutMs;
+        const args =
+          given ??
+          (words.length === 0
+            ? {}
+            : readWords(
+                call,
+                (await client.request('tools', { server, timeoutMs: settleMs }, settleMs + extraMs))
+                  .tools,
+              ));
+        const { timeoutMs } = session.launch;
+        const request = {
+          server,
+          tool,
+          arguments: args,
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        };
+        return showReport(
+          session,
+          await client.request('call', request, (timeoutMs ?? longestCallMs) + extraMs),
+        );
+      } finally {
+        running?.client.close();
+      }
+    },
+  });
+
+function callInProcess(session: CliSession, call: Call): Promise<number> {
+  const { server, tool, words, given } = call;
+  const { timeoutMs } = session.launch;
+  return inProcess(
+    session,
+    async (troupe, signal) => {
+      requireServer(troupe, server);
+      const settle = { timeoutMs: timeoutMs ?? settleTimeoutMs, signal };
+      const args =
+        given ??
+        (words.length === 0 ? {} : readWords(call, await listTools(troupe, server, settle)));
+      const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+      return showReport(session, await troupe.callServerTool(server, tool, args, options));
+    },
+    [server],
+  );
+}
+
+function readWords({ server, tool, words }: Call, tools: readonly ExposedTool[]): ToolArguments {
+  const found = tools.find((each) => each.tool === tool);
+  if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
+  const known = tools.map((each) => ({ name: each.tool }));
+  throw unknownTool(tool, known, server);
+}
+
+function showReport({ output }: CliSession, { result, meta }: CallReport): number {
+  output.document({ result, meta });
+  output.lines(resultLines(result));
+  if (result.isError !== true) return 0;
+  output.note(
+    `${meta.tool} of ${meta.server} answered with an error; read its answer, and troupe tools ${meta.server} --json for what it takes`,
+  );
+  return toolErrorExitCode;
+}
+
+async function givenArguments(
+  { host }: CliSession,
+  text: unknown,
+): Promise<ToolArguments | undefined> {
+  if (typeof text !== 'string') return undefined;
+  if (text === '-') return argumentsFromJson(await readAll(host.stdin), 'stdin');
+  if (!text.startsWith('@')) return argumentsFromJson(text, '--args');
+  const file = path.resolve(host.cwd, text.slice(1));
+  try {
+    return argumentsFromJson(await readFile(file, 'utf8'), file);
+  } catch (error) {
+    if (error instanceof TroupeError) throw error;
+    throw new TroupeError(
+      'USAGE',
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); give --args @FILE a file you may read`,
+    );
+  }
+}
+
+async function readAll(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    const part = Buffer.from(chunk as Uint8Array | string);
+    bytes += part.length;
+    if (bytes > maxArgsBytes)
+      throw new TroupeError(
+        'USAGE',
+        'stdin holds more than 16 MB; pass less, for example the name of a file',
+      );
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

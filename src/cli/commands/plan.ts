@@ -1,0 +1,28 @@
+import { printableLine } from '../../policies/printable.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { withRunning } from '../running-troupe.ts';
+import { fitTable } from '../table.ts';
+
+/** Defines `plan`: what the next pass would do, and why, without doing it. */
+export const definePlan = (define: DefineCommand): void =>
+  define({
+    usage: 'plan',
+    summary: 'show what the running troupe would change next, and why; changes nothing',
+    example: 'troupe plan --json',
+    async run({ launch, output }) {
+      const { steps } = await withRunning(launch, (client) => client.request('plan', {}));
+      output.document({ steps });
+      if (steps.every((step) => step.step === 'keep')) {
+        output.lines(['nothing to do: every server is as the settings want it']);
+      }
+      const rows = steps.map(({ server, step, why }) => [
+        { text: step },
+        { text: printableLine(server, 100) },
+        { text: printableLine(why, 500) },
+      ]);
+      const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
+      const bold = (title: string): string => output.paint('bold', title);
+      if (rows.length > 0) output.lines(fitTable({ columns, rows }, output.width, bold));
+      return 0;
+    },
+  });

@@ -1,0 +1,98 @@
+import type { TroupeSnapshot } from '../../domain/status.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import type { ControlClient } from '../control-client.ts';
+import { sinceText } from '../durations.ts';
+import { withRunning } from '../running-troupe.ts';
+import { problemLines } from '../status-log.ts';
+import { statusDetails, statusLines } from '../status-table.ts';
+import { exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { createTroupeView } from '../troupe-view.ts';
+
+/** Defines `status`: how every server is, or everything about one. */
+export const defineStatus = (define: DefineCommand): void =>
+  define({
+    usage: 'status [server]',
+    summary: 'show how the servers of the running troupe are; of one, everything',
+    example: 'troupe status db',
+    options: (command) => command.option('--watch', 'keep showing it until Ctrl-C'),
+    async run(session, [server], flags) {
+      const { launch, output } = session;
+      const watch = flags['watch'] === true;
+      if (watch && launch.json) {
+        throw new TroupeError(
+          'USAGE',
+          '--watch shows many statuses and --json one; leave one of them out',
+        );
+      }
+      return withRunning(launch, async (client) => {
+        const snapshot = await client.request('status', server === undefined ? {} : { server });
+        if (watch) return watchStatus(session, client, snapshot, server);
+        output.document(snapshot);
+        if (server === undefined) showAll(session, snapshot);
+        else output.lines(snapshot.servers.flatMap((each) => statusDetails(each, Date.now())));
+        return 0;
+      });
+    },
+  });
+
+function showAll({ output }: CliSession, { troupe, servers }: TroupeSnapshot): void {
+  const now = Date.now();
+  output.lines([
+    `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`,
+    ...statusLines(servers, now, output.width, output.paint),
+    ...problemLines(troupe.problems).map((line) => output.paint('red', line)),
+  ]);
+}
+
+/** The socket sends each status as it changes; the table here is put together from them. */
+async function watchStatus(
+  { host, output }: CliSession,
+  client: ControlClient,
+  first: TroupeSnapshot,
+  only: string | undefined,
+): Promise<number> {
+  const servers = new Map(first.servers.map((server) => [server.name, server]));
+  const source = {
+    snapshot: (): TroupeSnapshot => ({
+      troupe: first.troupe,
+      servers: [...servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    }),
+    footer: [`pid ${first.troupe.pid}; leave with Ctrl-C, the troupe goes on`],
+  };
+  const request = listenForStop(host);
+  request.signal.addEventListener('abort', () => client.close());
+  const view = createTroupeView(
+    output,
+    source,
+    (listener) => void host.stdout.on('resize', listener),
+  );
+  host.onOutputClosed(() => client.close());
+  for (const status of first.servers) view.event({ type: 'status.changed', status });
+  const refresh = async (): Promise<void> => {
+    const { servers: present } = await client.request('status', {});
+    const names = new Set(present.map((server) => server.name));
+    for (const name of servers.keys()) if (!names.has(name)) servers.delete(name);
+  };
+  try {
+    await client.follow(['status.changed', 'reconciled', 'settings.invalid'], (event) => {
+      if (event.type === 'status.changed') {
+        if (only !== undefined && event.status.name !== only) return;
+        servers.set(event.status.name, event.status);
+      }
+      // A removed server sends no last status; after a pass, look who is left.
+      if (event.type === 'reconciled') refresh().catch(() => undefined);
+      view.event(event);
+    });
+  } catch (error) {
+    if (request.received() === undefined) throw error;
+  } finally {
+    view.end();
+    request.dispose();
+  }
+  const received = request.received();
+  if (received !== undefined) return exitCodeOfSignal(received);
+  if (host.stdout.destroyed) return 0;
+  throw new TroupeError('NOT_RUNNING', 'the troupe has ended; start it again with troupe up');
+}

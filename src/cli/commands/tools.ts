@@ -1,0 +1,85 @@
+import type { ExposedTool } from '../../domain/tool.ts';
+import { printableLine } from '../../policies/printable.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { listTools } from '../control-commands.ts';
+import { inProcess } from '../in-process-troupe.ts';
+import { findRunning } from '../running-troupe.ts';
+import { isSettled, requireServer, settleTimeoutMs, unusableError } from '../settled-servers.ts';
+import { fitTable } from '../table.ts';
+
+/** The answer over the socket may take as long as the servers, and a moment for the way. */
+const extraMs = 2_000;
+
+/** Defines `tools`: what may be called. */
+export const defineTools = (define: DefineCommand): void =>
+  define({
+    usage: 'tools [server]',
+    summary: 'list the tools that can be called, of all servers or of one',
+    details:
+      'Asks the running troupe. Without one, it starts the servers, lists their tools and stops them.',
+    example: 'troupe tools db --config troupe.json',
+    async run(session, [server]) {
+      const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
+      const running = await findRunning(session.launch);
+      try {
+        if (running === undefined || running.differences.length > 0) {
+          return await toolsInProcess(session, server, timeoutMs);
+        }
+        const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
+        const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
+        showTools(session, tools);
+        return 0;
+      } finally {
+        running?.client.close();
+      }
+    },
+  });
+
+function toolsInProcess(
+  session: CliSession,
+  server: string | undefined,
+  timeoutMs: number,
+): Promise<number> {
+  return inProcess(
+    session,
+    async (troupe, signal) => {
+      if (server !== undefined) requireServer(troupe, server);
+      const tools = await listTools(troupe, server, { timeoutMs, signal });
+      showTools(session, tools);
+      for (const status of troupe.snapshot().servers) {
+        if (server !== undefined || status.tools > 0) continue;
+        const next = `see troupe tools ${status.name}`;
+        const error = unusableError(status);
+        if (status.state === 'dormant')
+          session.output.note(`${status.name} starts when it is needed; ${next}`);
+        else if (!isSettled(status))
+          session.output.note(`${status.name} is still ${status.state}; ${next}`);
+        else if (error !== undefined) session.output.note(error.message);
+      }
+      return 0;
+    },
+    server === undefined ? undefined : [server],
+  );
+}
+
+function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void {
+  output.document({ tools });
+  if (tools.length === 0) {
+    output.lines(['no tools']);
+    return;
+  }
+  const rows = tools.map((tool) => [
+    { text: printableLine(tool.server, 100) },
+    { text: printableLine(tool.tool, 200) },
+    { text: tool.catalog === 'live' ? '' : tool.catalog },
+    { text: printableLine(tool.description ?? tool.title ?? '', 200) },
+  ]);
+  const columns = [
+    { title: 'SERVER', leastWidth: 8 },
+    { title: 'TOOL', leastWidth: 12 },
+    { title: '', leastWidth: 0, dropOrder: 0 },
+    { title: 'DESCRIPTION', dropOrder: 1 },
+  ];
+  output.lines(fitTable({ columns, rows }, output.width, (title) => output.paint('bold', title)));
+}

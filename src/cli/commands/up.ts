@@ -1,0 +1,133 @@
+import type { TroupeEventName } from '../../domain/host-event.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import type { Troupe } from '../../runtime/troupe.ts';
+import type { CliHost, StopSignal } from '../cli-host.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { controlHandler } from '../control-commands.ts';
+import type { ControlEvent, Identity } from '../control-protocol.ts';
+import { type ControlHandler, openControlServer } from '../control-server.ts';
+import { controlSocketPath } from '../control-socket-path.ts';
+import { sourcesOf, troupeOptionsOf } from '../launch.ts';
+import { engagedServers, stopOrderly } from '../orderly-stop.ts';
+import { exitCodeOfSignal, listenForStop, type StopRequest } from '../stop-request.ts';
+import { createTroupeView, type TroupeView } from '../troupe-view.ts';
+
+const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
+
+/** Defines `up`: runs the troupe in the foreground until it is told to stop. */
+export const defineUp = (define: DefineCommand): void =>
+  define({
+    usage: 'up',
+    summary: 'run the servers of your settings in the foreground, and show how they are',
+    details:
+      'Without --config it reads your own troupe.json and the .mcp.json of the project folder.\n' +
+      'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
+    example: 'troupe up --config troupe.json',
+    run: up,
+  });
+
+async function up(session: CliSession): Promise<number> {
+  const { host, launch, output } = session;
+  const createTroupe = await host.loadRuntime();
+  // The socket comes first: a second `up` must be refused before it starts a server.
+  let answer: ControlHandler | undefined;
+  const socket = await openControlServer(controlSocketPath(launch), async (...request) => {
+    if (answer !== undefined) return answer(...request);
+    throw new TroupeError('CONNECTING', 'the troupe is just starting; ask again', {
+      retryable: true,
+    });
+  });
+  const request = listenForStop(host);
+  const ended = endOf(host, request);
+  try {
+    const troupe = createTroupe(troupeOptionsOf(launch));
+    answer = controlHandler(troupe, identityOf(session));
+    const view = createTroupeView(
+      output,
+      { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
+      (listener) => void host.stdout.on('resize', listener),
+    );
+    for (const type of shown) {
+      troupe.on(type, (event) => view.event({ type, ...event } as ControlEvent));
+    }
+    try {
+      await Promise.race([ended, tellStart(session, troupe, view, socket.path)]);
+      const crash = await ended;
+      tellStop(troupe, view, request.received());
+      await stopOrderly(troupe, request, crash !== undefined);
+      if (crash !== undefined) throw crash.error;
+    } finally {
+      view.end();
+    }
+  } finally {
+    socket.close();
+    request.dispose();
+  }
+  const received = request.received();
+  return received === undefined ? 0 : exitCodeOfSignal(received);
+}
+
+/** Settles with the first reason to end: a signal, nobody reading our output, or a crash. */
+function endOf(
+  host: CliHost,
+  request: StopRequest,
+): Promise<{ readonly error: unknown } | undefined> {
+  return new Promise((resolve) => {
+    request.signal.addEventListener('abort', () => resolve(undefined));
+    host.onOutputClosed(() => resolve(undefined));
+    host.onCrash((error) => resolve({ error }));
+  });
+}
+
+async function tellStart(
+  { launch, output }: CliSession,
+  troupe: Troupe,
+  view: TroupeView,
+  socket: string,
+): Promise<void> {
+  const { elapsedMs, pending } = await troupe.ready();
+  const snapshot = troupe.snapshot();
+  output.document({ ...snapshot, socket });
+  if (snapshot.servers.length === 0) {
+    const files = sourcesOf(launch).map(({ file }) => file);
+    view.say(
+      `no servers yet: add one to ${files.join(' or ')}, or name your settings with --config`,
+    );
+    return;
+  }
+  const waiting = pending.map((name) => `troupe approve ${name}`).join(', ');
+  const next = waiting === '' ? '' : `; waiting for ${waiting}`;
+  view.say(`${snapshot.servers.length} servers, started within ${Math.round(elapsedMs)} ms${next}`);
+}
+
+function tellStop(troupe: Troupe, view: TroupeView, received: StopSignal | undefined): void {
+  const waiting = engagedServers(troupe);
+  const why = received === undefined ? 'stopping' : `${received}: stopping`;
+  view.say(
+    waiting.length === 0
+      ? why
+      : `${why}, waiting up to 5 s for ${waiting.join(', ')}; once more to stop at once`,
+  );
+}
+
+function identityOf({ host, launch }: CliSession): Identity {
+  return {
+    pid: process.pid,
+    version: host.version,
+    projectRoot: launch.projectRoot,
+    stateFolder: launch.stateFolder,
+    config: launch.configFiles,
+    allow: launch.allow ?? null,
+  };
+}
+
+function footerOf({ launch, output }: CliSession, socketPath: string): string[] {
+  const files = sourcesOf(launch).map(({ file }) => file);
+  const stop = output.interactive ? 'stop with Ctrl-C' : `stop with kill ${process.pid}`;
+  return [
+    `troupe of ${launch.projectRoot} (pid ${process.pid}); ${stop}`,
+    `settings ${files.join(', ')}`,
+    `socket ${socketPath}`,
+  ];
+}

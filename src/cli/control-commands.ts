@@ -1,0 +1,202 @@
+/** What each command of the control socket does to the troupe. */
+
+import type { TroupeEventName } from '../domain/host-event.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { ApprovalRequest, Troupe } from '../runtime/troupe.ts';
+import type {
+  ControlArgs,
+  ControlCommand,
+  ControlEvent,
+  ControlResults,
+  DecisionReport,
+  Identity,
+} from './control-protocol.ts';
+import type { ControlContext, ControlHandler } from './control-server.ts';
+import {
+  demandServer,
+  requireServer,
+  settleTimeoutMs,
+  unusableError,
+  waitUntilSettled,
+} from './settled-servers.ts';
+
+const eventTypes: readonly TroupeEventName[] = [
+  'status.changed',
+  'tools.changed',
+  'resources.changed',
+  'prompts.changed',
+  'approval.needed',
+  'auth.needed',
+  'reconciled',
+  'settings.invalid',
+  'server.log',
+  'notification',
+];
+
+// A decision is applied within one pass, which takes milliseconds; longer, the answer tells the state as it is.
+const decisionTimeoutMs = 2_000;
+
+type Commands = {
+  readonly [Command in ControlCommand]: (
+    args: ControlArgs[Command],
+    context: ControlContext,
+  ) => Promise<ControlResults[Command]> | ControlResults[Command];
+};
+
+/** Builds the handler that answers for one troupe. */
+export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler {
+  const decide =
+    (type: 'approval.grant' | 'approval.reject' | 'approval.revoke') =>
+    (args: ControlArgs['approve'], { signal }: ControlContext): Promise<DecisionReport> =>
+      decideApproval(troupe, type, args, signal);
+
+  const commands: Commands = {
+    identify: () => identity,
+    status({ server }) {
+      const snapshot = troupe.snapshot();
+      return server === undefined
+        ? snapshot
+        : { ...snapshot, servers: [requireServer(troupe, server)] };
+    },
+    async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
+    },
+    call({ server, tool, arguments: args, timeoutMs }, { signal }) {
+      return troupe.callServerTool(server, tool, args ?? {}, {
+        signal,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      });
+    },
+    plan: async () => ({ steps: await troupe.plan() }),
+    approvals: () => ({ approvals: troupe.approvals() }),
+    approve: decide('approval.grant'),
+    reject: decide('approval.reject'),
+    revoke: decide('approval.revoke'),
+    async start({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { status: await startServer(troupe, 'server.start', server, { timeoutMs, signal }) };
+    },
+    async restart({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { status: await startServer(troupe, 'server.restart', server, { timeoutMs, signal }) };
+    },
+    async stop({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      const { state } = requireServer(troupe, server);
+      troupe.send({ type: 'server.stop', server });
+      // Admission outranks the wish to stop: a blocked or disabled server stays what it is.
+      if (state === 'blocked' || state === 'disabled')
+        return { status: requireServer(troupe, server) };
+      return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
+    },
+    reload() {
+      troupe.send({ type: 'settings.reload' });
+      return { troupe: troupe.snapshot().troupe };
+    },
+    events({ types }, { signal, emit }) {
+      const chosen = eventTypes.filter((type) => types === undefined || types.includes(type));
+      const ends = chosen.map((type) =>
+        troupe.on(type, (event) => emit({ type, ...event } as ControlEvent)),
+      );
+      signal.addEventListener('abort', () => {
+        for (const end of ends) end();
+      });
+      return { types: chosen };
+    },
+  };
+
+  return async (command, args, context) => {
+    const run = commands[command] as (args: unknown, context: ControlContext) => unknown;
+    return await run(args, context);
+  };
+}
+
+/**
+ * The tools of all servers at rest, or of one that is started for it if need be.
+ * @throws TroupeError when that one cannot be used.
+ */
+export async function listTools(
+  troupe: Troupe,
+  server: string | undefined,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<ControlResults['tools']['tools']> {
+  if (server === undefined) {
+    await waitUntilSettled(troupe, undefined, options);
+    return troupe.tools();
+  }
+  const status = await demandServer(troupe, server, options);
+  const tools = troupe.tools().filter((tool) => tool.server === server);
+  const error = unusableError(status);
+  // A server that is away for a moment still has the tools it listed last.
+  if (tools.length === 0 && error !== undefined) throw error;
+  return tools;
+}
+
+async function startServer(
+  troupe: Troupe,
+  type: 'server.start' | 'server.restart',
+  server: string,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<ServerStatus> {
+  requireServer(troupe, server);
+  troupe.send({ type, server });
+  const [settled] = await waitUntilSettled(troupe, server, options);
+  const status = settled ?? requireServer(troupe, server);
+  const error = unusableError(status);
+  if (error !== undefined) throw error;
+  return status;
+}
+
+const decisionAfter = {
+  'approval.grant': 'granted',
+  'approval.reject': 'rejected',
+  'approval.revoke': 'pending',
+} as const;
+
+async function decideApproval(
+  troupe: Troupe,
+  type: 'approval.grant' | 'approval.reject' | 'approval.revoke',
+  args: ControlArgs['approve'],
+  signal: AbortSignal,
+): Promise<DecisionReport> {
+  const before = requireServer(troupe, args.server);
+  const approval = approvalOf(troupe, args.server);
+  if (args.fingerprint !== undefined && args.fingerprint !== approval.fingerprint) {
+    throw new TroupeError(
+      'INVALID_ARGUMENTS',
+      `${args.server} changed since you looked at it; look again and repeat the command`,
+      { server: args.server },
+    );
+  }
+  const { fingerprint } = approval;
+  troupe.send({ type, server: args.server, fingerprint });
+  if (approval.decision !== decisionAfter[type]) await changeOf(troupe, before, signal);
+  return { approval: approvalOf(troupe, args.server), status: requireServer(troupe, args.server) };
+}
+
+function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
+  const approval = troupe.approvals().find((each) => each.server === server);
+  if (approval !== undefined) return approval;
+  throw new TroupeError(
+    'USAGE',
+    `${server} needs no approval, because your own settings name it; see troupe status ${server}`,
+    { server },
+  );
+}
+
+/** Settles once the status of a server differs from what it was; at the latest after a moment. */
+async function changeOf(troupe: Troupe, before: ServerStatus, signal: AbortSignal): Promise<void> {
+  const same = (status: ServerStatus | undefined): boolean =>
+    status?.state === before.state && status.reason === before.reason;
+  if (!same(troupe.status(before.name))) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      end();
+      resolve();
+    };
+    const timer = setTimeout(finish, decisionTimeoutMs);
+    const end = troupe.on('status.changed', ({ status }) => {
+      if (status.name === before.name && !same(status)) finish();
+    });
+    signal.addEventListener('abort', finish, { once: true });
+  });
+}

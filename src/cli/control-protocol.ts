@@ -1,0 +1,109 @@
+/**
+ * What is spoken on the control socket: one JSON document per line.
+ *
+ * ```text
+ * -> {"id": 1, "command": "status", "args": {}}
+ * <- {"id": 1, "result": {…}}   or   {"id": 1, "error": {…}}
+ * <- {"id": 2, "event": {"type": "status.changed", …}}   after the result of `events`
+ * ```
+ *
+ * A line that is no request is answered with `"id": null`.
+ */
+
+import { z } from 'zod';
+import type { ErrorDocument } from '../domain/caller-code.ts';
+import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { Step } from '../domain/plan.ts';
+import type { ServerStatus, TroupeStatus } from '../domain/status.ts';
+import type { ExposedTool } from '../domain/tool.ts';
+import type { ApprovalRequest, CallReport } from '../runtime/troupe.ts';
+
+/** A request is a command with small arguments; more than this is a mistake or an attack. */
+export const maxRequestBytes = 1_048_576;
+
+/** A result may carry all tools, or one tool's answer of at most 16 MB, escaped. */
+export const maxAnswerBytes = 134_217_728;
+
+const longestName = 300;
+const name = z.string().min(1).max(longestName);
+const milliseconds = z.int().min(1).max(2_147_483_647);
+const nothing = z.object({});
+const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
+const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
+
+/** The arguments of every command. */
+export const controlArgs = {
+  identify: nothing,
+  status: z.object({ server: name.optional() }),
+  tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  call: z.object({
+    server: name,
+    tool: name,
+    arguments: z.record(z.string(), z.unknown()).optional(),
+    timeoutMs: milliseconds.optional(),
+  }),
+  plan: nothing,
+  approvals: nothing,
+  approve: decision,
+  reject: decision,
+  revoke: decision,
+  start: settle,
+  stop: settle,
+  restart: settle,
+  reload: nothing,
+  events: z.object({ types: z.array(name).max(20).optional() }),
+} as const;
+
+export type ControlCommand = keyof typeof controlArgs;
+export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
+
+export const controlRequest = z.object({
+  id: z.union([z.string().max(100), z.number()]),
+  command: z.string().max(100),
+  args: z.unknown().optional(),
+});
+
+/** Who answers on the socket, and what it was launched with. */
+export interface Identity {
+  readonly pid: number;
+  readonly version: string;
+  readonly projectRoot: string;
+  readonly stateFolder: string;
+  /** Files named by `--config`, absolute. */
+  readonly config: readonly string[];
+  /** The launch bound; null = none. */
+  readonly allow: readonly string[] | null;
+}
+
+export interface DecisionReport {
+  readonly approval: ApprovalRequest;
+  readonly status: ServerStatus;
+}
+
+export interface ControlResults {
+  identify: Identity;
+  status: { readonly troupe: TroupeStatus; readonly servers: readonly ServerStatus[] };
+  tools: { readonly tools: readonly ExposedTool[] };
+  call: CallReport;
+  plan: { readonly steps: readonly Step[] };
+  approvals: { readonly approvals: readonly ApprovalRequest[] };
+  approve: DecisionReport;
+  reject: DecisionReport;
+  revoke: DecisionReport;
+  start: { readonly status: ServerStatus };
+  stop: { readonly status: ServerStatus };
+  restart: { readonly status: ServerStatus };
+  reload: { readonly troupe: TroupeStatus };
+  events: { readonly types: readonly TroupeEventName[] };
+}
+
+/** An event of the troupe on its way to a client, or a note that some were left out. */
+export type ControlEvent =
+  | { [Name in TroupeEventName]: { readonly type: Name } & TroupeEvents[Name] }[TroupeEventName]
+  | { readonly type: 'events.dropped'; readonly count: number };
+
+export type ControlId = string | number | null;
+export type ControlAnswer =
+  | { readonly id: ControlId; readonly result: unknown }
+  | { readonly id: ControlId; readonly error: ErrorDocument }
+  | { readonly id: ControlId; readonly event: ControlEvent };

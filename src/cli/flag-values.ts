@@ -1,0 +1,52 @@
+/** Checks the values of flags; each throws commander's error, which names the flag. */
+
+import { InvalidArgumentError } from 'commander';
+import { isServerName } from '../policies/name-rule.ts';
+
+/** Longest delay that a timer of Node can hold, in milliseconds. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** Takes one value and refuses a second: the last one winning would hide a mistake. */
+export function once<Value>(parse: (text: string) => Value) {
+  return (text: string, previous: Value | undefined): Value => {
+    if (previous !== undefined) throw new InvalidArgumentError('It was given twice; give it once.');
+    return parse(text);
+  };
+}
+
+/** Gathers the values of a repeatable flag, in order. */
+export function gather(text: string, previous: readonly string[] | undefined): readonly string[] {
+  return [...(previous ?? []), text];
+}
+
+/** Reads a comma list of server names; the empty text is the empty list, which allows nothing. */
+export function parseNames(text: string): readonly string[] {
+  if (text.trim() === '') return [];
+  const names = text.split(',').map((name) => name.trim());
+  for (const name of names) {
+    if (name === '') {
+      throw new InvalidArgumentError('There is an empty name in it; write names like db,api.');
+    }
+    if (!isServerName(name)) {
+      throw new InvalidArgumentError(
+        'Server names are 1 to 100 letters, digits or any of . _ : - and no others.',
+      );
+    }
+  }
+  return [...new Set(names)];
+}
+
+/** Reads a positive number of milliseconds, in plain digits. */
+export function parseMilliseconds(text: string): number {
+  const value = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value <= maxTimerMs)) {
+    throw new InvalidArgumentError(`Write whole milliseconds from 1 to ${maxTimerMs}.`);
+  }
+  return value;
+}
+
+/** Reads a text as it is, but not an empty one. */
+export function parseText(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  return text;
+}

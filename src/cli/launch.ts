@@ -1,0 +1,141 @@
+/**
+ * What a command line asks for, checked: which settings files, which project,
+ * which state folder, and the bound on servers that may connect.
+ */
+
+import { createHash } from 'node:crypto';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import envPaths from 'env-paths';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
+
+/** The common flags as the parser hands them over; absent = not given. */
+export interface CommonFlags {
+  readonly config?: readonly string[];
+  readonly project?: string;
+  readonly stateDir?: string;
+  readonly allow?: readonly string[];
+  readonly trust?: boolean;
+  readonly json?: boolean;
+  readonly timeout?: number;
+}
+
+/** The common flags, resolved against one working directory and environment. */
+export interface Launch {
+  /** Files named by `--config`, absolute, in the order given; empty = none were named. */
+  readonly configFiles: readonly string[];
+  /** Real path of the project folder. */
+  readonly projectRoot: string;
+  /** Absolute path of the folder that holds the socket and what we remember. */
+  readonly stateFolder: string;
+  /** Settings of the user; read only when no `--config` was given and the file exists. */
+  readonly userSettings: string;
+  /** Absent = no bound; empty = nothing may connect. */
+  readonly allow?: readonly string[];
+  readonly trusted?: true;
+  readonly json: boolean;
+  readonly timeoutMs?: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Resolves the common flags.
+ * @throws TroupeError `USAGE` for a project folder that is none, or `--config -`.
+ */
+export function launchOf(flags: CommonFlags, cwd: string, env: Environment): Launch {
+  const projectRoot = realProjectRoot(path.resolve(cwd, flags.project ?? '.'), flags.project);
+  const paths = envPaths('mcp-troupe', { suffix: '' });
+  const chosen = flags.stateDir ?? nonEmpty(env['MCP_TROUPE_HOME']);
+  const stateFolder = realOrPlanned(path.resolve(cwd, expandHome(chosen ?? paths.data)));
+  const settingsFolder = chosen === undefined ? paths.config : stateFolder;
+  return {
+    configFiles: (flags.config ?? []).map((file) => configFile(file, cwd)),
+    projectRoot,
+    stateFolder,
+    userSettings: path.join(settingsFolder, 'troupe.json'),
+    ...(flags.allow === undefined ? {} : { allow: flags.allow }),
+    ...(flags.trust === true ? { trusted: true as const } : {}),
+    json: flags.json ?? false,
+    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
+  };
+}
+
+/** Lists the settings files of a launch, lowest precedence first, each with its scope. */
+export function sourcesOf(launch: Launch): readonly SettingsFile[] {
+  const project: SettingsFile = {
+    file: path.join(launch.projectRoot, '.mcp.json'),
+    scope: 'project',
+  };
+  if (launch.configFiles.length > 0) {
+    return [project, ...launch.configFiles.map((file) => ({ file, scope: 'config' as const }))];
+  }
+  return existsSync(launch.userSettings)
+    ? [{ file: launch.userSettings, scope: 'config' }, project]
+    : [project];
+}
+
+/** The options of a troupe for this launch; `bound` narrows the launch bound further. */
+export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): TroupeOptions {
+  const allow =
+    bound === undefined
+      ? launch.allow
+      : bound.filter((name) => launch.allow === undefined || launch.allow.includes(name));
+  return {
+    sources: sourcesOf(launch),
+    projectRoot: launch.projectRoot,
+    ...(allow === undefined ? {} : { allow }),
+    ...(launch.trusted === undefined ? {} : { trusted: launch.trusted }),
+  };
+}
+
+/** Names the pair of state folder and project that at most one troupe may serve: 8 hex digits. */
+export function launchHash(launch: Pick<Launch, 'stateFolder' | 'projectRoot'>): string {
+  return createHash('sha256')
+    .update(`${launch.stateFolder}\0${launch.projectRoot}`)
+    .digest('hex')
+    .slice(0, 8);
+}
+
+function realProjectRoot(folder: string, asWritten: string | undefined): string {
+  try {
+    if (statSync(folder).isDirectory()) return realpathSync(folder);
+  } catch {
+    // Told below, in one sentence for both cases.
+  }
+  throw new TroupeError(
+    'USAGE',
+    `${asWritten ?? folder} is not a folder; give --project the folder of your project`,
+  );
+}
+
+function configFile(file: string, cwd: string): string {
+  if (file === '' || file === '-') {
+    throw new TroupeError(
+      'USAGE',
+      'settings are read from files only, because they are watched; give --config a file name',
+    );
+  }
+  return realOrPlanned(path.resolve(cwd, expandHome(file)));
+}
+
+/** The real path; of what does not exist yet, the real path of what does plus the rest. */
+function realOrPlanned(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    const parent = path.dirname(file);
+    return parent === file ? file : path.join(realOrPlanned(parent), path.basename(file));
+  }
+}
+
+/** Shells leave the tilde of `--flag=~/x` alone. */
+function expandHome(file: string): string {
+  return file === '~' || file.startsWith('~/') ? path.join(homedir(), file.slice(1)) : file;
+}
+
+function nonEmpty(value: string | undefined): string | undefined {
+  return value === undefined || value === '' ? undefined : value;
+}

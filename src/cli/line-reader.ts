@@ -1,0 +1,43 @@
+/** Cuts a stream of bytes into lines, with a cap on how long one may be. */
+
+export interface LineReader {
+  /** Takes the next bytes; reports every line they complete. */
+  push(chunk: Buffer): void;
+}
+
+/**
+ * Reports whole lines without their end. A line longer than `maxBytes` is
+ * reported once through `onTooLong`; what follows is then ignored.
+ */
+export function createLineReader(
+  maxBytes: number,
+  onLine: (line: string) => void,
+  onTooLong: () => void,
+): LineReader {
+  let kept: Buffer[] = [];
+  let keptBytes = 0;
+  let overflowed = false;
+  return {
+    push(chunk) {
+      let start = 0;
+      while (!overflowed && start < chunk.length) {
+        const end = chunk.indexOf(0x0a, start);
+        const part = chunk.subarray(start, end === -1 ? chunk.length : end);
+        if (keptBytes + part.length > maxBytes) {
+          overflowed = true;
+          kept = [];
+          onTooLong();
+          return;
+        }
+        kept.push(part);
+        keptBytes += part.length;
+        if (end === -1) return;
+        const line = Buffer.concat(kept).toString('utf8').replace(/\r$/, '');
+        kept = [];
+        keptBytes = 0;
+        start = end + 1;
+        onLine(line);
+      }
+    },
+  };
+}

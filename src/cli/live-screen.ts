@@ -1,0 +1,59 @@
+/**
+ * Keeps a block of lines at the end of a terminal up to date, with log lines
+ * scrolling away above it.
+ *
+ * Each frame is one write: up to the block's first line, every line written over
+ * and its rest erased, nothing cleared before. So nothing flickers.
+ */
+
+export interface LiveScreen {
+  /** Shows these lines as the block. */
+  show(lines: readonly string[]): void;
+  /** Puts lines above the block, where they stay. */
+  log(lines: readonly string[]): void;
+  /** The terminal changed its size: what is on it is no longer where we left it. */
+  resized(): void;
+  /** Leaves the last block standing and gives the cursor back. */
+  end(): void;
+}
+
+const hideCursor = '\u001b[?25l';
+const showCursor = '\u001b[?25h';
+const eraseRestOfLine = '\u001b[K';
+const eraseBelow = '\u001b[J';
+const clearAll = '\u001b[2J\u001b[H';
+
+/** Draws through `write`; lines must already fit the terminal's width. */
+export function createLiveScreen(write: (text: string) => void): LiveScreen {
+  let block: readonly string[] = [];
+  let drawn = 0;
+  let begun = false;
+  let last = '';
+
+  const draw = (above: readonly string[], fresh: boolean): void => {
+    const frame = [...above, ...block].map((line) => `${line}${eraseRestOfLine}\n`).join('');
+    if (above.length === 0 && !fresh && frame === last) return;
+    last = above.length === 0 ? frame : '';
+    const start = fresh ? clearAll : drawn > 0 ? `\u001b[${drawn}A\r` : '';
+    write(`${begun ? '' : hideCursor}${start}${frame}${eraseBelow}`);
+    begun = true;
+    drawn = block.length;
+  };
+
+  return {
+    show(lines) {
+      block = lines;
+      draw([], false);
+    },
+    log(lines) {
+      if (lines.length > 0) draw(lines, false);
+    },
+    resized() {
+      draw([], true);
+    },
+    end() {
+      if (begun) write(showCursor);
+      begun = false;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** The command line as a whole: its commands, its common flags, and how a run ends in an exit code. */
+
+import { Command, CommanderError, Option } from 'commander';
+import { exitCodeFor } from '../domain/caller-code.ts';
+import type { CliHost } from './cli-host.ts';
+import type { CommandDefinition, DefineCommand } from './command-definition.ts';
+import { defineApprovalCommands } from './commands/approve.ts';
+import { defineCall } from './commands/call.ts';
+import { definePlan } from './commands/plan.ts';
+import { defineServerCommands } from './commands/server-control.ts';
+import { defineStatus } from './commands/status.ts';
+import { defineTools } from './commands/tools.ts';
+import { defineUp } from './commands/up.ts';
+import { errorDocumentOf } from './error-document.ts';
+import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
+import { type CommonFlags, launchOf } from './launch.ts';
+import { createOutput } from './output.ts';
+
+/** Runs one command line to its end and settles with the exit code. Never rejects. */
+export async function runCli(host: CliHost): Promise<number> {
+  const json = asksForJson(host.argv);
+  let exitCode = 0;
+  const program = createProgram(host, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...host.argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Help and version were asked for and printed.
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    const document = errorDocumentOf(error);
+    createOutput(host, json).error(document);
+    if (document.code === 'INTERNAL' && host.env['TROUPE_DEBUG'] !== undefined) {
+      host.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    }
+    return exitCodeFor(document);
+  }
+}
+
+/** Needed before the flags are parsed, because parsing itself may fail. */
+function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--json');
+}
+
+/** Builds the program; `onExitCode` hears how the command went. */
+export function createProgram(host: CliHost, onExitCode: (code: number) => void): Command {
+  const program = new Command('troupe')
+    .description(
+      'Runs MCP servers: connects, keeps them alive, asks before it starts what a folder brought.',
+    )
+    .version(host.version, '--version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      // Errors are printed once, by `runCli`, in the shape that was asked for.
+      writeErr: () => undefined,
+      ...(host.stdout.columns === undefined
+        ? {}
+        : { getOutHelpWidth: () => host.stdout.columns ?? 80 }),
+    })
+    .exitOverride()
+    .allowExcessArguments(false);
+  addCommonOptions(program);
+  const define: DefineCommand = (definition) => addCommand(program, definition, host, onExitCode);
+  defineUp(define);
+  defineStatus(define);
+  defineTools(define);
+  defineCall(define);
+  definePlan(define);
+  defineApprovalCommands(define);
+  defineServerCommands(define);
+  program.addHelpText('after', '\nExample:\n  troupe up --config troupe.json\n');
+  return program;
+}
+
+function addCommonOptions(program: Command): void {
+  program
+    .addOption(
+      new Option('--config <file>', 'settings file; repeat it for more, later ones win').argParser(
+        (text: string, previous: readonly string[] | undefined) =>
+          gather(parseText(text), previous),
+      ),
+    )
+    .option('--project <dir>', 'project folder (default: this folder)', once(parseText))
+    .option(
+      '--state-dir <dir>',
+      'where the socket and decisions are kept (default: $MCP_TROUPE_HOME, or the data folder of your system)',
+      once(parseText),
+    )
+    .option('--allow <names>', 'only these servers may connect; "" allows none', once(parseNames))
+    .option('--trust', 'accept the files of the project folder; never approves a server')
+    .option('--json', 'print one JSON document, also for errors')
+    .option('--timeout <ms>', 'how long to wait', once(parseMilliseconds));
+}
+
+function addCommand(
+  program: Command,
+  definition: CommandDefinition,
+  host: CliHost,
+  onExitCode: (code: number) => void,
+): void {
+  const command = program
+    .command(definition.usage)
+    .summary(definition.summary)
+    .description(
+      definition.details === undefined
+        ? definition.summary
+        : `${definition.summary}\n\n${definition.details}`,
+    )
+    .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
+  definition.options?.(command);
+  command.action(async () => {
+    const flags = command.optsWithGlobals<CommonFlags & Record<string, unknown>>();
+    const launch = launchOf(flags, host.cwd, host.env);
+    const output = createOutput(host, launch.json);
+    const args = command.processedArgs
+      .flat()
+      .filter((arg): arg is string => typeof arg === 'string');
+    onExitCode(await definition.run({ host, launch, output }, args, flags));
+  });
+}

@@ -1,0 +1,42 @@
+/** Gives the command line this process to work in, and ends the process with its exit code. */
+
+import { version } from '../version.ts';
+import type { CliHost, StopSignal } from './cli-host.ts';
+import { runCli } from './program.ts';
+
+const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Runs `troupe` with these arguments, and ends the process. */
+export async function runInThisProcess(argv: readonly string[]): Promise<never> {
+  const closed = new Set<() => void>();
+  // A reader that had enough (`| head`) is no error; without a listener it would end us in mid-air.
+  process.stdout.on('error', () => {
+    for (const listener of closed) listener();
+  });
+  process.stderr.on('error', () => undefined);
+  const host: CliHost = {
+    argv,
+    cwd: process.cwd(),
+    env: process.env,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    version,
+    loadRuntime: async () => (await import('../runtime/create-troupe.ts')).createTroupe,
+    onStopSignal(listener) {
+      for (const signal of stopSignals) process.on(signal, listener);
+      return () => {
+        for (const signal of stopSignals) process.off(signal, listener);
+      };
+    },
+    onOutputClosed: (listener) => void closed.add(listener),
+    onCrash(listener) {
+      process.on('uncaughtException', listener);
+      return () => process.off('uncaughtException', listener);
+    },
+  };
+  const exitCode = await runCli(host);
+  // A pipe may still hold the end of what we wrote.
+  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  process.exit(exitCode);
+}

@@ -1,0 +1,89 @@
+/** Finds the running troupe of a launch, and says whether it was launched alike. */
+
+import { TroupeError } from '../domain/troupe-error.ts';
+import { type ControlClient, connectControl } from './control-client.ts';
+import type { Identity } from './control-protocol.ts';
+import { controlSocketPath } from './control-socket-path.ts';
+import type { Launch } from './launch.ts';
+
+export interface RunningTroupe {
+  readonly client: ControlClient;
+  readonly identity: Identity;
+  /** Which flags of this launch differ from the running troupe's. */
+  readonly differences: readonly ('--config' | '--allow')[];
+}
+
+/** Connects to the running troupe, or settles with nothing. The caller closes the client. */
+export async function findRunning(launch: Launch): Promise<RunningTroupe | undefined> {
+  const client = await connectControl(controlSocketPath(launch));
+  if (client === undefined) return undefined;
+  try {
+    const identity = await client.request('identify', {});
+    return { client, identity, differences: differencesOf(launch, identity) };
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+/**
+ * Does something with the running troupe and disconnects.
+ * @throws TroupeError `NOT_RUNNING`, or `USAGE` when it was launched with other settings.
+ */
+export async function withRunning<Result>(
+  launch: Launch,
+  use: (client: ControlClient, identity: Identity) => Promise<Result>,
+): Promise<Result> {
+  const running = await findRunning(launch);
+  if (running === undefined) {
+    throw new TroupeError(
+      'NOT_RUNNING',
+      `no troupe is running for ${launch.projectRoot}; start one with: ${commandToStart(launch)}`,
+    );
+  }
+  try {
+    if (running.differences.length > 0) {
+      throw new TroupeError(
+        'USAGE',
+        `the running troupe (pid ${running.identity.pid}) has another ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
+      );
+    }
+    return await use(running.client, running.identity);
+  } finally {
+    running.client.close();
+  }
+}
+
+/** Flags that were not given ask for nothing, so they never differ. */
+function differencesOf(launch: Launch, identity: Identity): ('--config' | '--allow')[] {
+  const differences: ('--config' | '--allow')[] = [];
+  const { configFiles, allow } = launch;
+  // Order matters: a later file wins over an earlier one.
+  if (configFiles.length > 0 && !equal(configFiles, identity.config)) differences.push('--config');
+  if (
+    allow !== undefined &&
+    (identity.allow === null || !equal(sorted(allow), sorted(identity.allow)))
+  ) {
+    differences.push('--allow');
+  }
+  return differences;
+}
+
+function equal(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((value, index) => value === other[index]);
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...names].sort();
+}
+
+function commandToStart(launch: Launch): string {
+  const words = ['troupe', 'up'];
+  if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
+  for (const file of launch.configFiles) words.push('--config', file);
+  return words.map(quoted).join(' ');
+}
+
+function quoted(word: string): string {
+  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,48 @@
+/** Tells what happens to a troupe in lines, one for each change. Pure: events in, lines out. */
+
+import type { Step } from '../domain/plan.ts';
+import type { Problem } from '../domain/settings.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { printableLine } from '../policies/printable.ts';
+import { untilText } from './durations.ts';
+
+const longestText = 500;
+
+/** The line of a status: name, state, reason, and the facts that matter in it. */
+export function statusLine(status: ServerStatus, nowMs: number): string {
+  const next = untilText(status.nextAttemptAt, nowMs);
+  const facts = [
+    status.tools > 0 ? `${status.tools} tools` : '',
+    status.catalog === 'deferred' || status.catalog === 'stale' ? status.catalog : '',
+    status.pid === undefined ? '' : `pid ${status.pid}`,
+    status.attempt === undefined || status.attempt < 2 ? '' : `attempt ${status.attempt}`,
+    next === '' ? '' : `next try ${next}`,
+    status.circuit === 'closed' ? '' : `circuit ${status.circuit}`,
+  ].filter((fact) => fact !== '');
+  const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
+  const told = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
+  const why = restsAfterFailure(status) ? ` - ${status.lastError?.message}` : '';
+  const action = status.action === undefined ? '' : ` -> ${status.action}`;
+  return printableLine(`${status.name} ${state}${told}${why}${action}`, longestText);
+}
+
+function restsAfterFailure({ state, lastError }: ServerStatus): boolean {
+  if (lastError === undefined) return false;
+  return ['backingOff', 'failed', 'suspended', 'authRequired', 'blocked'].includes(state);
+}
+
+/** The steps of a plan that do something, one line each. */
+export function planLines(plan: readonly Step[]): string[] {
+  return plan
+    .filter((step) => step.step !== 'keep')
+    .map((step) => printableLine(`plan: ${step.step} ${step.server} (${step.why})`, longestText));
+}
+
+/** What is wrong with the settings, one line each. */
+export function problemLines(problems: readonly Problem[]): string[] {
+  return problems.map((problem) => {
+    const line = problem.line === undefined ? '' : `:${problem.line}`;
+    const key = problem.key === undefined ? '' : ` ${problem.key}`;
+    return printableLine(`settings: ${problem.file}${line}${key}: ${problem.message}`, 1_000);
+  });
+}

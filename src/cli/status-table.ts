@@ -1,0 +1,108 @@
+/** Shows the status of servers as a table. Pure: the time comes in. */
+
+import type { ServerState } from '../domain/server-state.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { printableLine } from '../policies/printable.ts';
+import { sinceText, untilText } from './durations.ts';
+import type { Paint, Style } from './output.ts';
+import { type Cell, fitTable, type Table } from './table.ts';
+
+const styleOf: Readonly<Record<ServerState, Style>> = {
+  ready: 'green',
+  degraded: 'yellow',
+  queued: 'cyan',
+  connecting: 'cyan',
+  loadingTools: 'cyan',
+  backingOff: 'yellow',
+  stopping: 'yellow',
+  authRequired: 'magenta',
+  blocked: 'magenta',
+  suspended: 'red',
+  failed: 'red',
+  dormant: 'gray',
+  disabled: 'gray',
+  stopped: 'gray',
+};
+
+/** No cell of ours is longer; a name has at most 100 characters. */
+const longestCell = 200;
+
+/** Lays the table of servers out in lines that fit `width`. */
+export function statusLines(
+  servers: readonly ServerStatus[],
+  nowMs: number,
+  width: number,
+  paint: Paint,
+): string[] {
+  if (servers.length === 0) return ['no servers'];
+  return fitTable(statusTable(servers, nowMs, paint), width, (title) => paint('bold', title));
+}
+
+function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
+  return {
+    columns: [
+      { title: 'SERVER', leastWidth: 8 },
+      { title: 'STATE', leastWidth: 12 },
+      { title: 'REASON', dropOrder: 3 },
+      { title: 'TOOLS', align: 'right', dropOrder: 4 },
+      { title: 'PID', align: 'right', leastWidth: 7, dropOrder: 1 },
+      { title: 'SINCE', align: 'right', leastWidth: 6, dropOrder: 0 },
+      { title: 'NEXT TRY', leastWidth: 8, dropOrder: 2 },
+      { title: 'ACTION', leastWidth: 10 },
+    ],
+    rows: servers.map((server) => rowOf(server, nowMs, paint)),
+  };
+}
+
+function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
+  return [
+    { text: printableLine(server.name, longestCell) },
+    { text: server.state, paint: (text) => paint(styleOf[server.state], text) },
+    { text: server.reason ?? '' },
+    { text: server.tools === 0 ? '' : String(server.tools) },
+    { text: server.pid === undefined ? '' : String(server.pid) },
+    { text: sinceText(server.since, nowMs) },
+    { text: untilText(server.nextAttemptAt, nowMs) },
+    {
+      text: printableLine(server.action ?? '', longestCell),
+      paint: (text) => paint('cyan', text),
+    },
+  ];
+}
+
+/** Tells one server in full, one fact a line. */
+export function statusDetails(server: ServerStatus, nowMs: number): string[] {
+  const { source, lastError } = server;
+  const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
+  const facts: readonly (readonly [string, string | number | undefined])[] = [
+    ['server', server.name],
+    ['state', server.reason === undefined ? server.state : `${server.state} (${server.reason})`],
+    ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
+    ['tools', `${server.tools} (${server.catalog})`],
+    ['circuit', server.circuit],
+    ['attempt', server.attempt],
+    ['next try', untilText(server.nextAttemptAt, nowMs)],
+    ['restarts', server.restarts],
+    ['pid', server.pid],
+    [
+      'transport',
+      server.era === undefined ? server.transport : `${server.transport}, ${server.era} era`,
+    ],
+    ['source', `${place} (${source.scope})`],
+    ['generation', server.generation.slice(0, 12)],
+    ['last error', lastError === undefined ? undefined : `${lastError.code}: ${lastError.message}`],
+    ['exit', lastError?.signal ?? lastError?.exitCode],
+    ['next step', server.action],
+  ];
+  const told = facts.flatMap(([title, value]) =>
+    value === undefined || value === ''
+      ? []
+      : [`${title.padEnd(11)} ${printableLine(String(value), 1_000)}`],
+  );
+  const stderr = (lastError?.stderrTail ?? []).map((line) => `  | ${printableLine(line, 500)}`);
+  return stderr.length === 0 ? told : [...told, 'stderr', ...stderr];
+}
+
+function lineOf(line: number | undefined): string {
+  return line === undefined ? '' : `:${line}`;
+}

@@ -1,0 +1,135 @@
+/**
+ * Lays text out in columns that fit a terminal. Pure: rows in, lines out.
+ *
+ * Too wide, the columns that may be dropped go first, in their order; then the
+ * widest cells are cut, each column down to its least width.
+ */
+
+/** One piece of text; `paint` is applied after the layout, so that colour codes count for nothing. */
+export interface Cell {
+  readonly text: string;
+  readonly paint?: (text: string) => string;
+}
+
+export interface Column {
+  readonly title: string;
+  /** Not cut below this. Default: the title's width. */
+  readonly leastWidth?: number;
+  /** Dropped when too little room is left, lowest number first. Default: never. */
+  readonly dropOrder?: number;
+  readonly align?: 'left' | 'right';
+}
+
+export interface Table {
+  readonly columns: readonly Column[];
+  /** Cells in the order of the columns. */
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+const gap = '  ';
+
+/** Lays a table out in lines of at most `width` columns; the first line holds the titles. */
+export function fitTable(
+  table: Table,
+  width: number,
+  paintTitle = (text: string) => text,
+): string[] {
+  const shown = chooseColumns(table, width);
+  const widths = fitWidths(table, shown, width);
+  const line = (cells: readonly Cell[]): string => {
+    let text = '';
+    let blanks = '';
+    shown.forEach((index, place) => {
+      const cell = cells[index] ?? { text: '' };
+      const cut = cutTo(cell.text, widths[place] ?? 0);
+      const fill = ' '.repeat((widths[place] ?? 0) - columnsOf(cut));
+      const painted = cell.paint === undefined ? cut : cell.paint(cut);
+      const right = table.columns[index]?.align === 'right';
+      if (cut === '') {
+        blanks += fill + gap;
+        return;
+      }
+      text += blanks + (right ? fill + painted : painted);
+      blanks = (right ? '' : fill) + gap;
+    });
+    return text;
+  };
+  const titles = table.columns.map((column) => ({ text: column.title, paint: paintTitle }));
+  return [line(titles), ...table.rows.map(line)];
+}
+
+function leastWidth(column: Column): number {
+  return column.leastWidth ?? columnsOf(column.title);
+}
+
+function chooseColumns(table: Table, width: number): number[] {
+  const shown = table.columns.map((_, index) => index);
+  const least = (): number =>
+    shown.reduce((sum, index) => sum + leastWidth(table.columns[index] as Column), 0) +
+    gap.length * (shown.length - 1);
+  const droppable = shown
+    .filter((index) => table.columns[index]?.dropOrder !== undefined)
+    .sort((a, b) => (table.columns[a]?.dropOrder ?? 0) - (table.columns[b]?.dropOrder ?? 0));
+  for (const index of droppable) {
+    if (least() <= width) break;
+    shown.splice(shown.indexOf(index), 1);
+  }
+  return shown;
+}
+
+function fitWidths(table: Table, shown: readonly number[], width: number): number[] {
+  const widths = shown.map((index) =>
+    Math.max(
+      columnsOf(table.columns[index]?.title ?? ''),
+      ...table.rows.map((row) => columnsOf(row[index]?.text ?? '')),
+    ),
+  );
+  const floors = shown.map((index) => leastWidth(table.columns[index] as Column));
+  let excess =
+    widths.reduce((sum, each) => sum + each, 0) + gap.length * (shown.length - 1) - width;
+  while (excess > 0) {
+    const widest = widestAbove(widths, floors);
+    if (widest === undefined) break;
+    widths[widest] = (widths[widest] as number) - 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+function widestAbove(widths: readonly number[], floors: readonly number[]): number | undefined {
+  let best: number | undefined;
+  widths.forEach((each, place) => {
+    if (each <= (floors[place] as number)) return;
+    if (best === undefined || each > (widths[best] as number)) best = place;
+  });
+  return best;
+}
+
+/** Cuts a text to at most `width` terminal columns; a cut text ends in an ellipsis. */
+export function cutTo(text: string, width: number): string {
+  if (columnsOf(text) <= width) return text;
+  if (width <= 0) return '';
+  let kept = '';
+  let used = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    const next = used + columnsOf(segment);
+    if (next > width - 1) break;
+    kept += segment;
+    used = next;
+  }
+  return `${kept}…`;
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const plain = /^[\x20-\x7e]*$/;
+// East Asian wide and fullwidth letters and pictures that terminals draw over two columns.
+const wide =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}])/u;
+
+/** How many terminal columns a text takes. */
+export function columnsOf(text: string): number {
+  if (plain.test(text)) return text.length;
+  let columns = 0;
+  for (const { segment } of graphemes.segment(text)) columns += wide.test(segment) ? 2 : 1;
+  return columns;
+}

@@ -1,0 +1,165 @@
+/**
+ * Makes the arguments of a tool out of what was typed. `key=value` is read as
+ * the tool's schema wants it; what the schema leaves open stays text.
+ */
+
+import { TroupeError } from '../domain/troupe-error.ts';
+import { closestName } from '../policies/closest-name.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+export type ToolArguments = Readonly<Record<string, unknown>>;
+
+/** Deep enough for any schema a person fills in by hand. */
+const mostAlternatives = 100;
+
+/**
+ * Reads `key=value` words. A key whose type is a list may be repeated.
+ * @throws TroupeError `INVALID_ARGUMENTS` that says what to write instead.
+ */
+export function argumentsFromWords(words: readonly string[], schema: Schema): ToolArguments {
+  const values = new Map<string, unknown>();
+  const properties = propertiesOf(schema);
+  for (const word of words) {
+    const [key, text] = splitWord(word);
+    const property = properties.get(key);
+    if (property === undefined) refuseUnknownKey(key, schema, properties);
+    const list = property !== undefined && typesOf(property).has('array');
+    if (list && !text.trimStart().startsWith('[')) {
+      const items = (values.get(key) as unknown[] | undefined) ?? [];
+      const item = asSchema(property['items']);
+      values.set(key, [...items, item === undefined ? text : readValue(key, text, item)]);
+    } else if (values.has(key)) {
+      throw invalid(`${key} was given twice; give it once`);
+    } else {
+      values.set(key, property === undefined ? text : readValue(key, text, property));
+    }
+  }
+  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const missing = required.find((key) => typeof key === 'string' && !values.has(key));
+  if (missing !== undefined) throw invalid(`${missing} is missing; add ${missing}=…`);
+  return Object.fromEntries(values);
+}
+
+/**
+ * Reads the text of `--args`: one JSON object.
+ * @throws TroupeError `INVALID_ARGUMENTS`.
+ */
+export function argumentsFromJson(text: string, where: string): ToolArguments {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : '';
+    throw invalid(`${where} is not JSON (${why}); write for example '{"message": "hello"}'`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`${where} is not a JSON object; write for example '{"message": "hello"}'`);
+  }
+  return value as ToolArguments;
+}
+
+function splitWord(word: string): readonly [key: string, text: string] {
+  const at = word.indexOf('=');
+  if (at < 1) throw invalid(`${word} is no argument of a tool; write key=value, or use --args`);
+  return [word.slice(0, at), word.slice(at + 1)];
+}
+
+function propertiesOf(schema: Schema): ReadonlyMap<string, Schema> {
+  const properties = asSchema(schema['properties']) ?? {};
+  return new Map(
+    Object.entries(properties).flatMap(([key, value]) => {
+      const property = asSchema(value);
+      return property === undefined ? [] : [[key, property] as const];
+    }),
+  );
+}
+
+/** Unknown keys pass where the schema allows them and names none that is close. */
+function refuseUnknownKey(key: string, schema: Schema, known: ReadonlyMap<string, Schema>): void {
+  const closest = closestName(key, known.keys());
+  if (schema['additionalProperties'] !== false && closest === undefined) return;
+  const names = [...known.keys()].join(', ');
+  const next =
+    closest !== undefined
+      ? `did you mean ${closest}?`
+      : names === ''
+        ? 'it takes none'
+        : `it takes ${names}`;
+  throw invalid(`the tool has no argument ${key}; ${next}`);
+}
+
+function readValue(key: string, text: string, schema: Schema): unknown {
+  const choices = choicesOf(schema);
+  const chosen = choices?.find((choice) => String(choice) === text);
+  if (choices !== undefined) {
+    if (chosen !== undefined) return chosen;
+    throw invalid(`${key} must be one of ${choices.map(String).join(', ')}`);
+  }
+  const types = typesOf(schema);
+  for (const [type, read] of readers) {
+    const value = types.has(type) ? read(text) : undefined;
+    if (value !== undefined) return value;
+  }
+  if (types.size === 0) return text;
+  throw invalid(`${key}=${text} does not fit; ${key} must be ${[...types].join(' or ')}`);
+}
+
+/** How the text of each type is read; undefined = it is none. In this order, as text fits always. */
+const readers: readonly (readonly [type: string, read: (text: string) => unknown])[] = [
+  ['integer', (text) => numberFrom(text, true)],
+  ['number', (text) => numberFrom(text, false)],
+  ['boolean', (text) => (text === 'true' ? true : text === 'false' ? false : undefined)],
+  ['null', (text) => (text === 'null' ? null : undefined)],
+  ['object', objectFrom],
+  ['array', objectFrom],
+  ['string', (text) => text],
+];
+
+function choicesOf(schema: Schema): readonly unknown[] | undefined {
+  if (Array.isArray(schema['enum'])) return schema['enum'];
+  return Object.hasOwn(schema, 'const') ? [schema['const']] : undefined;
+}
+
+/** The types a value may have; empty when the schema does not say. */
+function typesOf(schema: Schema): ReadonlySet<string> {
+  const types = new Set<string>();
+  const open: Schema[] = [schema];
+  for (let looked = 0; open.length > 0 && looked < mostAlternatives; looked += 1) {
+    const next = open.pop() as Schema;
+    const type = next['type'];
+    for (const each of Array.isArray(type) ? type : [type]) {
+      if (typeof each === 'string') types.add(each);
+    }
+    for (const each of [next['anyOf'], next['oneOf']].flat()) {
+      const alternative = asSchema(each);
+      if (alternative !== undefined) open.push(alternative);
+    }
+  }
+  return types;
+}
+
+function numberFrom(text: string, whole: boolean): number | undefined {
+  if (!/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) && (!whole || Number.isInteger(value)) ? value : undefined;
+}
+
+/** A JSON object or list. */
+function objectFrom(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function asSchema(value: unknown): Schema | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Schema)
+    : undefined;
+}
+
+function invalid(message: string): TroupeError {
+  return new TroupeError('INVALID_ARGUMENTS', message);
+}

@@ -1,0 +1,284 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
+import { TroupeError } from '../../src/domain/troupe-error.ts';
+import { runCliHere, temporaryFolder } from './run-cli.ts';
+import { createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
+
+const ready = [statusOf('db', { tools: 1 })];
+const db = (answer = () => Promise.resolve(reportOf('hello'))) =>
+  createStandIn({
+    servers: ready,
+    tools: [toolOf('db', 'echo', { properties: { count: { type: 'number' } } })],
+    answer,
+  });
+
+describe('the command line', () => {
+  it.each([
+    [['--jsno', 'status'], "unknown option '--jsno'; did you mean --json?"],
+    [['stauts'], "unknown command 'stauts'; did you mean status?"],
+    [['call', 'db'], "missing required argument 'tool'; see troupe --help"],
+    [['plan', 'extra'], /too many arguments/],
+    [[], 'no command was given; see troupe --help'],
+    [['status', '--project', 'a', '--project', 'b'], /It was given twice; give it once; see/],
+    [['status', '--project', ''], /It must not be empty/],
+    [
+      ['status', '--project', 'missing'],
+      'missing is not a folder; give --project the folder of your project',
+    ],
+    [['status', '--config', '-'], /settings are read from files only/],
+    [['status', '--allow'], /argument missing/],
+    [['status', '--allow=a,,b'], /There is an empty name in it/],
+    [['status', '--allow', '__proto__'], /Server names are 1 to 100/],
+    [['status', '--allow', 'a/b'], /Server names are 1 to 100/],
+    [['status', '--timeout', '1e3'], /Write whole milliseconds/],
+    [['status', '--timeout', '0'], /Write whole milliseconds/],
+    [['status', '--timeout', '0x10'], /Write whole milliseconds/],
+    [['status', '--timeout', '2147483648'], /Write whole milliseconds/],
+    [['call', 'db', 'echo', 'a=1', '--args', '{}'], /key=value or with --args, not both/],
+    [['call', 'db', 'echo', '--args', '@nowhere.json'], /nowhere\.json cannot be read \(ENOENT\)/],
+    [['status', '--watch', '--json'], /leave one of them out/],
+  ])('refuses %j with exit code 2 in one line', async (argv, message) => {
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+    expect(run.exitCode).toBe(2);
+    const said = argv.includes('--json')
+      ? (JSON.parse(run.stdout) as { error: { message: string } }).error.message
+      : run.stderr.replace('troupe: ', '').trimEnd();
+    if (typeof message === 'string') expect(said).toBe(message);
+    else expect(said).toMatch(message);
+    expect(run.stderr.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  it('prints exactly one document for a mistyped flag when JSON was asked for', async () => {
+    const run = await runCliHere(['status', '--json', '--cofnig', 'x'], {
+      folder: temporaryFolder(),
+    });
+    expect(JSON.parse(run.stdout)).toEqual({
+      error: {
+        code: 'USAGE',
+        retryable: false,
+        outcome: 'not_executed',
+        message: "unknown option '--cofnig'; did you mean --config?",
+      },
+    });
+    expect(run.stderr).toBe('');
+  });
+
+  it.each([
+    'up',
+    'status',
+    'tools',
+    'call',
+    'plan',
+    'approve',
+    'reject',
+    'revoke',
+    'start',
+    'stop',
+    'restart',
+    'reload',
+  ])('has an example in the help of %s', async (command) => {
+    const run = await runCliHere([command, '--help'], { folder: temporaryFolder() });
+    expect(run.exitCode).toBe(0);
+    expect(run.stdout).toMatch(new RegExp(`Example:\\n  troupe ${command}`));
+    expect(run.stdout).toContain('--state-dir <dir>');
+  });
+
+  it('prints its version', async () => {
+    const run = await runCliHere(['--version'], { folder: temporaryFolder() });
+    expect(run).toMatchObject({ exitCode: 0, stdout: '1.2.3\n' });
+  });
+
+  it.each(['status', 'plan', 'reload', 'approve db', 'stop db'])(
+    'says how to start a troupe when %s finds none',
+    async (command) => {
+      const folder = temporaryFolder();
+      const run = await runCliHere([...command.split(' '), '--config', 'my settings.json'], {
+        folder,
+      });
+      expect(run.exitCode).toBe(3);
+      expect(run.stderr).toBe(
+        `troupe: no troupe is running for ${folder}; start one with: troupe up --project ${folder} --config '${folder}/my settings.json'\n`,
+      );
+    },
+  );
+
+  it('reads the files named, after the gated one of the project', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(path.join(folder, 'p'));
+    const argv = [
+      'call',
+      'db',
+      'echo',
+      '--config',
+      'a.json',
+      '--config',
+      'b.json',
+      '--project',
+      'p',
+    ];
+    const run = await runCliHere(argv, { folder, troupe: db() });
+    expect(run.created).toEqual([
+      {
+        sources: [
+          { file: path.join(folder, 'p/.mcp.json'), scope: 'project' },
+          { file: path.join(folder, 'a.json'), scope: 'config' },
+          { file: path.join(folder, 'b.json'), scope: 'config' },
+        ],
+        projectRoot: path.join(folder, 'p'),
+        allow: ['db'],
+      },
+    ]);
+  });
+
+  it("reads the user's own settings and the project's without --config", async () => {
+    const folder = temporaryFolder();
+    mkdirSync(path.join(folder, 'state'));
+    writeFileSync(path.join(folder, 'state/troupe.json'), '{}');
+    const run = await runCliHere(['tools'], { folder, troupe: db() });
+    expect(run.created[0]?.sources).toEqual([
+      { file: path.join(folder, 'state/troupe.json'), scope: 'config' },
+      { file: path.join(folder, '.mcp.json'), scope: 'project' },
+    ]);
+  });
+
+  it.each([
+    ['', []],
+    ['db', ['db']],
+    ['api, db', ['db']],
+    ['api', []],
+  ])('never lets a call widen the bound of --allow %j', async (allow, expected) => {
+    const argv = ['call', 'db', 'echo', `--allow=${allow}`];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+    expect(run.created[0]?.allow).toEqual(expected);
+  });
+
+  it('prints the text of an answer and stops its troupe', async () => {
+    const troupe = db();
+    const run = await runCliHere(['call', 'db', 'echo', 'count=2'], {
+      folder: temporaryFolder(),
+      troupe,
+    });
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'hello\n', stderr: '' });
+    expect(troupe.calls[0]?.args).toEqual({ count: 2 });
+    expect(troupe.stopped).toBe(true);
+  });
+
+  it('takes the arguments from stdin', async () => {
+    const troupe = db();
+    const setting = { folder: temporaryFolder(), troupe, stdin: '{"any": [1]}' };
+    await runCliHere(['call', 'db', 'echo', '--args', '-'], setting);
+    expect(troupe.calls[0]?.args).toEqual({ any: [1] });
+  });
+
+  it('ends with 14 when the tool answers with an error, and still prints the answer', async () => {
+    const folder = temporaryFolder();
+    const answer = () => Promise.resolve(reportOf('no such table', true));
+    const plain = await runCliHere(['call', 'db', 'echo'], { folder, troupe: db(answer) });
+    expect(plain).toMatchObject({ exitCode: 14, stdout: 'no such table\n' });
+    const json = await runCliHere(['call', 'db', 'echo', '--json'], { folder, troupe: db(answer) });
+    expect(json.exitCode).toBe(14);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      result: { isError: true },
+      meta: { attempts: 1 },
+    });
+  });
+
+  it.each(Object.entries(exitCodeOf))('ends with the exit code of %s', async (code, exitCode) => {
+    const answer = () =>
+      Promise.reject(new TroupeError(code as CallerCode, 'it went wrong; try again'));
+    const argv = ['call', 'db', 'echo', '--json'];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db(answer) });
+    expect(run.exitCode).toBe(exitCode);
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      error: { code, message: 'it went wrong; try again' },
+    });
+  });
+
+  it('ends with 13 whenever nobody knows whether the call ran', async () => {
+    const error = new TroupeError('INTERNAL', 'lost; look before you call again', {
+      outcome: 'unknown',
+    });
+    const troupe = db(() => Promise.reject(error));
+    const run = await runCliHere(['call', 'db', 'echo'], { folder: temporaryFolder(), troupe });
+    expect(run).toMatchObject({
+      exitCode: 13,
+      stderr: 'troupe: lost; look before you call again\n',
+    });
+  });
+
+  it.each([
+    [['call', 'bd', 'echo'], /There is no server bd\. Did you mean db\?/],
+    [['call', 'db', 'ecoh', 'a=1'], /There is no tool ecoh on db\. Did you mean echo\?/],
+    [['tools', 'bd'], /There is no server bd\. Did you mean db\?/],
+  ])('guesses what %j meant', async (argv, message) => {
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toMatch(message);
+  });
+
+  it('names the settings file that could not be read when a server is not known', async () => {
+    const problems = [{ file: '/x/troupe.json', line: 4, message: 'a comma is missing; add one' }];
+    const troupe = createStandIn({ problems });
+    const run = await runCliHere(['call', 'db', 'echo', '--json'], {
+      folder: temporaryFolder(),
+      troupe,
+    });
+    expect(run.exitCode).toBe(2);
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      error: {
+        code: 'INVALID_CONFIG',
+        message: expect.stringContaining('/x/troupe.json:4') as string,
+      },
+    });
+  });
+
+  it('asks for approval with exit code 10', async () => {
+    const servers = [
+      statusOf('db', { state: 'blocked', reason: 'pendingApproval', action: 'troupe approve db' }),
+    ];
+    const run = await runCliHere(['tools', 'db'], {
+      folder: temporaryFolder(),
+      troupe: createStandIn({ servers }),
+    });
+    expect(run.exitCode).toBe(10);
+    expect(run.stderr).toContain('troupe approve db');
+  });
+
+  it('starts a server that rests until it is needed', async () => {
+    const troupe = createStandIn({
+      servers: [statusOf('db', { state: 'dormant' })],
+      tools: [toolOf('db', 'echo')],
+      onSend: (event, own) => {
+        if (event.type === 'server.start') own.become(statusOf('db'));
+      },
+    });
+    const run = await runCliHere(['tools', 'db', '--json'], { folder: temporaryFolder(), troupe });
+    expect(JSON.parse(run.stdout)).toEqual({ tools: [toolOf('db', 'echo')] });
+  });
+
+  it('waits for servers on their way, but not longer than asked', async () => {
+    const troupe = createStandIn({ servers: [statusOf('slow', { state: 'connecting' })] });
+    const argv = ['tools', 'slow', '--timeout', '20'];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe });
+    expect(run.exitCode).toBe(4);
+    expect(troupe.listenerCount()).toBe(0);
+  });
+
+  it('shows nothing of a server that could steer a terminal', async () => {
+    const nasty = '\u001b[2Jgone\u202Etxt\u0007';
+    const tool = { ...toolOf('db', 'echo'), description: nasty };
+    const troupe = createStandIn({
+      servers: ready,
+      tools: [tool],
+      answer: () => Promise.resolve(reportOf(nasty)),
+    });
+    const folder = temporaryFolder();
+    const tools = await runCliHere(['tools'], { folder, troupe });
+    const call = await runCliHere(['call', 'db', 'echo'], { folder, troupe });
+    // oxlint-disable-next-line no-control-regex
+    expect(tools.stdout + call.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
+    expect(call.stdout).toBe('gonetxt\n');
+  });
+});

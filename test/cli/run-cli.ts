@@ -1,0 +1,108 @@
+/** Runs a command line in this process, with streams that remember and a troupe that the test brings. */
+
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import type { CliHost, StopSignal } from '../../src/cli/cli-host.ts';
+import { runCli } from '../../src/cli/program.ts';
+import type { Troupe, TroupeOptions } from '../../src/runtime/troupe.ts';
+
+export interface CliRun {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** With what the runtime was asked for a troupe; empty when it was not. */
+  readonly created: readonly TroupeOptions[];
+}
+
+export interface CliSetting {
+  readonly folder: string;
+  readonly troupe?: Troupe;
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A temporary folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-cli-')));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface OngoingRun {
+  readonly finished: Promise<CliRun>;
+  readonly signal: (signal: StopSignal) => void;
+  /** Settles once stdout holds the text. */
+  readonly printed: (text: string) => Promise<void>;
+}
+
+export function runCliHere(argv: readonly string[], setting: CliSetting): Promise<CliRun> {
+  return startCliHere(argv, setting).finished;
+}
+
+export function startCliHere(argv: readonly string[], setting: CliSetting): OngoingRun {
+  const out = remember();
+  const err = remember();
+  const created: TroupeOptions[] = [];
+  const signals = new Set<(signal: StopSignal) => void>();
+  const host: CliHost = {
+    argv,
+    cwd: setting.folder,
+    env: { MCP_TROUPE_HOME: path.join(setting.folder, 'state'), ...setting.env },
+    stdin: Readable.from([setting.stdin ?? '']),
+    stdout: out.stream,
+    stderr: err.stream,
+    version: '1.2.3',
+    loadRuntime: () =>
+      Promise.resolve((options) => {
+        created.push(options);
+        if (setting.troupe === undefined) throw new Error('no troupe was expected');
+        return setting.troupe;
+      }),
+    onStopSignal(listener) {
+      signals.add(listener);
+      return () => void signals.delete(listener);
+    },
+    onOutputClosed: () => undefined,
+    onCrash: () => () => undefined,
+  };
+  const finished = runCli(host).then((exitCode) => ({
+    exitCode,
+    stdout: out.text(),
+    stderr: err.text(),
+    created,
+  }));
+  return {
+    finished,
+    signal: (signal) => {
+      for (const listener of signals) listener(signal);
+    },
+    printed: (text) => out.holds(text),
+  };
+}
+
+function remember() {
+  const stream = new PassThrough();
+  let text = '';
+  const waiting = new Set<() => void>();
+  stream.on('data', (chunk: Buffer) => {
+    text += chunk.toString('utf8');
+    for (const look of waiting) look();
+  });
+  return {
+    stream,
+    text: () => text,
+    holds: (sought: string) =>
+      new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (!text.includes(sought)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}

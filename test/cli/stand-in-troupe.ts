@@ -1,0 +1,152 @@
+/** A troupe of plain data for tests of the command line: it does what the test says, when it says so. */
+
+import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
+import type { Step } from '../../src/domain/plan.ts';
+import type { Problem } from '../../src/domain/settings.ts';
+import type { ServerStatus } from '../../src/domain/status.ts';
+import type { ExposedTool } from '../../src/domain/tool.ts';
+import type { ApprovalRequest, CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
+
+export interface StandIn extends Troupe {
+  /** Sets the status of a server and tells listeners. */
+  become(status: ServerStatus): void;
+  emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void;
+  readonly sent: HostEvent[];
+  readonly calls: {
+    readonly server: string;
+    readonly tool: string;
+    readonly args: unknown;
+    readonly options: CallOptions;
+  }[];
+  /** How many listeners there are. */
+  listenerCount(): number;
+  stopped: boolean;
+}
+
+export interface StandInParts {
+  readonly servers?: readonly ServerStatus[];
+  readonly tools?: readonly ExposedTool[];
+  readonly steps?: readonly Step[];
+  readonly approvals?: readonly ApprovalRequest[];
+  readonly problems?: readonly Problem[];
+  readonly answer?: (args: unknown, options: CallOptions) => Promise<CallReport>;
+  /** What an event of the host does. */
+  readonly onSend?: (event: HostEvent, troupe: StandIn) => void;
+}
+
+const aTime = '2026-01-02T03:04:05.000Z';
+
+/** A server's status; ready unless told otherwise. */
+export function statusOf(name: string, more: Partial<ServerStatus> = {}): ServerStatus {
+  return {
+    name,
+    state: 'ready',
+    catalog: 'live',
+    circuit: 'closed',
+    since: aTime,
+    generation: 'ab'.repeat(32),
+    restarts: 0,
+    tools: 0,
+    transport: 'stdio',
+    source: { file: '/settings/troupe.json', key: `mcpServers.${name}`, line: 3, scope: 'config' },
+    ...more,
+  };
+}
+
+export function toolOf(server: string, tool: string, inputSchema: object = {}): ExposedTool {
+  return {
+    name: `mcp__${server}__${tool}`,
+    server,
+    tool,
+    inputSchema: { type: 'object', ...inputSchema },
+    catalog: 'live',
+  };
+}
+
+export function approvalOf(server: string, more: Partial<ApprovalRequest> = {}): ApprovalRequest {
+  return {
+    server,
+    fingerprint: 'f1',
+    decision: 'pending',
+    source: { file: '/project/.mcp.json', key: `mcpServers.${server}`, line: 3, scope: 'project' },
+    command: 'node',
+    args: ['server.mjs'],
+    ...more,
+  };
+}
+
+export function reportOf(text: string, isError = false): CallReport {
+  return {
+    result: { content: [{ type: 'text', text }], ...(isError ? { isError } : {}) },
+    meta: { server: 'db', tool: 'echo', attempts: 1, durationMs: 4 },
+  };
+}
+
+export function createStandIn(parts: StandInParts = {}): StandIn {
+  const servers = new Map((parts.servers ?? []).map((server) => [server.name, server]));
+  const listeners = new Set<{ readonly name: string; readonly listener: (event: never) => void }>();
+  let approvals = parts.approvals ?? [];
+  const emit: StandIn['emit'] = (name, event) => {
+    for (const each of [...listeners]) if (each.name === name) each.listener(event as never);
+  };
+  const call = (server: string, tool: string, args: unknown, options: CallOptions = {}) => {
+    troupe.calls.push({ server, tool, args, options });
+    return (parts.answer ?? (() => Promise.resolve(reportOf('hello'))))(args, options);
+  };
+  const notHere = (): never => {
+    throw new Error('the stand-in does not do this');
+  };
+  const troupe: StandIn = {
+    sent: [],
+    calls: [],
+    stopped: false,
+    emit,
+    become(status) {
+      servers.set(status.name, status);
+      emit('status.changed', { status });
+    },
+    listenerCount: () => listeners.size,
+    ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
+    tools: () => parts.tools ?? [],
+    snapshot: () => ({
+      troupe: {
+        pid: process.pid,
+        version: '0.0.0',
+        since: aTime,
+        state: 'running',
+        problems: parts.problems ?? [],
+      },
+      servers: [...servers.values()],
+    }),
+    status: (name) => servers.get(name),
+    plan: () => Promise.resolve(parts.steps ?? []),
+    approvals: () => approvals,
+    callTool: notHere,
+    callServerTool: call,
+    on(name, listener) {
+      const entry = { name, listener: listener as (event: never) => void };
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
+    },
+    send(event) {
+      troupe.sent.push(event);
+      if (event.type === 'approval.grant') {
+        approvals = approvals.map((each) =>
+          each.server === event.server ? { ...each, decision: 'granted' } : each,
+        );
+      }
+      parts.onSend?.(event, troupe);
+    },
+    waitFor(name) {
+      const status = servers.get(name);
+      return status === undefined ? notHere() : Promise.resolve(status);
+    },
+    restartAndWait: notHere,
+    stop() {
+      troupe.stopped = true;
+      return Promise.resolve();
+    },
+    [Symbol.asyncDispose]: () => troupe.stop(),
+  };
+  return troupe;
+}

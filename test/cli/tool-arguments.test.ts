@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { argumentsFromJson, argumentsFromWords } from '../../src/cli/tool-arguments.ts';
+
+const schema = {
+  type: 'object',
+  properties: {
+    text: { type: 'string' },
+    count: { type: 'integer' },
+    ratio: { type: 'number' },
+    loud: { type: 'boolean' },
+    tags: { type: 'array', items: { type: 'string' } },
+    sizes: { type: 'array', items: { type: 'number' } },
+    filter: { type: 'object' },
+    mode: { enum: ['fast', 'slow', 3] },
+    either: { type: ['number', 'string'] },
+    maybe: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
+    open: {},
+  },
+  additionalProperties: false,
+};
+
+const read = (...words: string[]) => argumentsFromWords(words, schema);
+
+describe('arguments of a tool', () => {
+  it('are read as the schema wants them', () => {
+    expect(
+      read('text=12', 'count=12', 'ratio=-1.5e3', 'loud=true', 'filter={"a":[1]}', 'mode=3'),
+    ).toEqual({ text: '12', count: 12, ratio: -1500, loud: true, filter: { a: [1] }, mode: 3 });
+  });
+
+  it('take the first type that fits when there are several', () => {
+    expect(read('either=7')).toEqual({ either: 7 });
+    expect(read('either=seven')).toEqual({ either: 'seven' });
+    expect(read('maybe=null')).toEqual({ maybe: null });
+  });
+
+  it('gather a list from repeated keys or take it as JSON', () => {
+    expect(read('tags=a', 'tags=b')).toEqual({ tags: ['a', 'b'] });
+    expect(read('sizes=1', 'sizes=2.5')).toEqual({ sizes: [1, 2.5] });
+    expect(read('tags=["x","y"]')).toEqual({ tags: ['x', 'y'] });
+  });
+
+  it('keep everything after the first equals sign', () => {
+    expect(read('text=a=b c')).toEqual({ text: 'a=b c' });
+    expect(read('open=')).toEqual({ open: '' });
+  });
+
+  it.each([
+    ['count=1.5', 'count=1.5 does not fit; count must be integer'],
+    ['count=0x10', 'count=0x10 does not fit; count must be integer'],
+    ['loud=yes', 'loud=yes does not fit; loud must be boolean'],
+    ['filter=3', 'filter=3 does not fit; filter must be object'],
+    ['mode=warp', 'mode must be one of fast, slow, 3'],
+    ['cuont=1', 'the tool has no argument cuont; did you mean count?'],
+    ['__proto__=1', /^the tool has no argument __proto__; it takes text, count/],
+    ['text', 'text is no argument of a tool; write key=value, or use --args'],
+    ['=1', '=1 is no argument of a tool; write key=value, or use --args'],
+  ])('refuse %s and say what to write', (word, message) => {
+    expect(() => read(word)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENTS',
+        message: typeof message === 'string' ? message : expect.stringMatching(message),
+      }),
+    );
+  });
+
+  it('refuse a key given twice', () => {
+    expect(() => read('text=a', 'text=b')).toThrow('text was given twice');
+  });
+
+  it('name what is missing', () => {
+    expect(() => argumentsFromWords([], { ...schema, required: ['text'] })).toThrow(
+      'text is missing; add text=…',
+    );
+  });
+
+  it('leave to the server what the schema does not name', () => {
+    expect(argumentsFromWords(['any=1'], { type: 'object' })).toEqual({ any: '1' });
+    expect(Object.keys(argumentsFromWords(['__proto__=1'], {}))).toEqual(['__proto__']);
+  });
+
+  it('come whole as one JSON object', () => {
+    expect(argumentsFromJson('{"a": [1]}', '--args')).toEqual({ a: [1] });
+    expect(() => argumentsFromJson('[1]', '--args')).toThrow('--args is not a JSON object');
+    expect(() => argumentsFromJson('{', 'stdin')).toThrow('stdin is not JSON');
+  });
+});

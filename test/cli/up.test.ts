@@ -1,0 +1,207 @@
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
+import { approvalOf, createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
+
+/** Runs `up` in this process until the test ends. */
+async function upHere(troupe = createStandIn({ servers: [statusOf('db')] }), ...more: string[]) {
+  const folder = temporaryFolder();
+  const run = startCliHere(['up', ...more], { folder, troupe });
+  onTestFinished(async () => {
+    run.signal('SIGTERM');
+    await run.finished;
+  });
+  await run.printed('started within');
+  return { folder, run, troupe };
+}
+
+describe('up', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('stops in order at %s and ends with %i', async (signal, exitCode) => {
+    const { run, troupe } = await upHere();
+    run.signal(signal);
+    const { exitCode: ended, stdout } = await run.finished;
+    expect(ended).toBe(exitCode);
+    expect(troupe.stopped).toBe(true);
+    expect(stdout).toContain(`${signal}: stopping, waiting up to 5 s for db`);
+  });
+
+  it('tells changes, plans and problems in lines', async () => {
+    const { run, troupe } = await upHere();
+    troupe.become(statusOf('db', { state: 'stopped' }));
+    troupe.become(statusOf('db', { state: 'stopped' }));
+    troupe.emit('reconciled', {
+      plan: [{ server: 'db', step: 'replace', why: 'args changed' }],
+      durationMs: 1,
+    });
+    troupe.emit('settings.invalid', {
+      problems: [{ file: 't.json', line: 2, message: 'add a comma' }],
+    });
+    run.signal('SIGINT');
+    const { stdout } = await run.finished;
+    expect(stdout.match(/db stopped/g)).toHaveLength(1);
+    expect(stdout).toContain('plan: replace db (args changed)');
+    expect(stdout).toContain('settings: t.json:2: add a comma');
+    expect(stdout).toMatch(/socket \S+\.sock\n/);
+  });
+
+  it('refuses to run twice for one project and state folder', async () => {
+    const { folder } = await upHere();
+    const second = await runCliHere(['up', '--json'], { folder, troupe: createStandIn() });
+    expect(second.exitCode).toBe(2);
+    expect(JSON.parse(second.stdout)).toMatchObject({
+      error: { code: 'USAGE', message: expect.stringContaining(`(pid ${process.pid})`) as string },
+    });
+    expect(second.created).toEqual([]);
+  });
+
+  it('prints one document with --json and tells the rest on stderr', async () => {
+    const folder = temporaryFolder();
+    const run = startCliHere(['up', '--json'], {
+      folder,
+      troupe: createStandIn({ servers: [statusOf('db')] }),
+    });
+    await run.printed('socket');
+    run.signal('SIGINT');
+    const { stdout, stderr } = await run.finished;
+    expect(JSON.parse(stdout)).toMatchObject({ servers: [statusOf('db')] });
+    expect(stderr).toContain('SIGINT: stopping');
+  });
+
+  it('says where to add a server when there is none', async () => {
+    const folder = temporaryFolder();
+    const run = startCliHere(['up'], { folder, troupe: createStandIn() });
+    await run.printed('no servers yet');
+    run.signal('SIGINT');
+    const { stdout } = await run.finished;
+    expect(stdout).toContain(`add one to ${path.join(folder, '.mcp.json')}`);
+  });
+});
+
+describe('commands beside a running troupe', () => {
+  it('ask it', async () => {
+    const { folder } = await upHere(
+      createStandIn({
+        servers: [statusOf('db', { tools: 1 })],
+        tools: [toolOf('db', 'echo', { properties: { count: { type: 'number' } } })],
+        steps: [{ server: 'db', step: 'update', why: 'timeoutMs changed' }],
+        answer: (args) => Promise.resolve(reportOf(JSON.stringify(args))),
+      }),
+    );
+    const json = async (...argv: string[]) => {
+      const run = await runCliHere([...argv, '--json'], { folder });
+      expect(run.exitCode).toBe(0);
+      return JSON.parse(run.stdout) as unknown;
+    };
+    expect(await json('status')).toMatchObject({
+      troupe: { pid: process.pid },
+      servers: [{ name: 'db' }],
+    });
+    expect(await json('status', 'db')).toMatchObject({ servers: [{ name: 'db' }] });
+    expect(await json('tools')).toMatchObject({ tools: [{ name: 'mcp__db__echo' }] });
+    expect(await json('plan')).toEqual({
+      steps: [{ server: 'db', step: 'update', why: 'timeoutMs changed' }],
+    });
+    expect(await json('call', 'db', 'echo', 'count=3')).toMatchObject({
+      result: { content: [{ text: '{"count":3}' }] },
+      meta: { server: 'db' },
+    });
+    expect(await json('reload')).toMatchObject({ troupe: { state: 'running' } });
+  });
+
+  it('show what they approve', async () => {
+    const { folder } = await upHere(
+      createStandIn({
+        servers: [statusOf('gated', { state: 'blocked', reason: 'pendingApproval' })],
+        approvals: [approvalOf('gated', { envNames: ['KEY'], cwd: '/project' })],
+        onSend: (event, own) => {
+          if (event.type === 'approval.grant')
+            own.become(statusOf('gated', { state: 'connecting' }));
+        },
+      }),
+    );
+    const { stdout, exitCode } = await runCliHere(['approve', 'gated'], { folder });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('runs         "node" "server.mjs"');
+    expect(stdout).toContain('variables    KEY');
+    expect(stdout).toContain('gated connecting');
+    const unknown = await runCliHere(['approve', 'gatde'], { folder });
+    expect(unknown.exitCode).toBe(2);
+    expect(unknown.stderr).toContain('did you mean gated?');
+  });
+
+  it.each([
+    ['status', '--config', 'other.json'],
+    ['plan', '--allow', 'db'],
+    ['stop', 'db', '--allow='],
+  ])('refuse other settings than its own: %s %s %s', async (...argv) => {
+    const { folder } = await upHere();
+    const run = await runCliHere(argv, { folder });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toMatch(/the running troupe \(pid \d+\) has another --(config|allow)/);
+  });
+
+  it('run tools and calls with other settings on their own', async () => {
+    const { folder } = await upHere();
+    const own = createStandIn({ servers: [statusOf('db')] });
+    const run = await runCliHere(['call', 'db', 'echo', '--config', 'other.json'], {
+      folder,
+      troupe: own,
+    });
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'hello\n' });
+    expect(own.calls).toHaveLength(1);
+  });
+
+  it('accept the same settings in the order they were given to it', async () => {
+    const { folder } = await upHere(
+      undefined,
+      '--config',
+      'a.json',
+      '--config',
+      'b.json',
+      '--allow',
+      'x,y',
+    );
+    const same = ['status', '--config', 'a.json', '--config', 'b.json', '--allow', 'y,x'];
+    expect(await runCliHere(same, { folder })).toMatchObject({ exitCode: 0 });
+    const swapped = ['status', '--config', 'b.json', '--config', 'a.json'];
+    expect(await runCliHere(swapped, { folder })).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('an interrupted call', () => {
+  it('is cancelled, prints one error and ends with the code of the signal', async () => {
+    let began = (): void => undefined;
+    const beginning = new Promise<void>((resolve) => {
+      began = resolve;
+    });
+    const { TroupeError } = await import('../../src/domain/troupe-error.ts');
+    const troupe = createStandIn({
+      servers: [statusOf('db')],
+      answer: (_args, { signal }) =>
+        new Promise((_, reject) => {
+          signal?.addEventListener('abort', () =>
+            reject(
+              new TroupeError('CANCELLED', 'cancelled; look before you call again', {
+                outcome: 'unknown',
+              }),
+            ),
+          );
+          began();
+        }),
+    });
+    const run = startCliHere(['call', 'db', 'echo', '--json'], {
+      folder: temporaryFolder(),
+      troupe,
+    });
+    await beginning;
+    run.signal('SIGINT');
+    const { exitCode, stdout } = await run.finished;
+    expect(exitCode).toBe(130);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'CANCELLED', outcome: 'unknown' } });
+    expect(troupe.stopped).toBe(true);
+  });
+});
