@@ -71,8 +71,24 @@ export type TroupeEvent =
   | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
   | { readonly type: 'catalog.listed'; readonly actorId: string; readonly generation: string }
   | SlotGranted
-  | { readonly type: 'xstate.done.actor.any'; readonly actorId: string }
-  | { readonly type: 'xstate.error.actor.any'; readonly actorId: string; readonly error: unknown };
+  // XState's own; never accepted from a host.
+  | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
+  | {
+      readonly type: `xstate.error.actor.${string}`;
+      readonly actorId: string;
+      readonly error: unknown;
+    };
+
+/** Which child ended, and what of, when it broke. */
+interface ChildEnd {
+  readonly actorId: string;
+  readonly error?: unknown;
+}
+
+/** Maps the end of a child to the parameters of the actions that clean up after it. */
+export function ofChild({ event }: { readonly event: ChildEnd }): ChildEnd {
+  return { actorId: event.actorId, error: event.error };
+}
 
 export type TroupeEmitted =
   /** `at` is when the settings that caused the pass were read. */
@@ -324,9 +340,7 @@ export const troupeSetup = setup({
     }),
 
     /** Reclaims everything a finished child held. */
-    forgetChild: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'xstate.done.actor.any' && event.type !== 'xstate.error.actor.any') return;
-      const { actorId } = event;
+    forgetChild: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
       enqueue.stopChild(actorId);
       const owner = ownerOf(context, actorId);
       if (owner === undefined) return;
@@ -337,22 +351,20 @@ export const troupeSetup = setup({
     }),
 
     // A chart that throws leaves its own children running; nobody else will end them.
-    disposeOrphans: ({ event, self }) => {
-      if (event.type !== 'xstate.error.actor.any') return;
-      const broken = self.getSnapshot().children[event.actorId as 'server'];
+    disposeOrphans: ({ self }, { actorId }: ChildEnd) => {
+      const broken = self.getSnapshot().children[actorId as 'server'];
       const orphans: Record<string, { send(event: { type: 'io.dispose' }): void } | undefined> =
         broken?.getSnapshot().children ?? {};
       for (const orphan of Object.values(orphans)) orphan?.send({ type: 'io.dispose' });
     },
-    replaceSlots: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'xstate.error.actor.any' || event.actorId !== 'slots') return;
+    replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
+      if (actorId !== 'slots') return;
       const counts = context.settings?.slots ?? context.slots;
       enqueue.spawnChild('slots', { id: 'slots', input: { counts } });
     }),
-    reportBroken: enqueueActions(({ event, enqueue }) => {
-      if (event.type !== 'xstate.error.actor.any') return;
-      const message = event.error instanceof Error ? event.error.message : String(event.error);
-      enqueue.emit({ type: 'actor.broke', actorId: event.actorId, message });
+    reportBroken: enqueueActions(({ enqueue }, { actorId, error }: ChildEnd) => {
+      const message = error instanceof Error ? error.message : String(error);
+      enqueue.emit({ type: 'actor.broke', actorId, message });
     }),
     // Not at once: a fault that strikes at every birth must not become a storm.
     lookAgainSoon: enqueueActions(({ enqueue }) => {

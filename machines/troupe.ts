@@ -10,7 +10,7 @@
  * ```
  */
 
-import { troupeSetup } from './troupe.setup.ts';
+import { ofChild, troupeSetup } from './troupe.setup.ts';
 
 export {
   gatesOf,
@@ -53,7 +53,7 @@ export const troupeMachine = troupeSetup.createMachine({
         id: 'settingsSource',
         src: 'settingsSource',
         input: {},
-        onError: { actions: 'reportBroken' },
+        onError: { actions: { type: 'reportBroken', params: ofChild } },
       },
       on: {
         'settings.reload': { actions: 'passToSettingsSource' },
@@ -72,13 +72,15 @@ export const troupeMachine = troupeSetup.createMachine({
         'system.woke': { actions: 'reconcile' },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',
-        'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },
+        'xstate.done.actor.*': {
+          actions: [{ type: 'forgetChild', params: ofChild }, 'reconcile'],
+        },
         'xstate.error.actor.*': {
           actions: [
-            'disposeOrphans',
-            'reportBroken',
-            'forgetChild',
-            'replaceSlots',
+            { type: 'disposeOrphans', params: ofChild },
+            { type: 'reportBroken', params: ofChild },
+            { type: 'forgetChild', params: ofChild },
+            { type: 'replaceSlots', params: ofChild },
             'lookAgainSoon',
           ],
         },
@@ -106,8 +108,14 @@ export const troupeMachine = troupeSetup.createMachine({
       entry: 'retireAll',
       always: { guard: 'hasNoServers', target: 'stopped' },
       on: {
-        'xstate.done.actor.*': { actions: 'forgetChild' },
-        'xstate.error.actor.*': { actions: ['disposeOrphans', 'reportBroken', 'forgetChild'] },
+        'xstate.done.actor.*': { actions: { type: 'forgetChild', params: ofChild } },
+        'xstate.error.actor.*': {
+          actions: [
+            { type: 'disposeOrphans', params: ofChild },
+            { type: 'reportBroken', params: ofChild },
+            { type: 'forgetChild', params: ofChild },
+          ],
+        },
       },
       after: { stopDeadline: 'stopped' },
     },

@@ -1,0 +1,48 @@
+/**
+ * mcp-troupe: MCP servers run by statecharts.
+ *
+ * `createTroupe` starts and reconciles the servers of one or more settings
+ * files; the interfaces here are all that a host ever holds.
+ */
+
+export { createTroupe } from './runtime/create-troupe.ts';
+export type {
+  ApprovalRequest,
+  CallOptions,
+  CallReport,
+  SettingsFile,
+  StartReport,
+  Troupe,
+  TroupeOptions,
+  WaitOptions,
+} from './runtime/troupe.ts';
+export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
+export {
+  type CallerCode,
+  type ErrorDocument,
+  exitCodeFor,
+  exitCodeOf,
+  type Outcome,
+} from './domain/caller-code.ts';
+export type { Clock } from './domain/clock.ts';
+export type { FailureKind } from './domain/failure.ts';
+export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
+export type { Step, StepKind } from './domain/plan.ts';
+export type { TransportKind } from './domain/server-spec.ts';
+export type {
+  CatalogState,
+  CircuitState,
+  ServerState,
+  StateReason,
+} from './domain/server-state.ts';
+export type { CallProgress } from './domain/session.ts';
+export type { Problem, Scope, SourceRef } from './domain/settings.ts';
+export type {
+  LastError,
+  ServerStatus,
+  TroupeSnapshot,
+  TroupeState,
+  TroupeStatus,
+} from './domain/status.ts';
+export type { ExposedTool, ToolAnnotations, ToolResult } from './domain/tool.ts';
+export { version } from './version.ts';
