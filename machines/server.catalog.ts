@@ -7,6 +7,20 @@
  * facts only, never the connection's state.
  *
  * ```text
+ * [*] -> remembering
+ * catalog -- session.listed [isCurrentSession] --> live
+ * catalog -- server.stop | server.retire | admission.withdrawn | server.gaveUp --> none
+ * catalog -- server.ended --> ended
+ * remembering -- always [mayShowStored] --> deferred
+ * remembering -- always --> none
+ * none -- admission.granted [mayShowStoredOnceAdmitted] --> deferred
+ * none -- server.start | server.restart [mayShowStoredOnceStarted] --> deferred
+ * none -- server.reconnect [mayShowStored] --> deferred
+ * live -- session.closed [isCurrentSession] --> stale
+ * live -- session.abandoned --> stale
+ * live -- server.idled --> deferred
+ * ended -> [*]
+ * deferred, stale
  * ```
  */
 

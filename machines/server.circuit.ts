@@ -7,6 +7,17 @@
  * A person's restart starts afresh.
  *
  * ```text
+ * [*] -> closed
+ * circuit -- server.start | server.restart | server.reconnect --> closed
+ * circuit -- server.ended --> ended
+ * closed -- call.failed [reachesThreshold] --> open
+ * closed -- call.failed [isCurrentSession] --> (stays)
+ * closed -- call.succeeded [isCurrentSession] --> (stays)
+ * open -- after circuitCooldown --> halfOpen
+ * halfOpen -- session.listed [isCurrentSession] --> closed
+ * halfOpen -- session.listFailed | session.closed [isCurrentSession] --> open
+ * halfOpen -- after probeDeadline --> open
+ * ended -> [*]
  * ```
  */
 

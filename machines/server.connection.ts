@@ -8,6 +8,88 @@
  * without a target so that none restarts or shortens the deadline of the kill.
  *
  * ```text
+ * [*] -> settling
+ * settling -- always [isRetiring] --> retired
+ * settling -- always [isDisabled] --> parked.disabled
+ * settling -- always [isBlockedBy(untrusted)] --> parked.blocked.untrusted
+ * settling -- always [isBlockedBy(excluded)] --> parked.blocked.excluded
+ * settling -- always [isBlockedBy(notAllowed)] --> parked.blocked.notAllowed
+ * settling -- always [isBlockedBy(invalidConfig)] --> parked.blocked.invalidConfig
+ * settling -- always [isBlockedBy(pendingApproval)] --> parked.blocked.pendingApproval
+ * settling -- always [isBlockedBy(rejected)] --> parked.blocked.rejected
+ * settling -- always [isBlockedBy(overBudget)] --> parked.blocked.overBudget
+ * settling -- always [isStopWanted] --> parked.stopped
+ * settling -- always [hasLost(authRequired)] --> parked.authRequired
+ * settling -- always [isCrashLooping] --> parked.suspended.crashLoop
+ * settling -- always [isReconnectStorm] --> parked.suspended.reconnectStorm
+ * settling -- always [hasLost(capabilityMissing)] --> parked.failed.capabilityMissing
+ * settling -- always [hasLost(versionUnsupported)] --> parked.failed.versionUnsupported
+ * settling -- always [isRestartForbidden] --> parked.failed.restartNever
+ * settling -- always [hasAttemptsLeft] --> parked.backingOff.retrying
+ * settling -- always [isLostRemote] --> parked.backingOff.lost
+ * settling -- always [isLost] --> parked.failed.attemptsExhausted
+ * settling -- always [isUndemanded] --> parked.dormant
+ * settling -- always --> engaged
+ * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
+ *           admission.granted | admission.withdrawn | spec.updated --> settling
+ * parked:
+ *   [*] -> dormant
+ *   blocked:
+ *     [*] -> untrusted
+ *     excluded, notAllowed, pendingApproval, rejected, invalidConfig, overBudget
+ *   dormant -- server.demanded --> settling
+ *   backingOff -- server.demanded | spec.updated --> (stays)
+ *   backingOff:
+ *     [*] -> retrying
+ *     retrying -- after reconnectBackoff --> engaged
+ *     lost -- after reconnectBackoff --> engaged
+ *   suspended:
+ *     [*] -> crashLoop
+ *     reconnectStorm
+ *   failed:
+ *     [*] -> attemptsExhausted
+ *     capabilityMissing, versionUnsupported, restartNever
+ *   disabled, authRequired, stopped
+ * engaged invokes session
+ * engaged -- server.stop | server.retire | server.restart | server.reconnect |
+ *            admission.withdrawn --> engaged.closing
+ * engaged -- server.demanded | admission.granted | spec.updated --> (stays)
+ * engaged -- session.impaired | session.recovered [isCurrentSession] --> (stays)
+ * engaged -- error session --> settling
+ * engaged:
+ *   [*] -> starting
+ *   starting -- session.closed [isCurrentSession] --> settling
+ *   starting:
+ *     [*] -> queued
+ *     queued -- slot.granted --> connecting
+ *     queued -- server.demanded --> (stays)
+ *     queued -- after queueDeadline --> closing
+ *     connecting -- session.opened [isCurrentSession] --> loadingTools
+ *     connecting -- after connectDeadline --> closing
+ *     loadingTools -- session.listed [isCurrentSession] --> ready
+ *     loadingTools -- session.notified [isCurrentSession] --> (stays)
+ *     loadingTools -- session.listFailed [isCurrentSession] --> closing
+ *     loadingTools -- after listDeadline --> closing
+ *   ready -- session.closed [isCurrentSession] --> settling
+ *   ready -- session.notified [isCurrentSession] --> (stays)
+ *   ready -- probe.wanted | after sustainedReady --> (stays)
+ *   ready -- server.idled --> closing
+ *   ready:
+ *     [*] -> health + activity
+ *     health:
+ *       [*] -> steady
+ *       steady -- always [isImpaired] --> degraded
+ *       degraded -- always [isUnimpaired] --> steady
+ *     activity:
+ *       [*] -> idle
+ *       idle -- calls.began [isCurrentSession] --> busy
+ *       idle -- after idleDeadline --> (stays)
+ *       busy -- calls.drained [isCurrentSession] --> idle
+ *   closing -- server.start | server.stop | server.retire | server.restart | server.reconnect |
+ *              admission.withdrawn --> (stays)
+ *   closing -- session.closed [isCurrentSession] --> settling
+ *   closing -- after closeDeadline --> settling
+ * retired -> [*]
  * ```
  */
 

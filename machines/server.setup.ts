@@ -248,8 +248,7 @@ export const serverSetup = setup({
     }),
     recordEvidence: assign(({ event, context }) => ({
       loss: withEvidence(context.loss, event),
-      lastError:
-        context.loss === null ? context.lastError : withEvidence(context.lastError, event),
+      lastError: context.loss === null ? context.lastError : withEvidence(context.lastError, event),
     })),
     drawReconnectDelay: assign(({ context }) => {
       const chance = chanceOf(context.seed, context.session);

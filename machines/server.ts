@@ -7,6 +7,10 @@
  * together: the connection's last act tells the others.
  *
  * ```text
+ * [*] -> connection + catalog + circuit
+ * connection: [*] -> settling, parked, engaged, retired -> [*]
+ * catalog: [*] -> remembering, none, deferred, live, stale, ended -> [*]
+ * circuit: [*] -> closed, open, halfOpen, ended -> [*]
  * ```
  */
 

@@ -7,6 +7,8 @@
  * on all the same. Asking, returning and asking again are harmless.
  *
  * ```text
+ * [*] -> serving
+ * serving -- slot.requested | slot.kept | slot.returned | slot.lapsed | slots.resized --> (stays)
  * ```
  */
 
@@ -111,7 +113,10 @@ export const slotsMachine = setup({
         permits: [...context.permits, ...granted.map(({ actorId, pool }) => ({ actorId, pool }))],
       });
       for (const { actorId } of granted) {
-        enqueue.raise({ type: 'slot.lapsed', actorId }, { delay: 'patience', id: lapseOf(actorId) });
+        enqueue.raise(
+          { type: 'slot.lapsed', actorId },
+          { delay: 'patience', id: lapseOf(actorId) },
+        );
         enqueue.sendParent({ type: 'slot.granted', actorId } satisfies SlotGranted);
       }
     }),

@@ -228,7 +228,10 @@ export const troupeSetup = setup({
       if (event.type === 'approval.revoke') return { decisions: others };
       const decision = event.type === 'approval.grant' ? 'granted' : 'rejected';
       return {
-        decisions: newest([...others, { server: name, fingerprint, decision }], rememberedDecisions),
+        decisions: newest(
+          [...others, { server: name, fingerprint, decision }],
+          rememberedDecisions,
+        ),
       };
     }),
     noteCatalog: assign(({ context, event }) => {

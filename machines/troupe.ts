@@ -7,6 +7,27 @@
  * never how long a server may take. No child's death ends the root.
  *
  * ```text
+ * [*] -> serving
+ * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed --> (stays)
+ * troupe -- troupe.kill --> stopped
+ * serving invokes settingsSource
+ * serving -- settings.reload | settings.changed | settings.loaded | trust.changed | allow.changed |
+ *            approval.grant | approval.reject | approval.revoke | server.start | server.stop |
+ *            server.restart | server.reconnect | auth.completed | system.woke | troupe.lookAgain |
+ *            done * | error * | error settingsSource --> (stays)
+ * serving -- troupe.stop --> stopping
+ * serving:
+ *   [*] -> starting
+ *   starting:
+ *     [*] -> reading
+ *     reading -- settings.loaded --> gating
+ *     reading -- after settingsDeadline --> running
+ *     gating -- after startupGate --> running
+ *   running
+ * stopping -- always [hasNoServers] --> stopped
+ * stopping -- done * | error * --> (stays)
+ * stopping -- after stopDeadline --> stopped
+ * stopped -> [*]
  * ```
  */
 

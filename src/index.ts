@@ -5,18 +5,6 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
-export { createTroupe } from './runtime/create-troupe.ts';
-export type {
-  ApprovalRequest,
-  CallOptions,
-  CallReport,
-  SettingsFile,
-  StartReport,
-  Troupe,
-  TroupeOptions,
-  WaitOptions,
-} from './runtime/troupe.ts';
-export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export {
   type CallerCode,
   type ErrorDocument,
@@ -45,4 +33,16 @@ export type {
   TroupeStatus,
 } from './domain/status.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult } from './domain/tool.ts';
+export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
+export { createTroupe } from './runtime/create-troupe.ts';
+export type {
+  ApprovalRequest,
+  CallOptions,
+  CallReport,
+  SettingsFile,
+  StartReport,
+  Troupe,
+  TroupeOptions,
+  WaitOptions,
+} from './runtime/troupe.ts';
 export { version } from './version.ts';

@@ -63,7 +63,18 @@ export interface CallProgress {
 
 /** What a failed call tells of itself: why, and whether its request was ever written. */
 export interface CallFailure {
-  readonly reason: 'crashed' | 'streamLost' | 'timeout' | 'cancelled' | 'serverError' | 'badResponse' | 'notSent' | 'sessionMissing' | 'authRequired' | 'rateLimited' | 'unavailable';
+  readonly reason:
+    | 'crashed'
+    | 'streamLost'
+    | 'timeout'
+    | 'cancelled'
+    | 'serverError'
+    | 'badResponse'
+    | 'notSent'
+    | 'sessionMissing'
+    | 'authRequired'
+    | 'rateLimited'
+    | 'unavailable';
   /** False only when it is certain that no byte of the request reached the server. */
   readonly written: boolean;
   readonly message: string;

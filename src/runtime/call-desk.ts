@@ -246,7 +246,11 @@ export class CallDesk {
     const { name: server } = sighting.status;
     const shown = all.filter((tool) => tool.server === server);
     if (shown.some(({ tool }) => tool === address.tool)) return address.tool;
-    throw unknownTool(address.tool, shown.map(({ tool }) => ({ name: tool })), server);
+    throw unknownTool(
+      address.tool,
+      shown.map(({ tool }) => ({ name: tool })),
+      server,
+    );
   }
 
   #laneOf(server: string): CallLane {

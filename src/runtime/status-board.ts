@@ -10,10 +10,10 @@ import type { serverMachine } from '../../machines/server.ts';
 import type { troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { LiveServer } from '../domain/plan.ts';
-import type { DesiredServer } from '../domain/settings.ts';
 import type { CircuitState } from '../domain/server-state.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
-import { circuitOf, type Condition, conditionOf, type Stamps, statusOf } from './status-of.ts';
+import { type Condition, circuitOf, conditionOf, type Stamps, statusOf } from './status-of.ts';
 
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
 export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
@@ -200,8 +200,7 @@ export class StatusBoard {
       actorId,
       ref: watched.ref,
       session: context.session,
-      circuitUntilMs:
-        value.circuit === 'open' ? watched.circuitSinceMs + context.cooldownMs : 0,
+      circuitUntilMs: value.circuit === 'open' ? watched.circuitSinceMs + context.cooldownMs : 0,
       countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
       leaving: server.leaving,
     });

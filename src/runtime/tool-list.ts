@@ -27,7 +27,9 @@ export class ToolList {
   /** Sorted by exposed name. The same array until something changes. */
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
-      const next = exposeTools(this.#ports.sightings().flatMap((sighting) => this.#shown(sighting)));
+      const next = exposeTools(
+        this.#ports.sightings().flatMap((sighting) => this.#shown(sighting)),
+      );
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       if (!equal(next, this.#tools)) this.#tools = next;
       this.#isDirty = false;
@@ -62,14 +64,18 @@ export class ToolList {
     if (now === before) return;
     this.#announced = now;
     const servers = new Set([...before, ...now].map(({ server }) => server));
-    const changed = [...servers].filter((server) => !equal(ofServer(before, server), ofServer(now, server)));
+    const changed = [...servers].filter(
+      (server) => !equal(ofServer(before, server), ofServer(now, server)),
+    );
     if (changed.length > 0) this.#ports.onChange(changed.sort());
   }
 
   #shown(sighting: Sighting): ServerTools[] {
     const { catalog, name } = sighting.status;
     if (catalog === 'none' || sighting.leaving) return [];
-    return [{ server: name, filter: sighting.desired.tools, catalog, tools: this.listed(sighting) }];
+    return [
+      { server: name, filter: sighting.desired.tools, catalog, tools: this.listed(sighting) },
+    ];
   }
 }
 

@@ -3,11 +3,11 @@
  * no chart and no actor is handed out.
  */
 
-import type { CallProgress } from '../domain/session.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
+import type { CallProgress } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 

@@ -19,8 +19,12 @@ export function unknownServer(
       { server: shown },
     );
   }
-  const closest = closestName(name, known.map((server) => server.name));
-  const hint = closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
+  const closest = closestName(
+    name,
+    known.map((server) => server.name),
+  );
+  const hint =
+    closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
   return new TroupeError('SERVER_UNKNOWN', `There is no server ${shown}. ${hint}`, {
     server: shown,
   });
@@ -33,9 +37,13 @@ export function unknownTool(
 ): TroupeError {
   const shown = printableLine(name, shownLength);
   const where = server === undefined ? '' : ` on ${server}`;
-  const closest = closestName(name, known.map((tool) => tool.name));
+  const closest = closestName(
+    name,
+    known.map((tool) => tool.name),
+  );
   const command = server === undefined ? 'troupe tools' : `troupe tools ${server}`;
-  const hint = closest === undefined ? `List what is there: ${command}` : `Did you mean ${closest}?`;
+  const hint =
+    closest === undefined ? `List what is there: ${command}` : `Did you mean ${closest}?`;
   return new TroupeError('TOOL_UNKNOWN', `There is no tool ${shown}${where}. ${hint}`, {
     server,
     tool: shown,
