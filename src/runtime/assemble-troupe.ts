@@ -4,19 +4,9 @@
  * with scripted sessions and virtual time.
  */
 
-import { resolve } from 'node:path';
-import { type ActorOptions, type AnyActorLogic, createActor } from 'xstate';
-import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
-import {
-  readSettings,
-  type SettingsFileRef,
-  type SettingsReaderPorts,
-} from '../../actors/settings-reader.ts';
-import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
+import { readSettings, type SettingsReaderPorts } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
-import { serverMachine } from '../../machines/server.ts';
-import { planOf, type TroupeEmitted, troupeMachine } from '../../machines/troupe.ts';
-import type { Clock } from '../domain/clock.ts';
+import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerState } from '../domain/server-state.ts';
@@ -32,7 +22,10 @@ import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { Listeners } from './listeners.ts';
+import { PersonNeeds } from './person-needs.ts';
+import { createRoot, type TroupeParts } from './root-actor.ts';
 import { SessionRegistry } from './session-registry.ts';
+import { settingsPortsOf } from './settings-ports.ts';
 import { isSettled, startReportOf } from './start-report.ts';
 import { type RootRef, StatusBoard } from './status-board.ts';
 import { ToolList } from './tool-list.ts';
@@ -48,26 +41,13 @@ import type {
 import { unknownServer, unknownTool } from './unknown-name.ts';
 import { waitForStatus } from './wait-for-status.ts';
 
-type SessionLogic = ReturnType<typeof createSessionLogic>;
-
-/** What an assembly needs besides the options of a host. */
-export interface TroupeParts {
-  readonly clock: Clock;
-  readonly seed: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly createSession: (ports: SessionPorts) => SessionLogic;
-  /** Default: the disk. */
-  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch'>;
-  /** Where a throwing listener and a broken actor are reported. */
-  readonly report: (message: string, error: unknown) => void;
-}
-
 // Three local: more processes starting at once only take each other's processor.
 // Twenty remote: they wait for the network, not for us.
 const defaultSlots = { local: 3, remote: 20 };
 // A quarter of a second: a host that waits longer for its first prompt feels slow.
 const defaultStartupGateMs = 250;
-const maxRememberedEras = 1_000;
+
+export type { TroupeParts } from './root-actor.ts';
 
 export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Troupe {
   return new RunningTroupe(options, parts);
@@ -85,7 +65,7 @@ class RunningTroupe implements Troupe {
   readonly #startedWallMs: number;
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
-  readonly #announced = new Map<string, string>();
+  readonly #needs = new PersonNeeds();
   #firstPassAt: number | null = null;
   #settleReady: (() => void) | undefined;
   #problems: readonly Problem[] = [];
@@ -109,14 +89,32 @@ class RunningTroupe implements Troupe {
       this.#board.refresh(server);
       this.#toolList.invalidate();
     });
-    this.#root = createActor(this.#provideRoot(sessions, catalogs), {
-      clock: parts.clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
+    this.#root = createRoot({
+      parts,
       input: {
         seed: parts.seed,
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
         slots: defaultSlots,
         startupGateMs: defaultStartupGateMs,
+      },
+      settings: this.#settingsPorts,
+      specs: this.#specs,
+      session: {
+        registry: sessions,
+        catalogs: {
+          put: ({ server, generation }, tools) => {
+            catalogs.put(server, generation, tools);
+          },
+        },
+        specOf: ({ server, generation }) => {
+          const spec = this.#specs.get(generation);
+          const policy = this.#board.sighting(server)?.desired.policy;
+          return spec === undefined || policy === undefined ? undefined : { spec, policy };
+        },
+        log: (server, line) => {
+          this.#listeners.emit('server.log', { server, line });
+        },
       },
     });
     this.#board = new StatusBoard({
@@ -262,46 +260,6 @@ class RunningTroupe implements Troupe {
     await this.stop();
   }
 
-  #provideRoot(sessions: SessionRegistry, catalogs: CatalogStore) {
-    const { clock, env, createSession, settings = {} } = this.#parts;
-    const eras = new Map<string, EraVerdict>();
-    const session = createSession({
-      clock,
-      env,
-      eras: {
-        get: (generation) => eras.get(generation),
-        set: (generation, verdict) => {
-          if (eras.size >= maxRememberedEras) eras.clear();
-          eras.set(generation, verdict);
-        },
-      },
-      registry: sessions,
-      catalogs: {
-        put: ({ server, generation }, tools) => {
-          catalogs.put(server, generation, tools);
-        },
-      },
-      specOf: ({ server, generation }) => {
-        const spec = this.#specs.get(generation);
-        const desired = this.#board.sighting(server)?.desired;
-        return spec === undefined || desired === undefined
-          ? undefined
-          : { spec, policy: desired.policy };
-      },
-      log: (server, line) => {
-        this.#listeners.emit('server.log', { server, line });
-      },
-    });
-    const settingsSource = createSettingsSource({
-      ...this.#settingsPorts,
-      ...settings,
-      clock,
-      specs: this.#specs,
-    });
-    const server = serverMachine.provide({ actors: { session } });
-    return troupeMachine.provide({ actors: { server, settingsSource } });
-  }
-
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {
     this.#root.on('reconciled', (event) => {
@@ -367,25 +325,14 @@ class RunningTroupe implements Troupe {
   }
 
   /** Tells the host once for each thing that a person has to decide or do. */
-  #askPerson({ name, state, reason, generation }: ServerStatus): void {
-    const need =
-      reason === 'pendingApproval' || state === 'authRequired'
-        ? `${state} ${generation}`
-        : undefined;
-    if (need === this.#announced.get(name)) return;
-    if (need === undefined) {
-      this.#announced.delete(name);
-      return;
-    }
-    this.#announced.set(name, need);
-    if (state === 'authRequired') {
-      this.#listeners.emit('auth.needed', { server: name });
-      return;
-    }
-    const desired = this.#board.sighting(name)?.desired;
-    if (desired === undefined) return;
+  #askPerson(status: ServerStatus): void {
+    const need = this.#needs.newly(status);
+    const server = status.name;
+    if (need === 'login') this.#listeners.emit('auth.needed', { server });
+    const desired = this.#board.sighting(server)?.desired;
+    if (need !== 'approval' || desired === undefined) return;
     const fingerprint = approvalFingerprint(desired);
-    this.#listeners.emit('approval.needed', { server: name, fingerprint });
+    this.#listeners.emit('approval.needed', { server, fingerprint });
   }
 
   #checkReady(): void {
@@ -451,23 +398,6 @@ class RunningTroupe implements Troupe {
     if (server === undefined) throw unknownTool(exposedName, tools);
     return { server, exposedName };
   }
-}
-
-function settingsPortsOf(options: TroupeOptions, parts: TroupeParts): SettingsReaderPorts {
-  const projectRoot = resolve(options.projectRoot ?? process.cwd());
-  const files = (options.sources ?? []).map((source): SettingsFileRef => {
-    const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
-    // A folder need not bring settings; a file that was named must be there.
-    return { file: resolve(projectRoot, file), scope, optional: scope === 'project' };
-  });
-  const { settings = {} } = parts;
-  return {
-    files,
-    projectRoot,
-    ...(options.settings === undefined ? {} : { overlay: options.settings }),
-    ...(settings.readFile === undefined ? {} : { readFile: settings.readFile }),
-    ...(settings.folderExists === undefined ? {} : { folderExists: settings.folderExists }),
-  };
 }
 
 function stateOf(value: ReturnType<RootRef['getSnapshot']>['value']): TroupeState {

@@ -1,0 +1,58 @@
+/** Makes the root actor: real charts, with the I/O of this assembly provided to them. */
+
+import { type ActorOptions, type AnyActorLogic, createActor } from 'xstate';
+import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
+import type { SettingsReaderPorts } from '../../actors/settings-reader.ts';
+import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
+import { serverMachine } from '../../machines/server.ts';
+import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { RootRef } from './status-board.ts';
+
+/** What an assembly needs besides the options of a host. */
+export interface TroupeParts {
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
+  /** Default: the disk. */
+  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch'>;
+  /** Where a throwing listener and a broken actor are reported. */
+  readonly report: (message: string, error: unknown) => void;
+}
+
+export interface RootPorts {
+  readonly parts: TroupeParts;
+  readonly input: TroupeInput;
+  readonly settings: SettingsReaderPorts;
+  readonly specs: SettingsPorts['specs'];
+  readonly session: Pick<SessionPorts, 'registry' | 'catalogs' | 'specOf' | 'log'>;
+}
+
+/** The root is made, not started. */
+export function createRoot({ parts, input, settings, specs, session }: RootPorts): RootRef {
+  const { clock, env } = parts;
+  const sessionLogic = parts.createSession({ clock, env, eras: createEraStore(), ...session });
+  const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
+  const server = serverMachine.provide({ actors: { session: sessionLogic } });
+  return createActor(troupeMachine.provide({ actors: { server, settingsSource } }), {
+    // XState keeps its handles to itself; ours may be of any kind.
+    clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
+    input,
+  });
+}
+
+const rememberedEras = 1_000;
+
+function createEraStore(): SessionPorts['eras'] {
+  const verdicts = new Map<string, EraVerdict>();
+  return {
+    get: (generation) => verdicts.get(generation),
+    set: (generation, verdict) => {
+      verdicts.delete(generation);
+      verdicts.set(generation, verdict);
+      const [oldest] = verdicts.keys();
+      if (verdicts.size > rememberedEras && oldest !== undefined) verdicts.delete(oldest);
+    },
+  };
+}
