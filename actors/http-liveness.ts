@@ -6,13 +6,12 @@
 import { type Client, ProtocolError } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
-import type { Seen } from './session-connection.ts';
 
 const probeMs = 2_000;
 
 export interface Liveness {
   /** A hint; any number of them during a question cause no other one. */
-  suspect(seen: Seen): void;
+  suspect(): void;
   stop(): void;
 }
 

@@ -29,8 +29,8 @@ import type { HttpEndpoint } from './session-target.ts';
 // A courtesy: the server would otherwise keep the session until it forgets it.
 const terminateMs = 1_000;
 
-/** What was seen of a server that may have gone; says nothing for certain. */
-export type Hint = (seen: Seen) => void;
+/** Something suggests that the server may have gone; nothing is certain. */
+export type Hint = () => void;
 
 export class HttpTransport implements Transport, Connection {
   readonly kind = 'http';
@@ -56,9 +56,7 @@ export class HttpTransport implements Transport, Connection {
     this.#setup = setup;
     this.#hint = hint;
     this.#guarded = createGuardedFetch(setup.clock);
-    this.#reopening = createReopening(setup.clock, () => {
-      this.#suspect({ code: 'STREAM_LOST', message: 'The event stream of the server ended.' });
-    });
+    this.#reopening = createReopening(setup.clock, () => this.#suspect());
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
       fetch: this.#guarded.fetch,
@@ -106,19 +104,18 @@ export class HttpTransport implements Transport, Connection {
     }
   }
 
-  context(): Partial<Seen> {
-    return this.sessionId === undefined ? {} : { hasSessionId: true };
+  context(status?: number): Partial<Seen> {
+    // The errors of the SDK leave the headers out, so the last refusal is remembered.
+    const refusal = this.#guarded.lastRefusal();
+    const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
+    return {
+      ...(this.sessionId !== undefined && { hasSessionId: true }),
+      ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    };
   }
 
-  /** What the headers of the refusal said, which the errors of the SDK leave out. */
-  refusal(status: number | undefined): Partial<Seen> {
-    const last = this.#guarded.lastRefusal();
-    if (last?.retryAfterMs === undefined || last.status !== status) return {};
-    return { retryAfterMs: last.retryAfterMs };
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#end();
+  close(isLost = false): Promise<void> {
+    this.#closed ??= this.#end(isLost);
     return this.#closed;
   }
 
@@ -128,9 +125,14 @@ export class HttpTransport implements Transport, Connection {
     void this.#inner.close().catch(() => {});
   }
 
-  async #end(): Promise<void> {
+  async #end(isLost: boolean): Promise<void> {
     this.#over();
     this.#reopening.stop();
+    if (!isLost) await this.#terminate();
+    await this.#inner.close().catch(() => {});
+  }
+
+  async #terminate(): Promise<void> {
     const { clock } = this.#setup;
     const terminated = this.#inner.terminateSession().catch(() => {});
     await new Promise<void>((resolve) => {
@@ -140,7 +142,6 @@ export class HttpTransport implements Transport, Connection {
         resolve();
       });
     });
-    await this.#inner.close().catch(() => {});
   }
 
   /** The SDK fails all that is in flight; what arrives later is dropped. */
@@ -166,14 +167,14 @@ export class HttpTransport implements Transport, Connection {
     const seen = describeError(error, this.#setup.secrets);
     // With a status it is the answer to a request, and whoever asked is told.
     if (seen.status === undefined) {
-      if (isAboutTheWire(seen)) this.#suspect(seen);
+      if (isAboutTheWire(seen)) this.#suspect();
       else this.#remark(seen.message);
     }
     this.onerror?.(error);
   }
 
-  #suspect(seen: Seen): void {
-    if (!this.#isOver) this.#hint(seen);
+  #suspect(): void {
+    if (!this.#isOver) this.#hint();
   }
 
   #remark(message: string): void {

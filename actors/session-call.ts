@@ -106,7 +106,7 @@ function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup):
   if (error instanceof NotSentError || isNotConnected(error))
     return notSent('The session is closed.');
   const described = describeError(error, setup.secrets);
-  const seen = { ...described, ...setup.connection.context() };
+  const seen = { ...described, ...setup.connection.context(described.status) };
   const failure = classifyFailure({ ...seen, phase: 'ready' });
   if (described.rpcCode === undefined || failure.kind === 'sessionMissing')
     setup.onTrouble(failure, seen);

@@ -35,10 +35,13 @@ export interface Connection {
   readonly kind: 'stdio' | 'http';
   readonly transport: Transport;
   readonly pid: number | undefined;
-  /** What the connection knows of a failure besides the error itself. */
-  context(): Partial<Seen>;
-  /** Closes in an orderly way; resolves when nothing is left. Never rejects. */
-  close(): Promise<void>;
+  /** What the connection knows of a failure besides the error itself and its HTTP status. */
+  context(status?: number): Partial<Seen>;
+  /**
+   * Closes in an orderly way; resolves when nothing is left. Never rejects. To a
+   * peer that is lost no goodbye is said.
+   */
+  close(isLost?: boolean): Promise<void>;
   /** Lets go of everything at once, by force. */
   dispose(): void;
 }

@@ -6,7 +6,7 @@
 
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
-import type { Era } from '../src/domain/server-spec.ts';
+import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { EraVerdict, SessionPorts } from './session-ports.ts';
 
 const modernRevision = '2026-07-28';
@@ -30,9 +30,8 @@ export function createEraMemory(): EraMemory {
 }
 
 export function chooseEra(
-  era: Era,
+  { era, type }: ServerSpec,
   generation: string,
-  isStdio: boolean,
   verdicts: SessionPorts['eras'],
   memory: EraMemory,
 ): EraChoice {
@@ -41,7 +40,7 @@ export function chooseEra(
   const negotiation: VersionNegotiationOptions = {
     mode: 'auto',
     // Over HTTP silence is an outage; the deadline of the whole connect decides.
-    probe: { timeoutMs: isStdio ? stdioProbeMs : 2_147_483_647 },
+    probe: { timeoutMs: type === 'stdio' ? stdioProbeMs : 2_147_483_647 },
   };
   // Both are used up: one more failure and the next opening asks again.
   const isDoubted = memory.doubted.delete(generation);

@@ -2,12 +2,7 @@
 
 import { ProtocolError } from '@modelcontextprotocol/client';
 
-import type { Failure } from '../src/domain/failure.ts';
-import {
-  classifyFailure,
-  type FailureCause,
-  type SessionPhase,
-} from '../src/policies/classify-failure.ts';
+import type { FailureCause } from '../src/policies/classify-failure.ts';
 import { redact } from '../src/policies/redact.ts';
 import type { Seen } from './session-connection.ts';
 import { badResponse, isRecord, streamLost } from './session-messages.ts';
@@ -34,15 +29,6 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
   };
-}
-
-export function failureOf(
-  error: unknown,
-  phase: SessionPhase,
-  secrets: readonly string[],
-  context: Partial<Seen>,
-): Failure {
-  return classifyFailure({ ...describeError(error, secrets), ...context, phase });
 }
 
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {

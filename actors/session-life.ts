@@ -12,234 +12,262 @@ import { HttpTransport } from './http-transport.ts';
 import { createHandle } from './session-call.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { chooseEra, type EraMemory } from './session-era.ts';
-import { describeError, failureOf } from './session-failure.ts';
-import { createCoalescer, listTools, noTimeoutMs } from './session-list.ts';
+import { describeError } from './session-failure.ts';
+import { createCoalescer, listTools, noTimeoutMs, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
-import { createThrottle } from './session-throttle.ts';
+import { createThrottle, type Throttle } from './session-throttle.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 const clientInfo = { name: 'mcp-troupe', version: '0.1.0' };
 const instructionsCharacters = 16_384;
+const remarkCharacters = 2_000;
+// A remark names the first few tools that are missing; the rest is alike.
+const namedGaps = 5;
 const notifiedIntervalMs = 1_000;
-
-export interface Session {
-  open(): void;
-  list(): void;
-  close(): void;
-  dispose(): void;
-}
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
 
-export function createSession(
-  input: SessionInput,
-  ports: SessionPorts,
-  memory: EraMemory,
-  sendBack: (fact: SessionFact) => void,
-): Session {
-  const { actorId, server, generation, session } = input;
-  const { clock } = ports;
-  let state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
-  let phase: SessionPhase = 'connect';
-  let isProbing = false;
-  let isRegistered = false;
-  let isPartial = false;
-  let usedModernPrior = false;
-  let target: SessionTarget;
-  let secrets: readonly string[] = [];
-  let tools: ReadonlyMap<string, ListedTool> = new Map();
-  let client: Client | undefined;
-  let connection: Connection | undefined;
-  let liveness: Liveness | undefined;
-  let listening: Listening | undefined;
+export class Session {
+  /** Fetches the tools; a wish during a list causes one more list after it. */
+  readonly list: () => void;
 
-  const send = (fact: Body<SessionFact>): void => {
-    if (state !== 'over') sendBack({ ...fact, session, at: clock.now() } as SessionFact);
-  };
-  const notified = createThrottle(clock, notifiedIntervalMs, () => {
-    if (state === 'open') send({ type: 'session.notified' });
-  });
-  const remark = (line: string): void => ports.log(server, printableLine(line, 2_000));
+  readonly #input: SessionInput;
+  readonly #ports: SessionPorts;
+  readonly #memory: EraMemory;
+  readonly #sendBack: (fact: SessionFact) => void;
+  readonly #notified: Throttle;
+  #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
+  #phase: SessionPhase = 'connect';
+  #isProbing = false;
+  #isPartial = false;
+  /** The stored verdict "modern" was taken at its word and no request has proved it yet. */
+  #isVerdictUnproven = false;
+  #secrets: readonly string[] = [];
+  #tools: ReadonlyMap<string, ListedTool> = new Map();
+  #client: Client | undefined;
+  #connection: Connection | undefined;
+  #liveness: Liveness | undefined;
+  #listening: Listening | undefined;
 
-  /** Stops all that would act by itself; calls from now on are not sent. */
-  const withdraw = (): void => {
-    notified.stop();
-    liveness?.stop();
-    listening?.stop();
-    if (isRegistered) ports.registry.closed(actorId, session);
-    isRegistered = false;
-  };
+  constructor(
+    input: SessionInput,
+    ports: SessionPorts,
+    memory: EraMemory,
+    sendBack: (fact: SessionFact) => void,
+  ) {
+    this.#input = input;
+    this.#ports = ports;
+    this.#memory = memory;
+    this.#sendBack = sendBack;
+    this.#notified = createThrottle(ports.clock, notifiedIntervalMs, () => {
+      if (this.#state === 'open') this.#send({ type: 'session.notified' });
+    });
+    this.list = createCoalescer(() => this.#list());
+  }
 
-  const finish = (failure?: Failure): void => {
-    if (state === 'closing' || state === 'over') return;
-    state = 'closing';
-    withdraw();
-    void (async () => {
-      await connection?.close();
-      send({ type: 'session.closed', ...(failure !== undefined && { failure }) });
-      state = 'over';
-    })();
-  };
+  open(): void {
+    if (this.#state !== 'idle') return;
+    this.#state = 'opening';
+    this.#open().catch((error: unknown) => this.#finish(this.#failureOf(error)));
+  }
 
-  const whatFailed = (error: unknown): Failure => {
-    const { status } = describeError(error, secrets);
-    const headers = connection instanceof HttpTransport ? connection.refusal(status) : {};
-    return failureOf(error, phase, secrets, { ...connection?.context(), ...headers });
-  };
+  close(): void {
+    this.#finish();
+  }
 
-  const events: ConnectionSetup['events'] = {
-    remark,
-    ended(seen: Seen) {
-      // Some servers leave when they are asked something before the handshake.
-      if (isProbing && !ports.eras.get(generation)) memory.guessedLegacy.add(generation);
-      finish(classifyFailure({ ...seen, message: inWords(seen), phase }));
-    },
-    sending(method) {
-      if (state !== 'opening') return;
-      isProbing = method === 'server/discover';
-      if (method === 'initialize') phase = 'initialize';
-      if (method === 'notifications/initialized') phase = 'initialized';
-    },
-  };
+  dispose(): void {
+    if (this.#state === 'over') return;
+    this.#withdraw();
+    this.#state = 'over';
+    this.#connection?.dispose();
+  }
 
-  const connect = (resolved: Resolved): Connection => {
-    const setup: ConnectionSetup = {
-      clock,
-      secrets,
-      events,
-      policy: () => ports.specOf(input)?.policy ?? target.policy,
-    };
-    if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
-    return new HttpTransport(resolved.endpoint, setup, (seen) => liveness?.suspect(seen));
-  };
-
-  const opened = (live: Client, carrier: Connection): void => {
-    const era = live.getProtocolEra() ?? 'legacy';
-    const discover = live.getDiscoverResult();
-    phase = 'ready';
-    state = 'open';
-    if (target.spec.era === 'auto') {
-      ports.eras.set(
-        generation,
-        era === 'modern' && discover ? { kind: 'modern', discover } : { kind: 'legacy' },
-      );
-    }
-    ports.registry.opened(
-      actorId,
-      createHandle({
-        session,
-        client: live,
-        connection: carrier,
-        secrets,
-        isOpen: () => state === 'open',
-        toolNamed: (name) => tools.get(name),
-        onTrouble: troubled,
-      }),
-    );
-    isRegistered = true;
-    send({ type: 'session.opened', era, ...(carrier.pid !== undefined && { pid: carrier.pid }) });
-    if (era === 'modern') listening = createListening(live, clock, () => notified.trigger());
-  };
-
-  const troubled = (failure: Failure, seen: Seen): void => {
-    if (state !== 'open') return;
-    if (failure.kind === 'sessionMissing' || seen.status === 401) finish(failure);
-    else if (failure.kind === 'transport' || failure.kind === 'unavailable')
-      liveness?.suspect(seen);
-  };
-
-  const openUp = async (): Promise<void> => {
-    const found = ports.specOf(input);
-    if (found === undefined) {
-      finish({ kind: 'notStarted', message: 'The settings of this server are gone.' });
+  async #open(): Promise<void> {
+    const { generation } = this.#input;
+    const target = this.#ports.specOf(this.#input);
+    if (target === undefined) {
+      this.#finish({ kind: 'notStarted', message: 'The settings of this server are gone.' });
       return;
     }
-    target = found;
-    const resolved = resolveSpec(target.spec, ports.env);
-    secrets = resolved.secrets;
+    const resolved = resolveSpec(target.spec, this.#ports.env);
+    this.#secrets = resolved.secrets;
     if (resolved.type === 'stdio') await assertFolder(resolved.launch.cwd);
-    if (state !== 'opening') return;
+    if (!this.#isOpening()) return;
     const { negotiation, prior } = chooseEra(
-      target.spec.era,
+      target.spec,
       generation,
-      resolved.type === 'stdio',
-      ports.eras,
-      memory,
+      this.#ports.eras,
+      this.#memory,
     );
-    usedModernPrior = prior?.kind === 'modern';
-    const carrier = connect(resolved);
-    const live = new Client(clientInfo, { versionNegotiation: negotiation, capabilities: {} });
-    live.setNotificationHandler('notifications/tools/list_changed', () => notified.trigger());
-    connection = carrier;
-    client = live;
-    if (carrier instanceof HttpTransport)
-      liveness = createLiveness(live, clock, (error) => finish(whatFailed(error)));
+    this.#isVerdictUnproven = prior?.kind === 'modern';
+    const client = new Client(clientInfo, { versionNegotiation: negotiation, capabilities: {} });
+    client.setNotificationHandler('notifications/tools/list_changed', () =>
+      this.#notified.trigger(),
+    );
+    const connection = this.#createConnection(resolved, target, client);
+    this.#client = client;
+    this.#connection = connection;
     try {
-      await live.connect(carrier.transport, {
-        timeout: noTimeoutMs,
-        ...(prior !== undefined && { prior }),
-      });
+      const options = { timeout: noTimeoutMs, ...(prior !== undefined && { prior }) };
+      await client.connect(connection.transport, options);
     } catch (error) {
       throw resolved.type === 'stdio' ? explainSpawn(error, resolved.launch) : error;
     }
     // Closed meanwhile: whoever closed it takes care of what is left.
-    if (state === 'opening') opened(live, carrier);
-  };
+    if (this.#isOpening()) this.#opened(client, connection, target);
+  }
 
-  const list = createCoalescer(async () => {
-    const live = client;
-    if (state !== 'open' || live === undefined) return;
-    try {
-      const { tools: listed, gaps } = await listTools(live);
-      if (state !== 'open') return;
-      tools = new Map(listed.map((tool) => [tool.name, tool]));
-      const instructions = live.getInstructions();
-      ports.catalogs.put(input, listed, {
-        ...(instructions !== undefined && {
-          instructions: printableText(instructions, instructionsCharacters),
-        }),
-        ...(gaps.length > 0 && { partial: true }),
-      });
-      usedModernPrior = false;
-      send({ type: 'session.listed', toolCount: listed.length });
-      reportGaps(gaps);
-    } catch (error) {
-      if (state !== 'open') return;
-      // The first request of a session that began with a stored verdict: perhaps it was the verdict.
-      if (usedModernPrior) memory.doubted.add(generation);
-      const failure = whatFailed(error);
-      send({ type: 'session.listFailed', failure });
-      troubled(failure, describeError(error, secrets));
+  #createConnection(resolved: Resolved, target: SessionTarget, client: Client): Connection {
+    const { clock } = this.#ports;
+    const setup: ConnectionSetup = {
+      clock,
+      secrets: this.#secrets,
+      events: {
+        remark: (line) => this.#remark(line),
+        ended: (seen) => this.#ended(seen),
+        sending: (method) => this.#trackPhase(method),
+      },
+      policy: () => (this.#ports.specOf(this.#input) ?? target).policy,
+    };
+    if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
+    const liveness = createLiveness(client, clock, (error) => this.#finish(this.#failureOf(error)));
+    this.#liveness = liveness;
+    return new HttpTransport(resolved.endpoint, setup, () => liveness.suspect());
+  }
+
+  #opened(client: Client, connection: Connection, { spec }: SessionTarget): void {
+    const { actorId, generation, session } = this.#input;
+    const era = client.getProtocolEra() ?? 'legacy';
+    const discover = client.getDiscoverResult();
+    this.#phase = 'ready';
+    this.#state = 'open';
+    if (spec.era === 'auto') {
+      const isModern = era === 'modern' && discover !== undefined;
+      this.#ports.eras.set(
+        generation,
+        isModern ? { kind: 'modern', discover } : { kind: 'legacy' },
+      );
     }
-  });
+    const handle = createHandle({
+      session,
+      client,
+      connection,
+      secrets: this.#secrets,
+      isOpen: () => this.#state === 'open',
+      toolNamed: (name) => this.#tools.get(name),
+      onTrouble: (failure, seen) => this.#reconsider(failure, seen),
+    });
+    this.#ports.registry.opened(actorId, handle);
+    const { pid } = connection;
+    this.#send({ type: 'session.opened', era, ...(pid !== undefined && { pid }) });
+    if (era === 'modern') {
+      this.#listening = createListening(client, this.#ports.clock, () => this.#notified.trigger());
+    }
+  }
 
-  const reportGaps = (gaps: readonly string[]): void => {
-    if (gaps.length > 0) remark(`listed its tools incompletely: ${gaps.slice(0, 5).join('; ')}`);
-    if (gaps.length > 0 && !isPartial) send({ type: 'session.impaired', reason: 'partialCatalog' });
-    if (gaps.length === 0 && isPartial)
-      send({ type: 'session.recovered', reason: 'partialCatalog' });
-    isPartial = gaps.length > 0;
-  };
+  async #list(): Promise<void> {
+    const client = this.#client;
+    if (this.#state !== 'open' || client === undefined) return;
+    try {
+      const list = await listTools(client);
+      if (this.#isOpen()) this.#listed(client, list);
+    } catch (error) {
+      if (!this.#isOpen()) return;
+      // Perhaps the server was replaced by an older one since it was asked for its era.
+      if (this.#isVerdictUnproven) this.#memory.doubted.add(this.#input.generation);
+      const failure = this.#failureOf(error);
+      this.#send({ type: 'session.listFailed', failure });
+      this.#reconsider(failure, describeError(error, this.#secrets));
+    }
+  }
 
-  return {
-    open() {
-      if (state !== 'idle') return;
-      state = 'opening';
-      openUp().catch((error: unknown) => {
-        if (state === 'opening' || state === 'open') finish(whatFailed(error));
-      });
-    },
-    list,
-    close: () => finish(),
-    dispose() {
-      if (state === 'over') return;
-      state = 'over';
-      withdraw();
-      connection?.dispose();
-    },
-  };
+  #listed(client: Client, { tools, gaps }: ToolList): void {
+    this.#isVerdictUnproven = false;
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    const instructions = client.getInstructions();
+    this.#ports.catalogs.put(this.#input, tools, {
+      ...(instructions !== undefined && {
+        instructions: printableText(instructions, instructionsCharacters),
+      }),
+      ...(gaps.length > 0 && { partial: true }),
+    });
+    this.#send({ type: 'session.listed', toolCount: tools.length });
+    const wasPartial = this.#isPartial;
+    this.#isPartial = gaps.length > 0;
+    if (this.#isPartial)
+      this.#remark(`listed its tools incompletely: ${gaps.slice(0, namedGaps).join('; ')}`);
+    if (this.#isPartial === wasPartial) return;
+    const type = this.#isPartial ? 'session.impaired' : 'session.recovered';
+    this.#send({ type, reason: 'partialCatalog' });
+  }
+
+  /** A request failed in a way that may concern the whole session. */
+  #reconsider(failure: Failure, seen: Seen): void {
+    if (this.#state !== 'open') return;
+    if (failure.kind === 'sessionMissing' || seen.status === 401) this.#finish(failure);
+    else if (failure.kind === 'transport' || failure.kind === 'unavailable')
+      this.#liveness?.suspect();
+  }
+
+  #trackPhase(method: string): void {
+    if (this.#state !== 'opening') return;
+    this.#isProbing = method === 'server/discover';
+    if (method === 'initialize') this.#phase = 'initialize';
+    if (method === 'notifications/initialized') this.#phase = 'initialized';
+  }
+
+  #ended(seen: Seen): void {
+    // Some servers leave when they are asked anything before the handshake.
+    if (this.#isProbing) this.#memory.guessedLegacy.add(this.#input.generation);
+    this.#finish(classifyFailure({ ...seen, message: inWords(seen), phase: this.#phase }));
+  }
+
+  #finish(failure?: Failure): void {
+    if (this.#state === 'closing' || this.#state === 'over') return;
+    this.#withdraw();
+    this.#state = 'closing';
+    void (async () => {
+      await this.#connection?.close(failure !== undefined);
+      this.#send({ type: 'session.closed', ...(failure !== undefined && { failure }) });
+      this.#state = 'over';
+    })();
+  }
+
+  /** Stops all that would act by itself; calls from now on are not sent. */
+  #withdraw(): void {
+    this.#notified.stop();
+    this.#liveness?.stop();
+    this.#listening?.stop();
+    const { actorId, session } = this.#input;
+    if (this.#state === 'open') this.#ports.registry.closed(actorId, session);
+  }
+
+  #failureOf(error: unknown): Failure {
+    const seen = describeError(error, this.#secrets);
+    const context = this.#connection?.context(seen.status);
+    return classifyFailure({ ...seen, ...context, phase: this.#phase });
+  }
+
+  #send(fact: Body<SessionFact>): void {
+    if (this.#state === 'over') return;
+    const stamp = { session: this.#input.session, at: this.#ports.clock.now() };
+    this.#sendBack({ ...fact, ...stamp } as SessionFact);
+  }
+
+  #remark(line: string): void {
+    this.#ports.log(this.#input.server, printableLine(line, remarkCharacters));
+  }
+
+  // After an `await` the state may have changed, which the type checker does not see.
+  #isOpening(): boolean {
+    return this.#state === 'opening';
+  }
+
+  #isOpen(): boolean {
+    return this.#state === 'open';
+  }
 }
 
 /** What a process wrote last says more about its end than the exit code does. */

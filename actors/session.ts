@@ -13,15 +13,21 @@ import { fromCallback } from 'xstate';
 
 import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
 import { createEraMemory } from './session-era.ts';
-import { createSession } from './session-life.ts';
+import { Session } from './session-life.ts';
 import type { SessionPorts } from './session-ports.ts';
 
-export type { CatalogExtra, EraVerdict, SessionPorts, SessionTarget } from './session-ports.ts';
+export type {
+  CatalogExtra,
+  EraVerdict,
+  SessionOwner,
+  SessionPorts,
+  SessionTarget,
+} from './session-ports.ts';
 
 export function createSessionLogic(ports: SessionPorts) {
   const memory = createEraMemory();
   return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
-    const session = createSession(input, ports, memory, (fact: SessionFact) => sendBack(fact));
+    const session = new Session(input, ports, memory, (fact: SessionFact) => sendBack(fact));
     receive((command) => {
       switch (command.type) {
         case 'session.open':

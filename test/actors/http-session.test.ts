@@ -1,0 +1,201 @@
+/** What a session does about servers that misbehave over HTTP. */
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import { type HttpFixture, type HttpMode, startHttpFixture } from '../fixtures/http-server.ts';
+import { type Bench, type BenchOptions, callOptions, createBench } from './session-bench.ts';
+
+let bench: Bench | undefined;
+let server: HttpFixture | undefined;
+
+afterEach(async () => {
+  bench?.stop();
+  await server?.close();
+  server = undefined;
+});
+
+function spec(
+  url: string,
+  more: { era?: 'auto' | 'legacy' | 'modern'; headers?: Record<string, string> } = {},
+): ServerSpec {
+  return { type: 'http', url, headers: {}, era: 'legacy', ...more };
+}
+
+function start(of: ServerSpec, options: BenchOptions = {}): Bench {
+  bench = createBench(of)(options);
+  bench.send('session.open');
+  return bench;
+}
+
+async function opened(mode: HttpMode = 'ok'): Promise<{ bench: Bench; server: HttpFixture }> {
+  server = await startHttpFixture();
+  const session = start(spec(server.url));
+  await session.next('session.opened');
+  await server.arrived('GET');
+  server.mode = mode;
+  return { bench: session, server };
+}
+
+async function failureOf(of: ServerSpec, options: BenchOptions = {}) {
+  return (await start(of, options).next('session.closed')).failure;
+}
+
+function call(of: Bench, tool = 'echo') {
+  return of.handle().callTool(tool, {}, callOptions());
+}
+
+describe('opening an HTTP session', () => {
+  it.each(['legacy', 'auto'] as const)('says that nobody listens (%s)', async (era) => {
+    server = await startHttpFixture();
+    const { url } = server;
+    await server.close();
+    expect(await failureOf(spec(url, { era }))).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
+  it.each([
+    ['401', 'legacy', { kind: 'authRequired' }],
+    ['401', 'auto', { kind: 'authRequired' }],
+    ['403', 'legacy', { kind: 'authRequired' }],
+    ['429', 'legacy', { kind: 'rateLimited', retryAfterMs: 7_000 }],
+    ['500', 'legacy', { kind: 'unavailable' }],
+    ['500', 'auto', { kind: 'unavailable' }],
+    ['html', 'legacy', { kind: 'protocol' }],
+    ['html', 'auto', { kind: 'protocol' }],
+    ['accepted-all', 'legacy', { kind: 'protocol' }],
+  ] as const)('fails with the right kind on %s (%s)', async (mode, era, failure) => {
+    server = await startHttpFixture(mode);
+    expect(await failureOf(spec(server.url, { era }))).toMatchObject(failure);
+  });
+
+  it('does not follow a redirect to another origin', async () => {
+    const elsewhere: string[] = [];
+    const other: Server = createServer((request, response) => {
+      elsewhere.push(String(request.url));
+      response.end();
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    server = await startHttpFixture('redirect');
+    server.redirectTo = `http://127.0.0.1:${(other.address() as AddressInfo).port}/steal`;
+    const failure = await failureOf(spec(server.url, { headers: { 'X-Key': 'k' } }));
+    other.close();
+    expect(failure).toMatchObject({
+      kind: 'transport',
+      message: expect.stringContaining('not followed'),
+    });
+    expect(elsewhere).toEqual([]);
+  });
+
+  it.each([
+    ['ftp://example.com/', 'must begin with http'],
+    ['not a url', 'not a valid URL'],
+    ['http://user:hunter2@127.0.0.1/', 'user name or password'],
+  ])('refuses the address %s without showing it', async (url, words) => {
+    const failure = await failureOf(spec(url));
+    expect(failure).toMatchObject({ kind: 'unavailable', message: expect.stringContaining(words) });
+    expect(failure?.message).not.toContain('hunter2');
+  });
+
+  it('sends headers with their variables resolved, and hides them in messages', async () => {
+    const failure = await failureOf(
+      spec('http://127.0.0.1:9/', { headers: { 'X-Key': 'a\n${KEY}' } }),
+      {
+        env: { KEY: 'top-secret' },
+      },
+    );
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('"X-Key"'),
+    });
+    expect(JSON.stringify(failure)).not.toContain('top-secret');
+  });
+
+  it('falls back to the old handshake and remembers it', async () => {
+    server = await startHttpFixture();
+    const session = start(spec(server.url, { era: 'auto' }));
+    expect(await session.next('session.opened')).toMatchObject({ era: 'legacy' });
+    expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+    expect(session.lines).toEqual([]);
+  });
+});
+
+describe('calls of an HTTP session', () => {
+  it.each([
+    ['cut-stream', { reason: 'streamLost', written: true }],
+    ['end-stream', { reason: 'streamLost', written: true }],
+    ['reset-call', { reason: 'streamLost', written: true }],
+    ['accepted', { reason: 'badResponse', written: true }],
+    ['html', { reason: 'badResponse', written: true }],
+    ['huge-body', { reason: 'badResponse', written: true }],
+    ['500', { reason: 'unavailable', written: true }],
+    ['429', { reason: 'rateLimited', written: false, retryAfterMs: 7_000 }],
+    ['403', { reason: 'authRequired', written: false }],
+  ] as const)(
+    'fail promptly and with the right reason after %s, and the session goes on',
+    async (mode, failure) => {
+      const session = await opened(mode);
+      expect(await call(session.bench)).toMatchObject({ failure });
+      session.server.mode = 'ok';
+      expect(await call(session.bench)).toHaveProperty('result');
+    },
+  );
+
+  it.each([
+    ['404-session', 'sessionMissing'],
+    ['401', 'authRequired'],
+  ] as const)('fail after %s as never executed, and end the session', async (mode, kind) => {
+    const session = await opened(mode);
+    expect(await call(session.bench)).toMatchObject({ failure: { reason: kind, written: false } });
+    expect((await session.bench.next('session.closed')).failure).toMatchObject({ kind });
+  });
+
+  it('fail when the server is gone, and the session ends', async () => {
+    const session = await opened();
+    await session.server.kill();
+    const outcome = await call(session.bench);
+    expect(outcome).toHaveProperty('failure');
+    expect((await session.bench.next('session.closed')).failure).toMatchObject({
+      kind: 'unavailable',
+    });
+  });
+});
+
+describe('the end of an HTTP session', () => {
+  it('is known within 100 ms after the server was killed', async () => {
+    const session = await opened();
+    const killedAt = performance.now();
+    await session.server.kill();
+    const { at, failure } = await session.bench.next('session.closed');
+    expect(failure?.kind).toBe('unavailable');
+    expect(at - killedAt).toBeLessThan(100);
+  });
+
+  it('does not come when only its event stream was cut', async () => {
+    const session = await opened();
+    session.server.cutStreams();
+    await session.server.arrived('POST ping');
+    expect(await call(session.bench)).toHaveProperty('result');
+    expect(session.bench.story).not.toContain('session.closed');
+  });
+
+  it('tells the server that its session may go', async () => {
+    const session = await opened();
+    session.bench.send('session.close');
+    expect((await session.bench.next('session.closed')).failure).toBeUndefined();
+    expect(session.server.seen.at(-1)).toBe('DELETE');
+  });
+
+  it('does not wait for ever for a server that does not answer the goodbye', async () => {
+    const session = await opened('silent-delete');
+    session.bench.send('session.close');
+    const askedAt = performance.now();
+    await session.bench.next('session.closed');
+    expect(performance.now() - askedAt).toBeLessThan(1_500);
+  });
+});
