@@ -188,7 +188,7 @@ export class StdioTransport implements Transport, Connection {
         code: 'BAD_RESPONSE',
         message:
           'The server frames its messages with Content-Length headers; MCP wants one message per line.',
-      }); // prettier-ignore
+      });
     }
   }
 

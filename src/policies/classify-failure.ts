@@ -64,7 +64,7 @@ const neverReached: ReadonlySet<string> = new Set([
   'ERR_INVALID_ARG_VALUE',
   'ERR_INVALID_URL',
   'INVALID_SETTING',
-]); // prettier-ignore
+]);
 
 const brokenOff: ReadonlySet<string> = new Set([
   'ECONNRESET',
@@ -80,7 +80,7 @@ const brokenOff: ReadonlySet<string> = new Set([
   'NOT_CONNECTED',
   'SEND_FAILED',
   'STREAM_LOST',
-]); // prettier-ignore
+]);
 
 const wrongAnswer: ReadonlySet<string> = new Set([
   'INVALID_RESULT',
@@ -89,7 +89,7 @@ const wrongAnswer: ReadonlySet<string> = new Set([
   'BAD_RESPONSE',
   'METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION',
   'LIST_PAGINATION_EXCEEDED',
-]); // prettier-ignore
+]);
 
 const versionMessage =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
@@ -164,7 +164,7 @@ const rules: readonly Rule[] = [
     kind: 'transport',
     fits: (it) => says(it, /fetch failed|terminated|stream|socket|not connected/iu),
   },
-]; // prettier-ignore
+];
 
 /** Turns a description into a failure; a failure passes as it is. */
 export function classifyFailure(seen: FailureDescription | Failure): Failure {

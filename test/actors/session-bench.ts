@@ -11,13 +11,7 @@ import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { SessionCommand, SessionFact, SessionHandle } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
-
-export const realClock: Clock = {
-  now: () => performance.now(),
-  wallNow: () => Date.now(),
-  setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
-  clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
-};
+import { realClock } from '../../src/runtime/real-clock.ts';
 
 const policy: ServerPolicy = {
   queueTimeoutMs: 1_000,

@@ -1,0 +1,153 @@
+/** Sessions with published servers, which nobody here can have made to fit. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import { type Bench, callOptions, createBench, isRunning } from './session-bench.ts';
+
+const servers = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
+
+let bench: Bench | undefined;
+let folder: string | undefined;
+let remote: ChildProcess | undefined;
+
+afterEach(() => {
+  bench?.stop();
+  remote?.kill('SIGKILL');
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  folder = undefined;
+});
+
+function local(
+  name: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ServerSpec {
+  const script = `${servers}server-${name}/dist/index.js`;
+  return {
+    type: 'stdio',
+    command: process.execPath,
+    args: [script, ...args],
+    env,
+    cwd: '/tmp',
+    era: 'auto',
+  };
+}
+
+async function listed(spec: ServerSpec): Promise<{ bench: Bench; pid: number | undefined }> {
+  const session = createBench(spec)();
+  bench = session;
+  session.send('session.open');
+  const { era, pid } = await session.next('session.opened');
+  expect(era).toBe('legacy');
+  session.send('session.list');
+  await session.next('session.listed');
+  return { bench: session, pid };
+}
+
+async function closed(session: Bench, pid: number | undefined): Promise<void> {
+  session.send('session.close');
+  expect((await session.next('session.closed')).failure).toBeUndefined();
+  if (pid !== undefined) expect(isRunning(pid)).toBe(false);
+}
+
+async function call(session: Bench, tool: string, args: Record<string, unknown>): Promise<string> {
+  const outcome = await session.handle().callTool(tool, args, callOptions());
+  if ('failure' in outcome) throw new Error(outcome.failure.message);
+  return String(outcome.result.content[0]?.['text']);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise<void>((resolve) => probe.close(() => resolve()));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+async function startEverything(): Promise<ServerSpec> {
+  const port = await freePort();
+  const child = spawn(
+    process.execPath,
+    [`${servers}server-everything/dist/index.js`, 'streamableHttp'],
+    {
+      env: { ...process.env, PORT: String(port) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  remote = child;
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the server left')));
+    child.stderr.on('data', (chunk) => {
+      if (String(chunk).includes(String(port))) resolve();
+    });
+  });
+  return { type: 'http', url: `http://127.0.0.1:${port}/mcp`, headers: {}, era: 'auto' };
+}
+
+describe('server-everything', () => {
+  it('is opened, listed, called and closed over stdio', async () => {
+    const session = await listed(local('everything', ['stdio']));
+    expect(session.bench.catalog.length).toBeGreaterThan(5);
+    expect(session.bench.instructions).toContain('Everything');
+    expect(await call(session.bench, 'echo', { message: 'hello' })).toBe('Echo: hello');
+    await closed(session.bench, session.pid);
+  });
+
+  it('is opened, listed, called and closed over HTTP', async () => {
+    const session = await listed(await startEverything());
+    expect(await call(session.bench, 'echo', { message: 'hello' })).toBe('Echo: hello');
+    await closed(session.bench, session.pid);
+  });
+
+  it('is known to be lost within 100 ms after it was killed, over HTTP, with a call in flight', async () => {
+    const session = await listed(await startEverything());
+    const slow = session.bench
+      .handle()
+      .callTool(
+        'trigger-long-running-operation',
+        { duration: 60, steps: 60 },
+        { ...callOptions(), onProgress: () => started() },
+      );
+    let started = (): void => {};
+    await new Promise<void>((resolve) => {
+      started = resolve;
+    });
+    const killedAt = performance.now();
+    remote?.kill('SIGKILL');
+    const { failure, at } = await session.bench.next('session.closed');
+    expect(failure?.kind).toBe('unavailable');
+    expect(at - killedAt).toBeLessThan(100);
+    expect(await slow).toMatchObject({ failure: { reason: 'streamLost', written: true } });
+  });
+});
+
+describe('server-memory', () => {
+  it('is opened, listed, called and closed', async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+    const env = { MEMORY_FILE_PATH: path.join(folder, 'memory.json') };
+    const session = await listed(local('memory', [], env));
+    expect(session.bench.catalog.map(({ name }) => name)).toContain('read_graph');
+    expect(await call(session.bench, 'read_graph', {})).toContain('entities');
+    await closed(session.bench, session.pid);
+  });
+});
+
+describe('server-filesystem', () => {
+  it('is opened, listed, called and closed', async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+    writeFileSync(path.join(folder, 'note.txt'), 'remember');
+    const session = await listed(local('filesystem', [folder]));
+    expect(
+      await call(session.bench, 'read_text_file', { path: path.join(folder, 'note.txt') }),
+    ).toBe('remember');
+    await closed(session.bench, session.pid);
+  });
+});

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { printableLine, printableText } from '../../src/policies/printable.ts';
+
+const limit = 100;
+
+describe('printable text', () => {
+  it.each([
+    ['plain', 'plain'],
+    ['\u001b[31mred\u001b[0m', 'red'],
+    ['\u001b]0;title\u0007after', 'after'],
+    ['\u001b]8;;http://evil\u001b\\link', 'link'],
+    ['\u009b1mbold', 'bold'],
+    ['\u001b7saved\u001b8', 'saved'],
+    ['bell\u0007 null\u0000 del\u007f', 'bell null del'],
+    ['abc\u202edcba', 'abcdcba'],
+    ['zero\u200bwidth\ufeff', 'zerowidth'],
+    ['tag\u{e0041}\u{e007f}', 'tag'],
+    ['lone \ud800 surrogate', 'lone  surrogate'],
+    ['pair \u{1f600}', 'pair \u{1f600}'],
+    ['two\r\nlines\rthree', 'two\nlines\nthree'],
+    ['a\ttab', 'a\ttab'],
+  ])('of %j is %j', (text, expected) => {
+    expect(printableText(text, limit)).toBe(expected);
+  });
+
+  it('is cut with an ellipsis and never within a pair', () => {
+    expect(printableText('abcdef', 6)).toBe('abcdef');
+    expect(printableText('abcdefg', 6)).toBe('abcde…');
+    expect(printableText('abcd\u{1f600}fg', 6)).toBe('abcd…');
+  });
+
+  it('is not slowed down by what will be cut away', () => {
+    expect(printableText('x'.repeat(1_000_000), 10)).toBe('xxxxxxxxx…');
+  });
+
+  it('holds no control character, and stays the same when made printable again', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const clean = printableText(text, limit);
+        // oxlint-disable-next-line no-control-regex
+        expect(clean).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/u);
+        expect(clean.length).toBeLessThanOrEqual(limit);
+        expect(printableText(clean, limit)).toBe(clean);
+      }),
+    );
+  });
+});
+
+describe('a printable line', () => {
+  it('has no line ends and single spaces', () => {
+    expect(printableLine('  one\n\n two\t\tthree ', limit)).toBe('one two three');
+  });
+
+  it('is cut', () => {
+    expect(printableLine('abcdefg', 6)).toBe('abcde…');
+  });
+});
