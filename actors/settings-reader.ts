@@ -14,6 +14,7 @@ import {
   refuseMissingFolders,
 } from '../src/config/parse-settings.ts';
 import type { Scope } from '../src/domain/settings.ts';
+import { printableLine } from '../src/policies/printable.ts';
 import { folderExists, type ReadFile, readSettingsFile } from './settings-file.ts';
 
 /** A settings file and what it counts as. */
@@ -65,15 +66,27 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
   const memory = new Map<SettingsFileRef, Remembered>();
   let overlay = ports.overlay === undefined ? undefined : parseOverlay(ports.overlay, projectRoot);
 
+  async function read({
+    file,
+    scope,
+  }: SettingsFileRef): Promise<{ readonly parsed: ParsedSettings } | { readonly missing: true }> {
+    try {
+      const reading = await readFile(file);
+      if ('text' in reading)
+        return { parsed: parseSettings(reading.text, { file, scope, projectRoot }) };
+      if ('missing' in reading) return reading;
+      return { parsed: { problems: [{ file, message: reading.message }] } };
+    } catch (error) {
+      // A mistake of ours; it must cost this file's news, not all settings.
+      const message = `the file could not be understood (${String(error)}); please report this`;
+      return { parsed: { problems: [{ file, message: printableLine(message, 500) }] } };
+    }
+  }
+
   async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
-    const origin = { file: ref.file, scope: ref.scope, projectRoot };
-    const reading = await readFile(ref.file);
-    if ('text' in reading) return { parsed: keepGood(before, parseSettings(reading.text, origin)) };
-    if ('message' in reading) {
-      const problems = [{ file: ref.file, message: reading.message }];
-      return { parsed: keepGood(before, { problems }) };
-    }
+    const reading = await read(ref);
+    if ('parsed' in reading) return { parsed: keepGood(before, reading.parsed) };
     if (before?.parsed.document === undefined) return { parsed: absent(ref) };
     const missingSince = before.missingSince ?? now;
     if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };

@@ -10,7 +10,7 @@
  * reader to find out. After it was stopped it reports nothing.
  */
 
-import { type Stats, unwatchFile, watchFile } from 'node:fs';
+import { unwatchFile, watchFile } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -28,7 +28,8 @@ export type WatchFiles = (files: readonly string[], listener: WatchListener) => 
 // Once a second: an edit is seen within two, and a look costs microseconds.
 const pollIntervalMs = 1_000;
 
-export const watchSettingsFiles: WatchFiles = (files, listener) => {
+export const watchSettingsFiles: WatchFiles = (paths, listener) => {
+  const files = paths.map((file) => path.resolve(file));
   const polled = new Set<string>();
   let isStopped = false;
 
@@ -36,15 +37,10 @@ export const watchSettingsFiles: WatchFiles = (files, listener) => {
     if (isStopped) return;
     listener.changed();
   };
-  const seen = (now: Stats, before: Stats): void => {
-    // The first call for a missing file reports nothing new.
-    if (now.ctimeMs !== before.ctimeMs || now.ino !== before.ino || now.size !== before.size)
-      changed();
-  };
   const poll = (file: string): void => {
     if (isStopped || polled.has(file)) return;
     polled.add(file);
-    watchFile(file, { interval: pollIntervalMs, persistent: false }, seen);
+    watchFile(file, { interval: pollIntervalMs, persistent: false }, changed);
     // What happened between the last watch and the first look.
     changed();
   };
@@ -87,7 +83,7 @@ export const watchSettingsFiles: WatchFiles = (files, listener) => {
 
   return () => {
     isStopped = true;
-    for (const file of polled) unwatchFile(file, seen);
+    for (const file of polled) unwatchFile(file, changed);
     void watcher.close();
   };
 };

@@ -14,7 +14,7 @@ const maxTimerMs = 2_147_483_647;
 const maxAttempts = 1_000;
 
 // As much as a model is shown of any description.
-const maxDescriptionLength = 2_048;
+export const maxDescriptionLength = 2_048;
 
 // The longest address that servers and proxies commonly take.
 const maxUrlLength = 8_192;

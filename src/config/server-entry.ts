@@ -16,10 +16,11 @@ import { closestName } from '../policies/closest-name.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
 import { isServerName, legibleServerName } from '../policies/name-rule.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine, printableText } from '../policies/printable.ts';
 import { brokenRuleOf } from './server-entry-rules.ts';
 import {
   foreignKeys,
+  maxDescriptionLength,
   privilegedKeys,
   type ServerEntry,
   serverEntryKeys,
@@ -136,7 +137,9 @@ function validServer(member: TreeMember, origin: DocumentOrigin, entry: ServerEn
       trust: gated ? false : (entry.trust ?? false),
       tools: toolFilterOf(entry),
       policy: gated ? defaultPolicy : policyOf(entry),
-      ...(entry.description === undefined ? {} : { description: entry.description }),
+      ...(entry.description === undefined
+        ? {}
+        : { description: printableText(entry.description, maxDescriptionLength) }),
       source: sourceOf(member, origin),
       gated,
     },
@@ -183,7 +186,7 @@ function folderOf(
   const problem = problemAt(origin, {
     line: lineAt(member.node, ['cwd']),
     path: ['mcpServers', member.name, 'cwd'],
-    message: `the folder ${printableLine(spec.cwd, maxShownLength)} does not exist; create it or write another "cwd"`,
+    message: `there is no folder ${printableLine(spec.cwd, maxShownLength)}; create it or write another "cwd"`,
   });
   return { path: spec.cwd, problem };
 }

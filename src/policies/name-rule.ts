@@ -1,5 +1,5 @@
-/** The longest a server's name may be: with a tool's name it still fits a status line. */
-export const maxServerNameLength = 100;
+// With a tool's name behind it, a name of this length still fits a status line.
+const maxLength = 100;
 
 /**
  * Says whether a name may be a server's.
@@ -19,6 +19,6 @@ export function isServerName(name: string): boolean {
 export function legibleServerName(name: string): string {
   if (isServerName(name)) return name;
   if (name === '__proto__') return 'proto';
-  const legible = name.slice(0, maxServerNameLength).replaceAll(/[^\w.:-]/g, '_');
+  const legible = name.slice(0, maxLength).replaceAll(/[^\w.:-]/g, '_');
   return legible === '' ? '_' : legible;
 }

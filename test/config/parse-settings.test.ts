@@ -89,6 +89,11 @@ describe('settings text', () => {
     });
   });
 
+  it('shows a description without what could move the cursor or hide', () => {
+    const server = serverOf('{ "command": "npx", "description": "a\\u001b[2Jb\\u202ec" }');
+    expect(server?.desired.description).toBe('abc');
+  });
+
   it('fills in what an entry leaves out', () => {
     const server = serverOf('{ "url": "https://api.example.com/mcp" }');
     expect(server?.spec).toEqual({
@@ -287,7 +292,7 @@ describe('a folder that an entry names', () => {
       file: '/home/me/troupe.json',
       line: 3,
       key: 'mcpServers.a.cwd',
-      message: 'the folder /project/gone does not exist; create it or write another "cwd"',
+      message: 'there is no folder /project/gone; create it or write another "cwd"',
     });
   });
 });
