@@ -35,6 +35,13 @@ const policy: ServerPolicy = {
   termGraceMs: 1_000,
 };
 
+/**
+ * The end of a server is promised within 100 ms. A busy machine may need more,
+ * and what breaks the promise (a pipe held open, a wait for the SDK to open its
+ * stream again) takes a second at least.
+ */
+export const promptMs = 500;
+
 export type FactOf<Type extends SessionFact['type']> = Extract<SessionFact, { type: Type }>;
 
 export interface Bench {

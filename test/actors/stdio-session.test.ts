@@ -1,8 +1,10 @@
 /** What a session does about servers that misbehave over stdio. Each mode is one of the fixture server. */
 
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -13,6 +15,7 @@ import {
   createBench,
   fixtureSpec,
   isRunning,
+  promptMs,
   type StartBench,
 } from './session-bench.ts';
 
@@ -198,6 +201,40 @@ describe('the era of a stdio session', () => {
     expect(bench.verdicts.get('g1')).toEqual({ kind: 'legacy' });
   });
 
+  it('is modern when the server says so, and then nothing is asked twice', async () => {
+    const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
+    for (const session of [1, 2]) {
+      bench?.stop();
+      bench = startNext({ session });
+      bench.send('session.open');
+      expect(await bench.next('session.opened')).toMatchObject({ era: 'modern' });
+      await bench.next('session.notified');
+      bench.send('session.list');
+      expect(await bench.next('session.listed')).toMatchObject({ toolCount: 4 });
+      expect(await call(bench)).toMatchObject({ result: { content: [{ type: 'text' }] } });
+      expect(bench.instructions).toBe('Modern.');
+    }
+    expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
+  });
+
+  it('is asked for again when a stored verdict did not hold', async () => {
+    const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
+    const first = startNext();
+    first.send('session.open');
+    await first.next('session.opened');
+    first.stop();
+    const older = { spec: fixtureSpec('list-error', { era: 'auto' }) };
+    const second = startNext({ ...older, session: 2 });
+    second.send('session.open');
+    await second.next('session.opened');
+    second.send('session.list');
+    await second.next('session.listFailed');
+    second.stop();
+    bench = startNext({ ...older, session: 3 });
+    bench.send('session.open');
+    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
+  });
+
   it('refuses an old server when the settings want the modern era', async () => {
     expect(await failureOf('', { spec: fixtureSpec('ok', { era: 'modern' }) })).toMatchObject({
       kind: 'versionUnsupported',
@@ -359,16 +396,16 @@ describe('calls of a stdio session', () => {
 });
 
 describe('the end of a stdio session', () => {
-  it('is known within 100 ms after the process was killed', async () => {
+  it('is known promptly after the process was killed', async () => {
     const { bench: session, pid } = await opened('ok');
     const killedAt = performance.now();
     process.kill(pid, 'SIGKILL');
     const { failure, at } = await session.next('session.closed');
     expect(failure).toMatchObject({ kind: 'crashed', signal: 'SIGKILL' });
-    expect(at - killedAt).toBeLessThan(100);
+    expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is known within 100 ms though a helper holds the pipes, and the helper is gone', async () => {
+  it('is known promptly though a helper holds the pipes, and the helper is gone', async () => {
     const { bench: session, pid } = await opened('grandchild');
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
@@ -376,7 +413,7 @@ describe('the end of a stdio session', () => {
     const killedAt = performance.now();
     process.kill(pid, 'SIGKILL');
     const { at } = await session.next('session.closed');
-    expect(at - killedAt).toBeLessThan(100);
+    expect(at - killedAt).toBeLessThan(promptMs);
     expect(isRunning(helper)).toBe(false);
   });
 
@@ -426,6 +463,15 @@ describe('the end of a stdio session', () => {
     session.send('session.close');
     await session.next('session.closed');
     expect(isRunning(helper)).toBe(false);
+  });
+
+  it('does not outlive a host that leaves without a word', async () => {
+    const fixtures = new URL('../fixtures/', import.meta.url).pathname;
+    const args = ['--import', 'tsx', `${fixtures}leaving-host.ts`, `${fixtures}stdio-server.mjs`];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const pid = Number(stdout);
+    expect(pid).toBeGreaterThan(0);
+    expect(isRunning(pid)).toBe(false);
   });
 
   it('bounds what a flood of stderr costs', async () => {
