@@ -1,8 +1,7 @@
 /** Makes the root actor: real charts, with the I/O of this assembly provided to them. */
 
-import { type ActorOptions, type AnyActorLogic, createActor } from 'xstate';
+import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
 import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
-import type { SettingsReaderPorts } from '../../actors/settings-reader.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
 import { serverMachine } from '../../machines/server.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
@@ -19,12 +18,14 @@ export interface TroupeParts {
   readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch'>;
   /** Where a throwing listener and a broken actor are reported. */
   readonly report: (message: string, error: unknown) => void;
+  /** Sees every event of the charts. It must not throw and must not act. */
+  readonly inspect?: (event: InspectionEvent) => void;
 }
 
 export interface RootPorts {
   readonly parts: TroupeParts;
   readonly input: TroupeInput;
-  readonly settings: SettingsReaderPorts;
+  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader'>;
   readonly specs: SettingsPorts['specs'];
   readonly session: Pick<SessionPorts, 'registry' | 'catalogs' | 'specOf' | 'log'>;
 }
@@ -38,6 +39,7 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   return createActor(troupeMachine.provide({ actors: { server, settingsSource } }), {
     // XState keeps its handles to itself; ours may be of any kind.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
+    ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
 }

@@ -67,6 +67,8 @@ export interface ScriptedSessions {
   onStart: ((script: SessionScript) => void) | undefined;
   /** Called after every command that a session received. */
   onCommand: ((script: SessionScript, command: SessionCommand) => void) | undefined;
+  /** Called for every call that a session took. */
+  onCall: ((script: SessionScript, call: ScriptedCall) => void) | undefined;
 }
 
 export function createScriptedSessions(): ScriptedSessions {
@@ -75,6 +77,7 @@ export function createScriptedSessions(): ScriptedSessions {
     scripts,
     onStart: undefined,
     onCommand: undefined,
+    onCall: undefined,
     of(server) {
       const script = scripts.findLast(({ input }) => input.server === server);
       if (script === undefined) throw new Error(`No session of "${server}" was started.`);
@@ -91,7 +94,7 @@ function createScriptedLogic(
   scripts: SessionScript[],
 ) {
   return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
-    const script = new Script(input, ports, sendBack);
+    const script = new Script(input, ports, sendBack, (call) => sessions.onCall?.(script, call));
     scripts.push(script);
     sessions.onStart?.(script);
     receive((command) => {
@@ -112,6 +115,7 @@ class Script implements SessionScript {
   state: SessionScript['state'] = 'idle';
   readonly #ports: ScriptedSessionPorts;
   readonly #sendBack: (fact: SessionFact) => void;
+  readonly #onCall: (call: ScriptedCall) => void;
   #isListing = false;
   #isListWanted = false;
 
@@ -119,10 +123,12 @@ class Script implements SessionScript {
     input: SessionInput,
     ports: ScriptedSessionPorts,
     sendBack: (fact: SessionFact) => void,
+    onCall: (call: ScriptedCall) => void,
   ) {
     this.input = input;
     this.#ports = ports;
     this.#sendBack = sendBack;
+    this.#onCall = onCall;
   }
 
   receive({ type }: SessionCommand): void {
@@ -238,6 +244,7 @@ class Script implements SessionScript {
     }
     const call = new Call(tool, args, options, this.#ports.clock);
     this.calls.push(call);
+    this.#onCall(call);
     return call.outcome;
   }
 

@@ -1,0 +1,108 @@
+/**
+ * A whole troupe in one thread and without real time: the real root, real server
+ * charts, real settings reader and call path, with scripted sessions, files in
+ * memory and a clock that moves when it is told to.
+ */
+
+import type { InspectionEvent } from 'xstate';
+import { assembleTroupe } from '../runtime/assemble-troupe.ts';
+import type { Troupe } from '../runtime/troupe.ts';
+import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';
+import { createScriptedSessions, type ScriptedSessions } from './scripted-session.ts';
+import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
+
+/** Content of a settings file: its text, or an object to be written as JSON. */
+export type SettingsContent = string | Readonly<Record<string, unknown>>;
+
+export interface ScriptedTroupeOptions {
+  /** What the user's own file holds, {@link settingsFile}. Default: no servers. */
+  readonly settings?: SettingsContent;
+  /** What the folder brings, {@link projectFile}; its servers need approval. Default: no file. */
+  readonly projectSettings?: SettingsContent;
+  /** Settings of the host itself; highest precedence. */
+  readonly hostSettings?: Readonly<Record<string, unknown>>;
+  /** Default: 1. Equal seeds and scripts give equal stories. */
+  readonly seed?: number;
+  /** Default: true. */
+  readonly trusted?: boolean;
+  /** Upper bound on the servers that may ever connect. Default: none. */
+  readonly allow?: readonly string[];
+  readonly clock?: VirtualClockOptions;
+  /** Sees every event of the charts, for example `recordTrace().inspect`. */
+  readonly inspect?: (event: InspectionEvent) => void;
+}
+
+/** What was reported as a fault of a listener or a chart. */
+export interface ReportedFault {
+  readonly message: string;
+  readonly error: unknown;
+}
+
+export interface ScriptedTroupe {
+  readonly troupe: Troupe;
+  readonly clock: VirtualClock;
+  readonly sessions: ScriptedSessions;
+  readonly files: MemoryFiles;
+  /** Faults that were reported, oldest first. A healthy story has none. */
+  readonly errors: readonly ReportedFault[];
+  /** Lets everything happen that can happen now: settles promises and fires timers that are due. */
+  settle(): Promise<void>;
+  /** Moves time forward, and lets promises settle after every timer. */
+  advance(ms: number): Promise<void>;
+  /** Writes the user's own settings and waits until they are applied. */
+  apply(settings: SettingsContent): Promise<void>;
+}
+
+/** Where the user's own settings are. */
+export const settingsFile = '/project/troupe.json';
+/** Where the folder's settings are. */
+export const projectFile = '/project/.mcp.json';
+
+// The settings source waits this long for an editor to finish.
+const debounceMs = 300;
+
+/**
+ * Starts a troupe whose sessions do what the test says. Nothing has been read
+ * yet when it returns: `await scripted.settle()` lets the first pass happen.
+ */
+export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): ScriptedTroupe {
+  const clock = new VirtualClock(options.clock);
+  const sessions = createScriptedSessions();
+  const { files, ports } = createMemoryFiles();
+  const errors: ReportedFault[] = [];
+  files.write(settingsFile, options.settings ?? { mcpServers: {} });
+  if (options.projectSettings !== undefined) files.write(projectFile, options.projectSettings);
+  const troupe = assembleTroupe(
+    {
+      projectRoot: '/project',
+      sources: [settingsFile, { file: projectFile, scope: 'project' }],
+      trusted: options.trusted ?? true,
+      ...(options.allow === undefined ? {} : { allow: options.allow }),
+      ...(options.hostSettings === undefined ? {} : { settings: options.hostSettings }),
+    },
+    {
+      clock,
+      seed: options.seed ?? 1,
+      env: {},
+      createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
+      settings: ports,
+      report: (message, error) => {
+        errors.push({ message, error });
+      },
+      ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
+    },
+  );
+  return {
+    troupe,
+    clock,
+    sessions,
+    files,
+    errors,
+    settle: () => clock.advanceAndSettle(0),
+    advance: (ms) => clock.advanceAndSettle(ms),
+    async apply(settings) {
+      files.write(settingsFile, settings);
+      await clock.advanceAndSettle(debounceMs);
+    },
+  };
+}
