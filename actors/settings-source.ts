@@ -3,7 +3,8 @@
  *
  * Input: none. Sends `settings.loaded` once all files were read for the first
  * time, and again whenever a server, a limit or a problem differs from what was
- * sent last: a new comment, another layout or a touched file is no change.
+ * sent last: a new comment, another layout or a touched file is no change, and
+ * at most moves lines, which `settings.relocated` tells.
  * Before each fact the specs it speaks of are put into the spec book.
  *
  * Accepts `settings.reload` (read now), `settings.overlay` (the host's own
@@ -34,6 +35,7 @@ import type { Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import {
   createSettingsReader,
+  type SettingsReader,
   type SettingsReaderPorts,
   type SettingsReading,
 } from './settings-reader.ts';
@@ -45,6 +47,8 @@ export interface SettingsPorts extends SettingsReaderPorts {
   readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
   /** Default: the disk. */
   readonly watch?: WatchFiles;
+  /** Default: one of its own. Shared, a dry run sees the same last good contents. */
+  readonly reader?: SettingsReader;
 }
 
 // An editor writes a file in several steps, all within a fraction of this; a
@@ -57,7 +61,7 @@ const maxDebounceMs = 2_000;
 export function createSettingsSource(ports: SettingsPorts) {
   return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
     const { clock, files, specs, watch = watchSettingsFiles } = ports;
-    const reader = createSettingsReader(ports);
+    const { reader = createSettingsReader(ports) } = ports;
     const commands = new Subject<void>();
     const touches = new Subject<void>();
     const vanished = new Subject<number>();
@@ -74,10 +78,12 @@ export function createSettingsSource(ports: SettingsPorts) {
       ({ settings: read, specs: readSpecs, againInMs }) => {
         if (againInMs !== undefined) vanished.next(againInMs);
         const settings = { ...read, problems: [...read.problems, ...watchProblems] };
-        if (sent !== undefined && equal(meaningOf(settings), meaningOf(sent))) return;
+        if (equal(settings, sent)) return;
+        const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));
+        const type = isSame ? 'settings.relocated' : 'settings.loaded';
         sent = settings;
         specs.put(readSpecs);
-        sendBack({ type: 'settings.loaded', settings, at: clock.now() } satisfies SettingsFact);
+        sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
       },
     );
 

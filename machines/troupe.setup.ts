@@ -101,8 +101,14 @@ const rememberedCatalogs = 1_000;
 const rememberedWishes = 1_000;
 const rememberedDecisions = 1_000;
 
+/** What a plan is made from. */
+export type PlanningFacts = Pick<
+  TroupeContext,
+  'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live'
+>;
+
 /** The gates of the present moment. */
-export function gatesOf(context: TroupeContext): Gates {
+export function gatesOf(context: PlanningFacts): Gates {
   return {
     trusted: context.trusted,
     ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
@@ -113,12 +119,12 @@ export function gatesOf(context: TroupeContext): Gates {
   };
 }
 
-function admitted(context: TroupeContext): readonly AdmittedServer[] {
+function admitted(context: PlanningFacts): readonly AdmittedServer[] {
   return context.settings === null ? [] : admitAll(context.settings, gatesOf(context));
 }
 
 /** The steps of the next pass. Pure: the dry run and the real one are the same list. */
-export function planOf(context: TroupeContext): readonly Step[] {
+export function planOf(context: PlanningFacts): readonly Step[] {
   return planChanges(admitted(context), context.live, settingsDigestOf);
 }
 
@@ -190,7 +196,7 @@ export const troupeSetup = setup({
   },
   actions: {
     noteSettings: assign(({ context, event }) => {
-      if (event.type !== 'settings.loaded') return {};
+      if (event.type !== 'settings.loaded' && event.type !== 'settings.relocated') return {};
       const names = new Set(event.settings.servers.map(({ name }) => name));
       const gone = (context.settings?.servers ?? [])
         .map(({ name }) => name)

@@ -80,6 +80,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'settings.reload': { actions: 'passToSettingsSource' },
         'settings.changed': { actions: 'passToSettingsSource' },
         'settings.loaded': { actions: ['noteSettings', 'resizeSlots', 'reconcile'] },
+        'settings.relocated': { actions: 'noteSettings' },
         'trust.changed': { actions: ['noteTrust', 'reconcile'] },
         'allow.changed': { actions: ['noteAllowed', 'reconcile'] },
         'approval.grant': { actions: ['noteDecision', 'reconcile'] },

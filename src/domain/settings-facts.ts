@@ -9,9 +9,12 @@ export type SettingsCommand =
   | { readonly type: 'settings.overlay'; readonly settings: Readonly<Record<string, unknown>> }
   | { readonly type: 'io.dispose' };
 
-/** Sent once after the first reading, then whenever the meaning or the problems changed. */
 export interface SettingsFact {
-  readonly type: 'settings.loaded';
+  /**
+   * `loaded` once after the first reading, then whenever the meaning or the
+   * problems changed; `relocated` when only the lines of entries moved.
+   */
+  readonly type: 'settings.loaded' | 'settings.relocated';
   readonly settings: Settings;
   /** Monotonic milliseconds of the injected clock. */
   readonly at: number;

@@ -4,7 +4,7 @@
  * with scripted sessions and virtual time.
  */
 
-import { readSettings, type SettingsReaderPorts } from '../../actors/settings-reader.ts';
+import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
@@ -61,7 +61,7 @@ class RunningTroupe implements Troupe {
   readonly #toolList: ToolList;
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
-  readonly #settingsPorts: SettingsReaderPorts;
+  readonly #settings: SettingsReader;
   readonly #startedWallMs: number;
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
@@ -71,7 +71,6 @@ class RunningTroupe implements Troupe {
   #problems: readonly Problem[] = [];
   #lastReconcile: TroupeStatus['lastReconcile'];
   #wokenAt: number | null = null;
-  #overlay: Readonly<Record<string, unknown>> | undefined;
   #stateSinceMs: number;
   #state: TroupeState = 'starting';
 
@@ -79,11 +78,11 @@ class RunningTroupe implements Troupe {
     this.#parts = parts;
     this.#startedWallMs = parts.clock.wallNow();
     this.#stateSinceMs = this.#startedWallMs;
-    this.#overlay = options.settings;
     this.#listeners = new Listeners((name, error) => {
       parts.report(`A listener of "${name}" threw.`, error);
     });
-    this.#settingsPorts = settingsPortsOf(options, parts);
+    const settings = settingsPortsOf(options, parts.settings);
+    this.#settings = createSettingsReader(settings);
     const sessions = new SessionRegistry();
     const catalogs = new CatalogStore((server) => {
       this.#board.refresh(server);
@@ -98,7 +97,7 @@ class RunningTroupe implements Troupe {
         slots: defaultSlots,
         startupGateMs: defaultStartupGateMs,
       },
-      settings: this.#settingsPorts,
+      settings: { ...settings, reader: this.#settings },
       specs: this.#specs,
       session: {
         registry: sessions,
@@ -179,13 +178,8 @@ class RunningTroupe implements Troupe {
   }
 
   async plan(): Promise<readonly Step[]> {
-    const { context } = this.#root.getSnapshot();
-    const overlay = this.#overlay;
-    const { settings } = await readSettings({
-      ...this.#settingsPorts,
-      ...(overlay === undefined ? {} : { overlay }),
-    });
-    return planOf({ ...context, settings });
+    const { settings } = await this.#settings.read(this.#parts.clock.now());
+    return planOf({ ...this.#root.getSnapshot().context, settings });
   }
 
   approvals(): readonly ApprovalRequest[] {
@@ -220,7 +214,6 @@ class RunningTroupe implements Troupe {
   send(event: HostEvent): void {
     const checked = checkHostEvent(event);
     this.#refuseIdleTalk(checked);
-    if (checked.type === 'settings.changed') this.#overlay = checked.settings;
     if (checked.type === 'troupe.stop' || checked.type === 'troupe.kill') this.#desk.close();
     this.#wokenAt = this.#parts.clock.now();
     this.#root.send(checked);
