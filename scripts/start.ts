@@ -17,6 +17,8 @@ const port = 3901;
 /** The server needs one second to start on a busy machine; nobody waits longer for an example. */
 const startTimeoutMs = 15_000;
 const lookAgainMs = 50;
+/** Fast enough that a person does not see the example outlive what ran it. */
+const parentCheckMs = 250;
 
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const everything = '../node_modules/@modelcontextprotocol/server-everything/dist/index.js';
@@ -75,6 +77,19 @@ function giveUp(message: string): never {
   process.exit(2);
 }
 
+// At a signal, npm ends the shell between us, and the shell tells nobody: unseen,
+// we would hold the port and the servers for ever.
+function stopWithParent(): void {
+  const parent = process.ppid;
+  const looking = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(looking);
+    process.kill(process.pid, 'SIGTERM');
+  }, parentCheckMs);
+  looking.unref();
+}
+
+stopWithParent();
 if (await canConnect()) {
   giveUp(
     `port ${port} of 127.0.0.1 is taken, and the example server needs it; end what holds it, or change the port in examples/troupe.json and scripts/start.ts`,

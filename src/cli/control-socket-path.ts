@@ -1,7 +1,7 @@
 /** Where the control socket of a launch is, and the folders that keep others out of it. */
 
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { type Launch, launchHash } from './launch.ts';
@@ -14,7 +14,7 @@ export function controlSocketPath(launch: Pick<Launch, 'stateFolder' | 'projectR
   const file = `${launchHash(launch)}.sock`;
   const preferred = path.join(launch.stateFolder, 'run', file);
   if (Buffer.byteLength(preferred) <= maxSocketPathBytes) return preferred;
-  const own = `mcp-troupe-${userInfo().uid}`;
+  const own = `mcp-troupe-${ownUid()}`;
   const temporary = path.join(tmpdir(), own, file);
   // A temporary folder may itself be deep; this one exists wherever such paths have a limit.
   return Buffer.byteLength(temporary) <= maxSocketPathBytes
@@ -22,11 +22,23 @@ export function controlSocketPath(launch: Pick<Launch, 'stateFolder' | 'projectR
     : path.join('/tmp', own, file);
 }
 
-/** Makes the folder of a socket, open to its owner alone. */
+/**
+ * Makes the folder of a socket, open to its owner alone.
+ * @throws TroupeError `PERMISSION_DENIED` when that cannot be.
+ */
 export function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   refuseForeignFolder(folder);
-  chmodSync(folder, 0o700);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+  } catch (error) {
+    throw new TroupeError(
+      'PERMISSION_DENIED',
+      `the folder ${folder} cannot be made (${(error as NodeJS.ErrnoException).code}); choose another --state-dir`,
+      { cause: error },
+    );
+  }
+  refuseForeignFolder(folder);
 }
 
 /**
@@ -41,11 +53,15 @@ export function refuseForeignFolder(folder: string): void {
   } catch {
     return;
   }
-  const { uid } = userInfo();
-  if (!found.isDirectory() || (uid !== -1 && found.uid !== uid)) {
+  if (!found.isDirectory() || found.uid !== ownUid()) {
     throw new TroupeError(
       'PERMISSION_DENIED',
       `${folder} is not a folder of yours, so its socket is not used; remove it or choose another --state-dir`,
     );
   }
+}
+
+/** Not `os.userInfo()`: that fails for a user without an entry in the list of users. */
+function ownUid(): number {
+  return process.getuid?.() ?? 0;
 }

@@ -13,7 +13,7 @@ export interface LiveScreen {
   log(lines: readonly string[]): void;
   /** The terminal changed its size: what is on it is no longer where we left it. */
   resized(): void;
-  /** Leaves the last block standing and gives the cursor back. */
+  /** Takes the block away, leaves the log lines, and gives the cursor back. */
   end(): void;
 }
 
@@ -52,8 +52,9 @@ export function createLiveScreen(write: (text: string) => void): LiveScreen {
       draw([], true);
     },
     end() {
-      if (begun) write(showCursor);
+      if (begun) write(`${drawn > 0 ? `\u001b[${drawn}A\r` : ''}${eraseBelow}${showCursor}`);
       begun = false;
+      drawn = 0;
     },
   };
 }

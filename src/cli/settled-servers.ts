@@ -86,7 +86,10 @@ export function requireServer(troupe: Troupe, name: string): ServerStatus {
   if (status !== undefined) return status;
   const { servers, troupe: own } = troupe.snapshot();
   const unknown = unknownServer(name, servers, []);
-  const [problem] = own.problems;
+  // Of a file with servers in the list, only a remark is left to make.
+  const problem = own.problems.find(
+    ({ file }) => !servers.some((server) => server.source.file === file),
+  );
   if (problem === undefined || unknown.message.includes('Did you mean')) throw unknown;
   const line = problem.line === undefined ? '' : `:${problem.line}`;
   throw new TroupeError(

@@ -48,7 +48,7 @@ function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Pai
       { title: 'PID', align: 'right', leastWidth: 7, dropOrder: 1 },
       { title: 'SINCE', align: 'right', leastWidth: 6, dropOrder: 0 },
       { title: 'NEXT TRY', leastWidth: 8, dropOrder: 2 },
-      { title: 'ACTION', leastWidth: 10 },
+      { title: 'ACTION', leastWidth: 20 },
     ],
     rows: servers.map((server) => rowOf(server, nowMs, paint)),
   };

@@ -34,8 +34,12 @@ export function fitTable(
   width: number,
   paintTitle = (text: string) => text,
 ): string[] {
-  const shown = chooseColumns(table, width);
-  const widths = fitWidths(table, shown, width);
+  const all = widthsOf(table);
+  const shown = chooseColumns(table, all, width);
+  const widths = fitWidths(
+    shown.map((index) => all[index] ?? { natural: 0, least: 0 }),
+    width,
+  );
   const line = (cells: readonly Cell[]): string => {
     let text = '';
     let blanks = '';
@@ -58,49 +62,52 @@ export function fitTable(
   return [line(titles), ...table.rows.map(line)];
 }
 
-function leastWidth(column: Column): number {
-  return column.leastWidth ?? columnsOf(column.title);
+interface Width {
+  readonly natural: number;
+  /** Not cut below this; never more than the column has. */
+  readonly least: number;
 }
 
-function chooseColumns(table: Table, width: number): number[] {
+function widthsOf(table: Table): readonly Width[] {
+  return table.columns.map((column, index) => {
+    const title = columnsOf(column.title);
+    const natural = Math.max(title, ...table.rows.map((row) => columnsOf(row[index]?.text ?? '')));
+    return { natural, least: Math.min(natural, column.leastWidth ?? title) };
+  });
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each, 0) + gap.length * (widths.length - 1);
+}
+
+function chooseColumns(table: Table, widths: readonly Width[], width: number): number[] {
   const shown = table.columns.map((_, index) => index);
-  const least = (): number =>
-    shown.reduce((sum, index) => sum + leastWidth(table.columns[index] as Column), 0) +
-    gap.length * (shown.length - 1);
   const droppable = shown
     .filter((index) => table.columns[index]?.dropOrder !== undefined)
     .sort((a, b) => (table.columns[a]?.dropOrder ?? 0) - (table.columns[b]?.dropOrder ?? 0));
   for (const index of droppable) {
-    if (least() <= width) break;
+    if (total(shown.map((each) => widths[each]?.least ?? 0)) <= width) break;
     shown.splice(shown.indexOf(index), 1);
   }
   return shown;
 }
 
-function fitWidths(table: Table, shown: readonly number[], width: number): number[] {
-  const widths = shown.map((index) =>
-    Math.max(
-      columnsOf(table.columns[index]?.title ?? ''),
-      ...table.rows.map((row) => columnsOf(row[index]?.text ?? '')),
-    ),
-  );
-  const floors = shown.map((index) => leastWidth(table.columns[index] as Column));
-  let excess =
-    widths.reduce((sum, each) => sum + each, 0) + gap.length * (shown.length - 1) - width;
-  while (excess > 0) {
-    const widest = widestAbove(widths, floors);
+function fitWidths(chosen: readonly Width[], width: number): number[] {
+  const fitted = chosen.map((each) => each.natural);
+  const floors = chosen.map((each) => each.least);
+  for (let excess = total(fitted) - width; excess > 0; excess -= 1) {
+    const widest = widestAbove(fitted, floors);
     if (widest === undefined) break;
-    widths[widest] = (widths[widest] as number) - 1;
-    excess -= 1;
+    fitted[widest] = (fitted[widest] ?? 0) - 1;
   }
-  return widths;
+  return fitted;
 }
 
 function widestAbove(widths: readonly number[], floors: readonly number[]): number | undefined {
   let best: number | undefined;
   widths.forEach((each, place) => {
-    if (each <= (floors[place] as number)) return;
-    if (best === undefined || each > (widths[best] as number)) best = place;
+    if (each <= (floors[place] ?? 0)) return;
+    if (best === undefined || each > (widths[best] ?? 0)) best = place;
   });
   return best;
 }

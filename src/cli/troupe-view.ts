@@ -16,7 +16,7 @@ export interface TroupeView {
   event(event: ControlEvent): void;
   /** Lines that stay on the screen. */
   say(...lines: string[]): void;
-  /** Draws once more and gives the terminal back. */
+  /** Gives the terminal back: of the table nothing stays, of the lines all. */
   end(): void;
 }
 
@@ -102,7 +102,6 @@ function liveView(
     draw();
     screen.resized();
   });
-  draw();
   return {
     event(event) {
       screen.log(eventLines(event).map(cut));
@@ -114,7 +113,6 @@ function liveView(
     end() {
       clearInterval(ticking);
       clearTimeout(gathering);
-      draw();
       screen.end();
     },
   };

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectControl } from '../../src/cli/control-client.ts';
@@ -281,6 +281,18 @@ describe('the control socket', () => {
     });
   });
 
+  it('says what to do when its folder cannot be made', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, 'file'), '');
+    const opening = openControlServer(path.join(folder, 'file', 'run', 'a.sock'), () =>
+      Promise.resolve({}),
+    );
+    await expect(opening).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: expect.stringContaining('choose another --state-dir') as string,
+    });
+  });
+
   it('gives up on a troupe that does not answer', async () => {
     const socketPath = path.join(temporaryFolder(), 'a.sock');
     const silent = createServer(() => undefined).listen(socketPath);
@@ -295,7 +307,7 @@ describe('the control socket', () => {
     const short = controlSocketPath({ stateFolder: '/state', projectRoot });
     expect(short).toMatch(/^\/state\/run\/[0-9a-f]{8}\.sock$/);
     const deep = controlSocketPath({ stateFolder: `/${'deep/'.repeat(20)}`, projectRoot });
-    expect(path.dirname(deep)).toBe(path.join(tmpdir(), `mcp-troupe-${userInfo().uid}`));
+    expect(path.dirname(deep)).toBe(path.join(tmpdir(), `mcp-troupe-${process.getuid?.()}`));
     expect(controlSocketPath({ stateFolder: '/state', projectRoot: '/other' })).not.toBe(short);
   });
 });

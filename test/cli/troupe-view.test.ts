@@ -40,11 +40,11 @@ describe('what a person sees of a troupe', () => {
   });
 
   it('is a table that keeps name, state and action on a narrow terminal', () => {
-    expect(statusLines(servers, now, 48, plain)).toEqual([
+    expect(statusLines(servers, now, 56, plain)).toEqual([
       'SERVER      STATE       TOOLS  ACTION',
-      'broken      backingOff         troupe restart b…',
+      'broken      backingOff         troupe restart broken',
       'everything  ready          13',
-      'gated       blocked            troupe approve g…',
+      'gated       blocked            troupe approve gated',
     ]);
   });
 
@@ -141,10 +141,10 @@ describe('the live screen', () => {
     expect(writes[2]).toBe('\u001b[1A\ra\u001b[K\n\u001b[J');
   });
 
-  it('gives the cursor back', () => {
+  it('takes its block away in the end and gives the cursor back', () => {
     const { writes, screen } = drawn();
     screen.show(['a']);
     screen.end();
-    expect(writes.at(-1)).toBe('\u001b[?25h');
+    expect(writes.at(-1)).toBe('\u001b[1A\r\u001b[J\u001b[?25h');
   });
 });

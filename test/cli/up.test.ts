@@ -11,7 +11,7 @@ async function upHere(troupe = createStandIn({ servers: [statusOf('db')] }), ...
     run.signal('SIGTERM');
     await run.finished;
   });
-  await run.printed('started within');
+  await run.printed('servers: ');
   return { folder, run, troupe };
 }
 

@@ -56,6 +56,7 @@ async function up(session: CliSession): Promise<number> {
       const crash = await ended;
       tellStop(troupe, view, request.received());
       await stopOrderly(troupe, request, crash !== undefined);
+      view.say('stopped');
       if (crash !== undefined) throw crash.error;
     } finally {
       view.end();
@@ -86,7 +87,7 @@ async function tellStart(
   view: TroupeView,
   socket: string,
 ): Promise<void> {
-  const { elapsedMs, pending } = await troupe.ready();
+  const { pending } = await troupe.ready();
   const snapshot = troupe.snapshot();
   output.document({ ...snapshot, socket });
   if (snapshot.servers.length === 0) {
@@ -98,7 +99,7 @@ async function tellStart(
   }
   const waiting = pending.map((name) => `troupe approve ${name}`).join(', ');
   const next = waiting === '' ? '' : `; waiting for ${waiting}`;
-  view.say(`${snapshot.servers.length} servers, started within ${Math.round(elapsedMs)} ms${next}`);
+  view.say(`servers: ${snapshot.servers.length}${next}`);
 }
 
 function tellStop(troupe: Troupe, view: TroupeView, received: StopSignal | undefined): void {

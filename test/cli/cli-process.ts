@@ -1,0 +1,132 @@
+/** Runs the command line as a process of its own, and finds what it may leave behind. */
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder } from './run-cli.ts';
+
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+const repository = pathOf('../..');
+const fixture = pathOf('../fixtures/stdio-server.mjs');
+
+export interface CliProcess {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>;
+  stdout(): string;
+  stderr(): string;
+  /** Settles once stdout holds a match; rejects when the process ended without one. */
+  printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  readonly ended: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>;
+}
+
+export interface Place {
+  readonly folder: string;
+  /** In the environment of every server of this place, so that none can hide. */
+  readonly mark: string;
+  /** Settings that `up` reads with `--config`. */
+  readonly settings: string;
+  writeSettings(servers: Record<string, object>): void;
+  writeProject(servers: Record<string, object>): void;
+  /** A server of our own: `mode` is one of the fixture's. */
+  server(mode?: string, more?: object): object;
+  /** Starts the command line; it is killed when the test ends. */
+  start(...argv: string[]): CliProcess;
+  /** Runs it to its end. */
+  run(...argv: string[]): Promise<{ exitCode: number | null; stdout: string; stderr: string }>;
+  /** Pids of the servers that live. */
+  servers(): readonly number[];
+}
+
+export function createPlace(): Place {
+  const folder = temporaryFolder();
+  const mark = `MARK_${randomUUID()}`;
+  const settings = path.join(folder, 'troupe.json');
+  const write = (file: string, servers: Record<string, object>): void =>
+    writeFileSync(file, JSON.stringify({ mcpServers: servers }, null, 2));
+  const start = (...argv: string[]): CliProcess => {
+    const common = ['--project', folder, '--state-dir', path.join(folder, 'state')];
+    const args = ['--import', 'tsx', 'src/cli/main.ts', ...argv, ...common];
+    const child = spawn(process.execPath, args, {
+      cwd: repository,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+      for (const pid of marked(mark)) process.kill(pid, 'SIGKILL');
+    });
+    return follow(child);
+  };
+  return {
+    folder,
+    mark,
+    settings,
+    start,
+    writeSettings: (servers) => write(settings, servers),
+    writeProject: (servers) => write(path.join(folder, '.mcp.json'), servers),
+    server: (mode = 'ok', more = {}) => ({
+      command: process.execPath,
+      args: [fixture, mode],
+      env: { [mark]: '1' },
+      ...more,
+    }),
+    async run(...argv) {
+      const run = start(...argv);
+      const { exitCode } = await run.ended;
+      return { exitCode, stdout: run.stdout(), stderr: run.stderr() };
+    },
+    servers: () => marked(mark),
+  };
+}
+
+function follow(child: CliProcess['child']): CliProcess {
+  let stdout = '';
+  let stderr = '';
+  const waiting = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    for (const look of waiting) look();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([exitCode, signal]) => ({
+    exitCode: exitCode as number | null,
+    signal: signal as string | null,
+  }));
+  return {
+    child,
+    ended,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = stdout.match(pattern);
+          if (match === null) return;
+          waiting.delete(look);
+          resolve(match);
+        };
+        waiting.add(look);
+        look();
+        void ended.then(() => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
+      }),
+  };
+}
+
+/** Linux tells the environment of every process; a zombie's is empty. */
+function marked(mark: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark);
+      } catch {
+        return false;
+      }
+    });
+}

@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { createPlace } from './cli-process.ts';
+
+// Each test starts two or three Node processes after another, a second each on a busy machine.
+const patience = 30_000;
+const everything = fileURLToPath(
+  new URL(
+    '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js',
+    import.meta.url,
+  ),
+);
+
+describe('the command line with real servers', { timeout: patience }, () => {
+  it('calls a tool of a server from npm on its own and leaves no process', async () => {
+    const place = createPlace();
+    place.writeSettings({
+      sums: { command: process.execPath, args: [everything, 'stdio'], env: { [place.mark]: '1' } },
+      other: place.server(),
+    });
+    const call = ['call', 'sums', 'get-sum', 'a=2', 'b=3', '--config', place.settings];
+    const plain = await place.run(...call);
+    expect(plain).toMatchObject({ exitCode: 0, stdout: 'The sum of 2 and 3 is 5.\n', stderr: '' });
+    const json = await place.run(...call, '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      result: { content: [{ type: 'text', text: 'The sum of 2 and 3 is 5.' }] },
+      meta: { server: 'sums', tool: 'get-sum', attempts: 1 },
+    });
+    expect(place.servers()).toEqual([]);
+  });
+
+  it('prints one JSON document whatever goes wrong', async () => {
+    const place = createPlace();
+    place.writeSettings({ db: place.server('is-error'), gone: { command: 'no-such-mcp-server' } });
+    place.writeProject({ gated: place.server() });
+    const ends = async (...argv: string[]) => {
+      const { exitCode, stdout, stderr } = await place.run(
+        ...argv,
+        '--json',
+        '--config',
+        place.settings,
+      );
+      const { error } = JSON.parse(stdout) as { error?: { code: string } };
+      return [exitCode, error?.code, stderr.includes('Error')];
+    };
+    expect(
+      await Promise.all([
+        ends('status'),
+        ends('call', 'gated', 'echo'),
+        ends('call', 'gone', 'echo', '--timeout', '300'),
+        ends('call', 'dbb', 'echo'),
+        ends('call', 'db', 'ehco', 'a=1'),
+        ends('call', 'db', 'crash'),
+        ends('call', 'db', 'slow', '--timeout', '500'),
+      ]),
+    ).toEqual([
+      [3, 'NOT_RUNNING', false],
+      [10, 'PENDING_APPROVAL', false],
+      [5, 'BACKING_OFF', false],
+      [2, 'SERVER_UNKNOWN', false],
+      [2, 'TOOL_UNKNOWN', false],
+      [13, 'CRASHED', false],
+      [13, 'TIMEOUT', false],
+    ]);
+    expect(await ends('call', 'db', 'echo')).toEqual([14, undefined, false]);
+    expect(place.servers()).toEqual([]);
+  });
+
+  it('shows, approves, calls and stops servers of a running troupe through its socket', async () => {
+    const place = createPlace();
+    place.writeSettings({ db: place.server() });
+    place.writeProject({ gated: place.server() });
+    const up = place.start('up', '--config', place.settings);
+    const [, pid] = await up.printed(/db ready: 4 tools, pid (\d+)/);
+    const json = async (...argv: string[]) =>
+      JSON.parse((await place.run(...argv, '--json')).stdout) as unknown;
+    expect(await json('status')).toMatchObject({
+      troupe: { pid: up.child.pid, state: 'running' },
+      servers: [
+        { name: 'db', state: 'ready', pid: Number(pid) },
+        { name: 'gated', state: 'blocked', reason: 'pendingApproval' },
+      ],
+    });
+    const approved = await place.run('approve', 'gated');
+    expect(approved.stdout).toContain(JSON.stringify(process.execPath));
+    await up.printed(/gated ready: 4 tools/);
+    expect(await json('call', 'gated', 'echo', 'text=hi')).toMatchObject({
+      result: { content: [{ text: '{"text":"hi"}' }] },
+    });
+    expect(await json('stop', 'db')).toMatchObject({ status: { name: 'db', state: 'stopped' } });
+    expect(place.servers()).not.toContain(Number(pid));
+    expect(await json('start', 'db')).toMatchObject({ status: { state: 'ready' } });
+    expect(await json('restart', 'db')).toMatchObject({ status: { state: 'ready' } });
+    expect(await json('plan')).toMatchObject({ steps: [{ step: 'keep' }, { step: 'keep' }] });
+    expect(await json('revoke', 'gated')).toMatchObject({ approval: { decision: 'pending' } });
+    const second = await place.run('up', '--config', place.settings);
+    expect(second.exitCode).toBe(2);
+    expect(second.stderr).toContain(`(pid ${up.child.pid})`);
+    up.child.kill('SIGTERM');
+    expect(await up.ended).toEqual({ exitCode: 143, signal: null });
+    expect(place.servers()).toEqual([]);
+    expect((await place.run('status')).exitCode).toBe(3);
+  });
+
+  it('changes only what was edited and tells the plan', async () => {
+    const place = createPlace();
+    place.writeSettings({ one: place.server(), two: place.server() });
+    const up = place.start('up', '--config', place.settings);
+    const [, pid] = await up.printed(/one ready: 4 tools, pid (\d+)/);
+    await up.printed(/two ready/);
+    place.writeSettings({ one: place.server(), two: place.server('noise') });
+    await up.printed(/plan: replace two/);
+    await up.printed(/two ready[^]*plan: replace two[^]*two ready/);
+    expect(place.servers()).toContain(Number(pid));
+    expect(place.servers()).toHaveLength(2);
+    expect(up.stdout().match(/one ready/g)).toHaveLength(1);
+  });
+
+  it.each([
+    // One that ignores SIGTERM takes both graces, 2 s each.
+    ['SIGINT', 130, 'ignore-term'],
+    ['SIGHUP', 129, 'ok'],
+  ] as const)('ends within 5 s at %s and leaves no process', async (signal, exitCode, mode) => {
+    const place = createPlace();
+    place.writeSettings({ db: place.server(), slow: place.server(mode) });
+    const up = place.start('up', '--config', place.settings);
+    await up.printed(/slow ready/);
+    await up.printed(/db ready/);
+    const askedAt = performance.now();
+    up.child.kill(signal);
+    expect(await up.ended).toEqual({ exitCode, signal: null });
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
+    expect(up.stdout()).toContain(`${signal}: stopping, waiting up to 5 s for`);
+    expect(place.servers()).toEqual([]);
+  });
+
+  it('ends at once at the second signal and leaves no process', async () => {
+    const place = createPlace();
+    place.writeSettings({ deaf: place.server('ignore-term') });
+    const up = place.start('up', '--config', place.settings);
+    await up.printed(/deaf ready/);
+    up.child.kill('SIGINT');
+    await up.printed(/deaf stopping/);
+    const { stdout } = await place.run('status', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ troupe: { state: 'stopping' } });
+    const insistedAt = performance.now();
+    up.child.kill('SIGINT');
+    expect(await up.ended).toEqual({ exitCode: 130, signal: null });
+    expect(performance.now() - insistedAt).toBeLessThan(600);
+    expect(place.servers()).toEqual([]);
+  });
+
+  it('ends quietly when nobody reads its lines any more', async () => {
+    const place = createPlace();
+    place.writeSettings({ db: place.server() });
+    const up = place.start('up', '--config', place.settings);
+    await up.printed(/db ready/);
+    up.child.stdout.destroy();
+    place.writeSettings({ db: place.server(), more: place.server() });
+    await once(up.child, 'exit');
+    expect(up.stderr()).toBe('');
+    expect(place.servers()).toEqual([]);
+  });
+});
