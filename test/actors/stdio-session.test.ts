@@ -60,6 +60,11 @@ function call(of: Bench, tool = 'echo', timeoutMs?: number) {
   return of.handle().callTool(tool, {}, callOptions(timeoutMs === undefined ? {} : { timeoutMs }));
 }
 
+/** Settles when the process is gone. */
+async function ended(pid: number): Promise<void> {
+  await promisify(execFile)('tail', ['--pid', String(pid), '-s', '0.02', '-f', '/dev/null']);
+}
+
 describe('opening a stdio session', () => {
   it('says that a command does not exist, and names it', async () => {
     const failure = await failureOf('', {
@@ -427,6 +432,27 @@ describe('the end of a stdio session', () => {
     });
     expect((await session.next('session.closed')).failure).toMatchObject(failure);
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('comes when the server closed its input and something is written', async () => {
+    const policy = { stdinGraceMs: 50, termGraceMs: 50 };
+    const { bench: session, pid } = await opened('close-stdin', { policy });
+    // The first write may still find room in the pipe; the next one, at the latest that of the
+    // cancellation after the timeout, breaks it.
+    expect(await call(session, 'slow', 200)).toMatchObject({ failure: { written: true } });
+    expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('leaves no process behind when the session is disposed of, at any moment', async () => {
+    const { bench: session, pid } = await opened('ignore-term');
+    session.send('io.dispose');
+    await ended(pid);
+    const early = start('ignore-term');
+    early.send('session.open');
+    early.stop();
+    expect(session.story.at(-1)).toBe('registry.closed');
+    expect(early.story).toEqual([]);
   });
 
   it('comes after the process saved its work', async () => {
