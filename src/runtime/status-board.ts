@@ -13,7 +13,15 @@ import type { LiveServer } from '../domain/plan.ts';
 import type { CircuitState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
-import { type Condition, circuitOf, conditionOf, type Stamps, statusOf } from './status-of.ts';
+import {
+  type Condition,
+  callStatusOf,
+  circuitOf,
+  conditionOf,
+  type ServerSnapshot,
+  type Stamps,
+  statusOf,
+} from './status-of.ts';
 
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
 export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
@@ -22,6 +30,8 @@ export type ServerRef = ActorRefFrom<typeof serverMachine>;
 /** One server as the call path needs to see it. */
 export interface Sighting {
   readonly status: ServerStatus;
+  /** What calls are judged by: of a closing server, where it is bound to rest. */
+  readonly callStatus: ServerStatus;
   readonly desired: DesiredServer;
   readonly actorId: string;
   readonly ref: ServerRef;
@@ -61,7 +71,9 @@ export class StatusBoard {
   readonly #watchers = new Map<string, Set<() => void>>();
   /** Settings of servers that still leave after their entry is gone. */
   readonly #lastDesired = new Map<string, DesiredServer>();
-  readonly #brokenSinceMs = new Map<string, number>();
+  /** Since when servers have no chart: it broke, or the troupe ended. */
+  readonly #restingSinceMs = new Map<string, number>();
+  #isEnding = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
 
@@ -89,7 +101,7 @@ export class StatusBoard {
     const seen = this.sightings().map(({ status }) => status);
     const unseen = (this.#settings?.servers ?? [])
       .filter(({ name }) => !this.#sightings.has(name))
-      .map((desired) => this.#brokenStatus(desired));
+      .map((desired) => this.#restingStatus(desired));
     return [...seen, ...unseen].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -97,7 +109,7 @@ export class StatusBoard {
     const sighting = this.#sightings.get(name);
     if (sighting !== undefined) return sighting.status;
     const desired = this.#settings?.servers.find((server) => server.name === name);
-    return desired === undefined ? undefined : this.#brokenStatus(desired);
+    return desired === undefined ? undefined : this.#restingStatus(desired);
   }
 
   /** Calls back at every change of one server, whether or not it exists yet. */
@@ -117,15 +129,18 @@ export class StatusBoard {
     if (actorId !== undefined) this.#look(name, actorId);
   }
 
-  /** Tells everybody who still waits that nothing more will come. */
+  /** Shows every server as stopped, and tells everybody who still waits that no more will come. */
   close(): void {
-    for (const { subscription } of this.#watched.values()) subscription.unsubscribe();
-    this.#watched.clear();
+    this.#isEnding = true;
+    for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
+    for (const name of [...this.#sightings.keys()]) this.#forget(name);
+    this.#ports.onToolsMayDiffer();
     for (const callbacks of [...this.#watchers.values()]) for (const call of [...callbacks]) call();
   }
 
   #followRoot(snapshot: RootSnapshot): void {
     const { live, settings } = snapshot.context;
+    this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
     if (live === this.#live && settings === this.#settings) return;
     this.#live = live;
     this.#settings = settings;
@@ -171,9 +186,13 @@ export class StatusBoard {
 
   #forget(name: string): void {
     this.#sightings.delete(name);
-    const isDesired = this.#settings?.servers.some((server) => server.name === name) ?? false;
-    if (isDesired) this.#brokenSinceMs.set(name, this.#ports.clock.wallNow());
-    else this.#lastDesired.delete(name);
+    const desired = this.#settings?.servers.find((server) => server.name === name);
+    if (desired === undefined) {
+      this.#lastDesired.delete(name);
+    } else {
+      this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
+      this.#ports.onChange(this.#restingStatus(desired));
+    }
     this.#tell(name);
   }
 
@@ -186,33 +205,46 @@ export class StatusBoard {
     // A chart that broke shows its last good snapshot until the root replaces it.
     if (snapshot.status === 'error') return;
     this.#stamp(watched, snapshot);
-    const { context, value } = snapshot;
-    const count =
-      value.catalog === 'none' || server.leaving
-        ? 0
-        : this.#ports.toolCountOf(desired, context.generation);
-    const status = statusOf(snapshot, desired, watched.stamps, count);
     const before = this.#sightings.get(name);
-    this.#brokenSinceMs.delete(name);
-    this.#sightings.set(name, {
-      status,
-      desired,
-      actorId,
-      ref: watched.ref,
-      session: context.session,
-      circuitUntilMs: value.circuit === 'open' ? watched.circuitSinceMs + context.cooldownMs : 0,
-      countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
-      leaving: server.leaving,
-    });
-    if (equal(before?.status, status) && before?.leaving === server.leaving) return;
-    if (before?.status.catalog !== status.catalog || before.leaving !== server.leaving) {
-      this.#ports.onToolsMayDiffer();
-    }
-    if (!equal(before?.status, status)) this.#ports.onChange(status);
-    this.#tell(name);
+    const now = this.#sightingOf(watched, snapshot, desired, server);
+    this.#restingSinceMs.delete(name);
+    this.#sightings.set(name, now);
+    this.#tellOfDifference(before, now);
   }
 
-  #stamp(watched: Watched, snapshot: ReturnType<ServerRef['getSnapshot']>): void {
+  #sightingOf(
+    { ref, stamps, circuitSinceMs }: Watched,
+    snapshot: ServerSnapshot,
+    desired: DesiredServer,
+    { actorId, leaving }: LiveServer,
+  ): Sighting {
+    const { context, value } = snapshot;
+    const isShown = value.catalog !== 'none' && !leaving;
+    const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
+    const status = statusOf(snapshot, desired, stamps, count);
+    return {
+      status,
+      callStatus: callStatusOf(status, snapshot, desired),
+      desired,
+      actorId,
+      ref,
+      session: context.session,
+      circuitUntilMs: value.circuit === 'open' ? circuitSinceMs + context.cooldownMs : 0,
+      countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
+      leaving,
+    };
+  }
+
+  #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
+    const isSameStatus = equal(before?.status, now.status);
+    const hasLeft = before?.leaving !== now.leaving;
+    if (isSameStatus && !hasLeft && equal(before?.callStatus, now.callStatus)) return;
+    if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
+    if (!isSameStatus) this.#ports.onChange(now.status);
+    this.#tell(now.status.name);
+  }
+
+  #stamp(watched: Watched, snapshot: ServerSnapshot): void {
     const nowMs = this.#ports.clock.wallNow();
     const condition = conditionOf(snapshot);
     if (!equal(condition, watched.condition)) {
@@ -236,26 +268,31 @@ export class StatusBoard {
     for (const callback of [...(this.#watchers.get(name) ?? [])]) callback();
   }
 
-  // Its chart broke, which is our bug; the root makes a new one within a second.
-  #brokenStatus(desired: DesiredServer): ServerStatus {
-    const nowMs = this.#brokenSinceMs.get(desired.name) ?? this.#ports.clock.wallNow();
+  /** The status of a server that has no chart now. */
+  #restingStatus(desired: DesiredServer): ServerStatus {
+    const sinceMs = this.#restingSinceMs.get(desired.name) ?? this.#ports.clock.wallNow();
     return {
       name: desired.name,
-      state: 'backingOff',
-      reason: 'retrying',
+      ...(this.#isEnding ? { state: 'stopped' } : brokenCondition),
       catalog: 'none',
       circuit: 'closed',
-      since: new Date(nowMs).toISOString(),
+      since: new Date(sinceMs).toISOString(),
       generation: desired.generation,
       restarts: 0,
       tools: 0,
       transport: desired.transport,
       source: desired.source,
-      lastError: {
-        code: 'INTERNAL',
-        kind: 'unknown',
-        message: 'The chart of this server broke; it is being replaced. Please report it.',
-      },
     };
   }
 }
+
+// Its chart broke, which is our bug; the root makes a new one within a second.
+const brokenCondition = {
+  state: 'backingOff',
+  reason: 'retrying',
+  lastError: {
+    code: 'INTERNAL',
+    kind: 'unknown',
+    message: 'The chart of this server broke; it is being replaced. Please report it.',
+  },
+} as const satisfies Partial<ServerStatus>;

@@ -104,6 +104,29 @@ export function statusOf(
   };
 }
 
+/**
+ * The status that calls are judged by. While a server closes, admission and a
+ * person's stop have often decided already where it will rest; a caller is told
+ * so at once instead of waiting for the end of a session.
+ */
+export function callStatusOf(
+  status: ServerStatus,
+  { context }: ServerSnapshot,
+  desired: DesiredServer,
+): ServerStatus {
+  if (status.state !== 'stopping') return status;
+  const rest = decidedRest(context);
+  if (rest === undefined) return status;
+  const action = nextStepFor(desired, rest);
+  return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
+}
+
+function decidedRest({ verdict, stopWanted }: ServerSnapshot['context']): Condition | undefined {
+  if (verdict === 'disabled') return { state: 'disabled' };
+  if (verdict !== 'admitted') return { state: 'blocked', reason: verdict };
+  return stopWanted ? { state: 'stopped' } : undefined;
+}
+
 const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {
   transport: 'UNAVAILABLE',
   unavailable: 'UNAVAILABLE',
