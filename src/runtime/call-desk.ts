@@ -8,15 +8,16 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
-import type { CallFailure } from '../domain/session.ts';
+import type { CallFailure, SessionHandle } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
 import { callErrorOf, countsForCircuit, provablyNeverRan } from './call-error.ts';
 import { gateFor } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
+import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
 import { type WaitBounds, waitOnce } from './call-wait.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
+import { StatusChanges } from './status-changes.ts';
 import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport } from './troupe.ts';
 import { unknownServer, unknownTool } from './unknown-name.ts';
@@ -36,6 +37,8 @@ export type ToolAddress =
 
 // A request that never ran may be sent once more; a third time would be a storm.
 const maxSends = 2;
+// For a server whose chart is just being replaced; the policy says it for all others.
+const defaultTimeoutMs = 60_000;
 
 interface Call {
   readonly address: ToolAddress;
@@ -46,12 +49,13 @@ interface Call {
   readonly deadlineAt: number;
   sends: number;
   /** The session that lost the first request: not to be asked again. */
-  lostSession: { readonly actorId: string; readonly session: number } | null;
+  lostHandle: SessionHandle | null;
 }
 
 export class CallDesk {
   readonly #ports: CallDeskPorts;
   readonly #lanes = new Map<string, CallLane>();
+  readonly #lostHandles = new WeakSet<SessionHandle>();
   #isClosed = false;
 
   constructor(ports: CallDeskPorts) {
@@ -71,7 +75,9 @@ export class CallDesk {
     }
     const lane = this.#laneOf(address.server);
     const startedAt = clock.now();
-    const timeoutMs = options.timeoutMs ?? sighting?.desired.policy.callTimeoutMs ?? 60_000;
+    const timeoutMs = options.timeoutMs ?? this.#timeoutMsOf(address, sighting);
+    // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
+    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) throw badTimeout(address.server);
     const call: Call = {
       address,
       args,
@@ -80,9 +86,9 @@ export class CallDesk {
       startedAt,
       deadlineAt: startedAt + timeoutMs,
       sends: 0,
-      lostSession: null,
+      lostHandle: null,
     };
-    lane.enter(() => this.#overloaded(address.server));
+    lane.enter(() => overloaded(address.server));
     try {
       return await this.#run(call);
     } finally {
@@ -102,17 +108,13 @@ export class CallDesk {
       deadlineAt: call.deadlineAt,
       signal: call.options.signal,
     };
-    const changes = new Changes(this.#ports.board, call.address.server);
+    const changes = new StatusChanges(this.#ports.board, call.address.server);
     try {
       for (;;) {
+        const report = this.#look(call) === null ? null : await this.#inTurn(call, bounds);
+        if (report !== null) return report;
         // Watched from before the second look on, so that no change falls between.
-        if (this.#look(call) === null) {
-          if (changes.isNews()) continue;
-          await waitOnce(bounds, (wake) => changes.onNext(wake));
-        } else {
-          const report = await this.#inTurn(call, bounds);
-          if (report !== null) return report;
-        }
+        if (!changes.isNews()) await waitOnce(bounds, (wake) => changes.onNext(wake));
       }
     } finally {
       changes.end();
@@ -149,10 +151,10 @@ export class CallDesk {
     const remainingMs = call.deadlineAt - clock.now();
     const status = board.status(server);
     if (status === undefined) throw unknownServer(server, board.statuses(), removedNames());
-    if (remainingMs <= 0) throw stillConnecting(server, status.state);
+    if (remainingMs <= 0) throw outOfTime(server, status.state);
     const sighting = board.sighting(server);
     if (sighting === undefined || sighting.leaving) return null;
-    const gate = gateFor(status, {
+    const gate = gateFor(sighting.callStatus, {
       wallNowMs: clock.wallNow(),
       remainingMs,
       circuitUntilMs: sighting.circuitUntilMs,
@@ -165,10 +167,7 @@ export class CallDesk {
 
   #handleFor(call: Call, sighting: Sighting) {
     const handle = this.#ports.sessions.get(sighting.actorId);
-    const lost = call.lostSession;
-    const isLostOne =
-      lost?.actorId === sighting.actorId && handle !== undefined && lost.session >= handle.session;
-    return isLostOne ? undefined : handle;
+    return handle === call.lostHandle ? undefined : handle;
   }
 
   /** One sending. Null when it provably never ran and may be tried again. */
@@ -198,7 +197,7 @@ export class CallDesk {
         if (call.lane.ended(handle)) sighting.ref.send({ type: 'calls.drained', session });
       });
     if ('result' in answer) return this.#succeed(call, sighting, session, tool, answer.result);
-    return this.#fail(call, sighting, session, tool, answer.failure);
+    return this.#fail(call, sighting, handle, tool, answer.failure);
   }
 
   #succeed(
@@ -224,16 +223,40 @@ export class CallDesk {
   #fail(
     call: Call,
     sighting: Sighting,
-    session: number,
+    handle: SessionHandle,
     tool: string,
     failure: CallFailure,
   ): CallReport | null {
-    if (countsForCircuit(failure)) sighting.ref.send({ type: 'call.failed', session });
+    if (countsForCircuit(failure) && this.#isNews(sighting, handle)) {
+      sighting.ref.send({ type: 'call.failed', session: handle.session });
+    }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
-      call.lostSession = { actorId: sighting.actorId, session };
+      call.lostHandle = handle;
       return null;
     }
     throw callErrorOf(failure, sighting.status.name, tool);
+  }
+
+  /**
+   * One lost session is one failure, however many calls it took along: else a
+   * single crash under a burst of calls would open the circuit by itself.
+   */
+  #isNews(sighting: Sighting, handle: SessionHandle): boolean {
+    if (this.#ports.sessions.get(sighting.actorId) === handle) return true;
+    if (this.#lostHandles.has(handle)) return false;
+    this.#lostHandles.add(handle);
+    return true;
+  }
+
+  #timeoutMsOf(address: ToolAddress, sighting: Sighting | undefined): number {
+    if (sighting === undefined) return defaultTimeoutMs;
+    const { tools, policy } = sighting.desired;
+    const tool =
+      'tool' in address
+        ? address.tool
+        : this.#ports.tools.all().find(({ name }) => name === address.exposedName)?.tool;
+    const override = tools.overrides?.find((candidate) => candidate.tool === tool);
+    return override?.timeoutMs ?? policy.callTimeoutMs;
   }
 
   #toolNameOf(address: ToolAddress, sighting: Sighting): string {
@@ -260,73 +283,4 @@ export class CallDesk {
     this.#lanes.set(server, lane);
     return lane;
   }
-
-  #overloaded(server: string): TroupeError {
-    return new TroupeError(
-      'OVERLOADED',
-      `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
-      { server, retryable: true },
-    );
-  }
-}
-
-/** Remembers whether a server's status changed since it was last asked. */
-class Changes {
-  readonly #board: StatusBoard;
-  readonly #server: string;
-  #unwatch: (() => void) | undefined;
-  #isNews = false;
-  #wake: (() => void) | undefined;
-
-  constructor(board: StatusBoard, server: string) {
-    this.#board = board;
-    this.#server = server;
-  }
-
-  /** True at the first question, which starts the watch, and after each change. */
-  isNews(): boolean {
-    if (this.#unwatch === undefined) {
-      this.#unwatch = this.#board.watch(this.#server, () => {
-        this.#isNews = true;
-        this.#wake?.();
-      });
-      return true;
-    }
-    const isNews = this.#isNews;
-    this.#isNews = false;
-    return isNews;
-  }
-
-  onNext(wake: () => void): () => void {
-    this.#wake = wake;
-    return () => {
-      this.#wake = undefined;
-    };
-  }
-
-  end(): void {
-    this.#unwatch?.();
-  }
-}
-
-function cancelled(server: string): TroupeError {
-  return new TroupeError('CANCELLED', `The call to ${server} was cancelled before it was sent.`, {
-    server,
-  });
-}
-
-function shuttingDown(server: string): TroupeError {
-  return new TroupeError(
-    'SHUTTING_DOWN',
-    `The troupe is stopping; the call to ${server} was not sent. Start it again: troupe up`,
-    { server },
-  );
-}
-
-function stillConnecting(server: string, state: string): TroupeError {
-  return new TroupeError(
-    'CONNECTING',
-    `Server ${server} was still ${state} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
-    { server, retryable: true },
-  );
 }

@@ -48,9 +48,24 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
     case 'authRequired':
     case 'suspended':
     case 'failed':
-      return refuse(status, codeFor(status.state, status.reason));
+      return { pass: 'refuse', error: refusal(status, codeFor(status.state, status.reason)) };
   }
 }
+
+/** The error for a server that will not become ready by itself; undefined when it may. */
+export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
+  const isAtRest = restingStates.has(status.state);
+  return isAtRest ? refusal(status, codeFor(status.state, status.reason)) : undefined;
+}
+
+const restingStates: ReadonlySet<ServerState> = new Set([
+  'blocked',
+  'disabled',
+  'stopped',
+  'authRequired',
+  'suspended',
+  'failed',
+]);
 
 function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingMs: number): Gate {
   const next = status.nextAttemptAt;
@@ -59,15 +74,16 @@ function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingM
   return refuse(status, 'BACKING_OFF', retryAfterMs);
 }
 
-function refuse(status: ServerStatus, code: CallerCode, retryAfterMs?: number): Gate {
-  return {
-    pass: 'refuse',
-    error: new TroupeError(code, sentenceFor(status, code), {
-      server: status.name,
-      retryable: code === 'CIRCUIT_OPEN' || code === 'BACKING_OFF',
-      retryAfterMs,
-    }),
-  };
+function refuse(status: ServerStatus, code: CallerCode, retryAfterMs: number): Gate {
+  return { pass: 'refuse', error: refusal(status, code, retryAfterMs) };
+}
+
+function refusal(status: ServerStatus, code: CallerCode, retryAfterMs?: number): TroupeError {
+  return new TroupeError(code, sentenceFor(status, code), {
+    server: status.name,
+    retryable: code === 'CIRCUIT_OPEN' || code === 'BACKING_OFF',
+    retryAfterMs,
+  });
 }
 
 function codeFor(state: ServerState, reason: StateReason | undefined): CallerCode {

@@ -19,26 +19,26 @@ export function waitOnce(
   subscribe: (wake: () => void) => () => void,
 ): Promise<void> {
   return new Promise((resolve) => {
-    let timer: unknown;
-    let unsubscribe: (() => void) | undefined;
+    const leftovers: (() => void)[] = [];
     let isOver = false;
     const wake = (): void => {
       if (isOver) return;
       isOver = true;
-      if (timer !== undefined) clock.clearTimeout(timer);
-      signal?.removeEventListener('abort', wake);
-      unsubscribe?.();
+      for (const undo of leftovers) undo();
       resolve();
     };
-    unsubscribe = subscribe(wake);
+    const unsubscribe = subscribe(wake);
     if (isOver) {
       unsubscribe();
       return;
     }
+    leftovers.push(unsubscribe);
     if (deadlineAt !== Number.POSITIVE_INFINITY) {
-      timer = clock.setTimeout(wake, Math.max(0, deadlineAt - clock.now()));
+      const timer = clock.setTimeout(wake, Math.max(0, deadlineAt - clock.now()));
+      leftovers.push(() => clock.clearTimeout(timer));
     }
     signal?.addEventListener('abort', wake, { once: true });
+    leftovers.push(() => signal?.removeEventListener('abort', wake));
     if (signal?.aborted === true) wake();
   });
 }

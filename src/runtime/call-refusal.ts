@@ -1,0 +1,45 @@
+/** What a call is told that was never sent, apart from what its server's status says. */
+
+import type { ServerState } from '../domain/server-state.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+
+export function cancelled(server: string): TroupeError {
+  return new TroupeError('CANCELLED', `The call to ${server} was cancelled before it was sent.`, {
+    server,
+  });
+}
+
+export function shuttingDown(server: string): TroupeError {
+  return new TroupeError(
+    'SHUTTING_DOWN',
+    `The troupe is stopping; the call to ${server} was not sent. Start it again: troupe up`,
+    { server },
+  );
+}
+
+export function outOfTime(server: string, state: ServerState): TroupeError {
+  const isBusy = state === 'ready' || state === 'degraded';
+  return new TroupeError(
+    isBusy ? 'OVERLOADED' : 'CONNECTING',
+    isBusy
+      ? `Server ${server} was busy with other calls until the end of the call's deadline. Call again later, or allow more time with --timeout.`
+      : `Server ${server} was still ${state} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
+    { server, retryable: true },
+  );
+}
+
+export function badTimeout(server: string): TroupeError {
+  return new TroupeError(
+    'INVALID_ARGUMENTS',
+    'The deadline of a call must be a positive number of milliseconds. Give timeoutMs such a number, or leave it out.',
+    { server },
+  );
+}
+
+export function overloaded(server: string): TroupeError {
+  return new TroupeError(
+    'OVERLOADED',
+    `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
+    { server, retryable: true },
+  );
+}
