@@ -19,6 +19,7 @@ import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { version } from '../version.ts';
 import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
+import { refusalAtRest } from './call-gate.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { Listeners } from './listeners.ts';
@@ -27,7 +28,7 @@ import { createRoot, type TroupeParts } from './root-actor.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import { isSettled, startReportOf } from './start-report.ts';
-import { type RootRef, StatusBoard } from './status-board.ts';
+import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { ToolList } from './tool-list.ts';
 import type {
   ApprovalRequest,
@@ -227,20 +228,15 @@ class RunningTroupe implements Troupe {
   }
 
   async restartAndWait(server: string, options: WaitOptions = {}): Promise<ServerStatus> {
-    this.send({ type: 'server.restart', server });
     const before = this.#board.sighting(server);
-    // The present session is the old one only while it still closes.
-    const isClosing = before?.status.state === 'stopping';
-    const oldSession = isClosing ? before.session : (before?.session ?? 1) - 1;
-    return this.#waitFor(server, 'ready again', options, (status, session) => {
-      if (status.state === 'blocked' || status.state === 'disabled') {
-        throw new TroupeError(
-          'FAILED',
-          `Server ${server} may not start: it is ${status.reason ?? status.state}. Next: ${status.action ?? 'look at its settings'}`,
-          { server },
-        );
-      }
-      return session > oldSession && (status.state === 'ready' || status.state === 'degraded');
+    this.send({ type: 'server.restart', server });
+    return this.#waitFor(server, 'ready again', options, (status, { ref, session }) => {
+      // A replaced server counts its sessions anew.
+      const isLater = ref !== before?.ref || session > before.session;
+      const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
+      const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
+      if (refusal !== undefined) throw refusal;
+      return isLater && (status.state === 'ready' || status.state === 'degraded');
     });
   }
 
@@ -329,9 +325,11 @@ class RunningTroupe implements Troupe {
   }
 
   #checkReady(): void {
-    if (this.#settleReady === undefined || this.#firstPassAt === null) return;
+    if (this.#settleReady === undefined) return;
+    // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
-    if (isGatePassed || isSettled(this.#board.statuses())) this.#settleReady();
+    const isAllSettled = this.#firstPassAt !== null && isSettled(this.#board.statuses());
+    if (isGatePassed || isAllSettled) this.#settleReady();
   }
 
   #elapsedMs(): number {
@@ -360,7 +358,7 @@ class RunningTroupe implements Troupe {
     server: string,
     wanted: string,
     options: WaitOptions,
-    matches: (status: ServerStatus, session: number) => boolean,
+    matches: (status: ServerStatus, sighting: Sighting) => boolean,
   ): Promise<ServerStatus> {
     return waitForStatus(
       {
@@ -370,7 +368,7 @@ class RunningTroupe implements Troupe {
         wanted,
         isOver: () => this.#state === 'stopped',
         answer: (sighting) =>
-          sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting.session)
+          sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting)
             ? sighting.status
             : undefined,
       },
