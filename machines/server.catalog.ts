@@ -8,7 +8,7 @@
  *
  * ```text
  * [*] -> remembering
- * catalog -- session.listed [isCurrentSession] --> live
+ * catalog -- server.listed --> live
  * catalog -- server.stop | server.retire | admission.withdrawn | server.gaveUp --> none
  * catalog -- server.ended --> ended
  * remembering -- always [mayShowStored] --> deferred
@@ -30,11 +30,9 @@ export const catalogRegion = serverSetup.createStateConfig({
   id: 'catalog',
   initial: 'remembering',
   on: {
-    'session.listed': {
-      guard: { type: 'isCurrentSession', params: ofSession },
-      actions: ['rememberCatalog', 'reportCatalog'],
-      target: '.live',
-    },
+    // Only a list that the connection took counts: one that arrives while the
+    // session closes must not bring back the tools of a server that was stopped.
+    'server.listed': { actions: ['rememberCatalog', 'reportCatalog'], target: '.live' },
     'server.stop': '.none',
     'server.retire': '.none',
     'admission.withdrawn': '.none',

@@ -71,7 +71,7 @@
  *     loadingTools -- session.listFailed [isCurrentSession] --> closing
  *     loadingTools -- after listDeadline --> closing
  *   ready -- session.closed [isCurrentSession] --> settling
- *   ready -- session.notified [isCurrentSession] --> (stays)
+ *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
  *   ready -- server.idled --> closing
  *   ready:
@@ -309,6 +309,7 @@ export const connectionRegion = serverSetup.createStateConfig({
               on: {
                 'session.listed': {
                   guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'announceListing',
                   target: '#connection.engaged.ready',
                 },
                 // The list under way may be older than the change: the session runs one more.
@@ -348,6 +349,10 @@ export const connectionRegion = serverSetup.createStateConfig({
             'session.notified': {
               guard: { type: 'isCurrentSession', params: ofSession },
               actions: 'tellSessionToList',
+            },
+            'session.listed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'announceListing',
             },
             'probe.wanted': { actions: 'tellSessionToList' },
             'server.idled': { actions: 'restWhenIdle', target: 'closing' },

@@ -84,6 +84,7 @@ export type CallFact = {
 
 /** What one region tells the others. Never sent from outside. */
 type InternalEvent =
+  | { readonly type: 'server.listed' }
   | { readonly type: 'server.idled' }
   | { readonly type: 'server.gaveUp' }
   | { readonly type: 'server.ended' }
@@ -263,6 +264,7 @@ export const serverSetup = setup({
     }),
 
     // Word from one region to the others.
+    announceListing: raise({ type: 'server.listed' }),
     announceIdle: raise({ type: 'server.idled' }),
     announceGivingUp: raise({ type: 'server.gaveUp' }),
     announceEnd: raise({ type: 'server.ended' }),
