@@ -4,11 +4,12 @@
  * A run of failed calls opens the circuit. After the cool-down the server is
  * probed once, by a tool list of our own and never by a user's call; its answer
  * closes the circuit, silence or an error opens it again for twice as long.
- * A person's restart starts afresh.
+ * A person's restart starts afresh, and so does a server that rests: without a
+ * session to come there is nothing to probe, and no timer should run.
  *
  * ```text
  * [*] -> closed
- * circuit -- server.start | server.restart | server.reconnect --> closed
+ * circuit -- server.start | server.restart | server.reconnect | server.rested --> closed
  * circuit -- server.ended --> ended
  * closed -- call.failed [reachesThreshold] --> open
  * closed -- call.failed [isCurrentSession] --> (stays)
@@ -30,6 +31,7 @@ export const circuitRegion = serverSetup.createStateConfig({
     'server.start': '.closed',
     'server.restart': '.closed',
     'server.reconnect': '.closed',
+    'server.rested': '.closed',
     'server.ended': '.ended',
   },
   states: {

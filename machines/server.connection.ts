@@ -169,9 +169,10 @@ export const connectionRegion = serverSetup.createStateConfig({
         'spec.updated': { actions: 'applySpec', target: settle },
       },
       states: {
-        disabled: {},
+        disabled: { entry: 'announceRest' },
         blocked: {
           tags: 'needsUser',
+          entry: 'announceRest',
           initial: 'untrusted',
           states: {
             untrusted: {},
@@ -185,6 +186,7 @@ export const connectionRegion = serverSetup.createStateConfig({
         },
         dormant: {
           tags: 'waits',
+          entry: 'announceRest',
           on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
         },
         backingOff: {
@@ -205,16 +207,16 @@ export const connectionRegion = serverSetup.createStateConfig({
             },
           },
         },
-        authRequired: { tags: 'needsUser', entry: 'forgetWindows' },
+        authRequired: { tags: 'needsUser', entry: ['forgetWindows', 'announceRest'] },
         suspended: {
           tags: 'needsUser',
-          entry: 'forgetWindows',
+          entry: ['forgetWindows', 'announceRest'],
           initial: 'crashLoop',
           states: { crashLoop: {}, reconnectStorm: {} },
         },
         failed: {
           tags: 'needsUser',
-          entry: 'announceGivingUp',
+          entry: ['announceGivingUp', 'announceRest'],
           initial: 'attemptsExhausted',
           states: {
             attemptsExhausted: {},
@@ -223,7 +225,7 @@ export const connectionRegion = serverSetup.createStateConfig({
             restartNever: {},
           },
         },
-        stopped: {},
+        stopped: { entry: 'announceRest' },
       },
     },
     engaged: {

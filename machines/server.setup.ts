@@ -87,6 +87,7 @@ type InternalEvent =
   | { readonly type: 'server.listed' }
   | { readonly type: 'server.idled' }
   | { readonly type: 'server.gaveUp' }
+  | { readonly type: 'server.rested' }
   | { readonly type: 'server.ended' }
   | { readonly type: 'session.abandoned' }
   | { readonly type: 'probe.wanted' };
@@ -267,6 +268,7 @@ export const serverSetup = setup({
     announceListing: raise({ type: 'server.listed' }),
     announceIdle: raise({ type: 'server.idled' }),
     announceGivingUp: raise({ type: 'server.gaveUp' }),
+    announceRest: raise({ type: 'server.rested' }),
     announceEnd: raise({ type: 'server.ended' }),
     announceAbandoned: raise({ type: 'session.abandoned' }),
     askForProbe: raise({ type: 'probe.wanted' }),
