@@ -1,6 +1,6 @@
 /** Where the control socket of a launch is, and the folders that keep others out of it. */
 
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -29,7 +29,7 @@ export function controlSocketPath(launch: Pick<Launch, 'stateFolder' | 'projectR
 export function makePrivateFolder(folder: string): void {
   refuseForeignFolder(folder);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder);
     chmodSync(folder, 0o700);
   } catch (error) {
     throw new TroupeError(
@@ -59,6 +59,13 @@ export function refuseForeignFolder(folder: string): void {
       `${folder} is not a folder of yours, so its socket is not used; remove it or choose another --state-dir`,
     );
   }
+}
+
+/** One by one: Node's own `recursive` never returns where nothing can be made, as below `/proc`. */
+function makeFolders(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolders(path.dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** Not `os.userInfo()`: that fails for a user without an entry in the list of users. */

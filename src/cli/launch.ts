@@ -30,6 +30,8 @@ export interface Launch {
   readonly projectRoot: string;
   /** Absolute path of the folder that holds the socket and what we remember. */
   readonly stateFolder: string;
+  /** Whether `--state-dir` named that folder. */
+  readonly stateFolderGiven: boolean;
   /** Settings of the user; read only when no `--config` was given and the file exists. */
   readonly userSettings: string;
   /** Absent = no bound; empty = nothing may connect. */
@@ -55,6 +57,7 @@ export function launchOf(flags: CommonFlags, cwd: string, env: Environment): Lau
     configFiles: (flags.config ?? []).map((file) => configFile(file, cwd)),
     projectRoot,
     stateFolder,
+    stateFolderGiven: flags.stateDir !== undefined,
     userSettings: path.join(settingsFolder, 'troupe.json'),
     ...(flags.allow === undefined ? {} : { allow: flags.allow }),
     ...(flags.trust === true ? { trusted: true as const } : {}),

@@ -4,8 +4,8 @@ import type { ServerState } from '../domain/server-state.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import type { StopRequest } from './stop-request.ts';
 
-/** What the runtime promises; the guard is for the day it does not keep it. */
-const orderlyMs = 5_000;
+/** With the forced end after it, 5 s in all: that is what we promise whoever stops us. */
+const orderlyMs = 4_500;
 
 /** A person who pressed Ctrl-C twice gets the prompt back within 600 ms, exit included. */
 const forcedMs = 500;
@@ -28,7 +28,7 @@ export function engagedServers(troupe: Troupe): readonly string[] {
 }
 
 /**
- * Settles when everything is gone: after 5.5 s at the latest, 500 ms after a
+ * Settles when everything is gone: after 5 s at the latest, 500 ms after a
  * second signal; after 500 ms when `force` says that order cannot be trusted any more.
  */
 export async function stopOrderly(

@@ -80,6 +80,7 @@ function sorted(names: readonly string[]): string[] {
 function commandToStart(launch: Launch): string {
   const words = ['troupe', 'up'];
   if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
+  if (launch.stateFolderGiven) words.push('--state-dir', launch.stateFolder);
   for (const file of launch.configFiles) words.push('--config', file);
   return words.map(quoted).join(' ');
 }

@@ -84,18 +84,22 @@ export async function demandServer(
 export function requireServer(troupe: Troupe, name: string): ServerStatus {
   const status = troupe.status(name);
   if (status !== undefined) return status;
+  const unknown = unknownServer(name, troupe.snapshot().servers, []);
+  throw unknown.message.includes('Did you mean') ? unknown : (unreadSettings(troupe) ?? unknown);
+}
+
+/** The error of a settings file that nothing could be taken from; nothing when all were read. */
+export function unreadSettings(troupe: Troupe): TroupeError | undefined {
   const { servers, troupe: own } = troupe.snapshot();
-  const unknown = unknownServer(name, servers, []);
   // Of a file with servers in the list, only a remark is left to make.
   const problem = own.problems.find(
     ({ file }) => !servers.some((server) => server.source.file === file),
   );
-  if (problem === undefined || unknown.message.includes('Did you mean')) throw unknown;
+  if (problem === undefined) return undefined;
   const line = problem.line === undefined ? '' : `:${problem.line}`;
-  throw new TroupeError(
+  return new TroupeError(
     'INVALID_CONFIG',
-    `there is no server ${name}, and ${problem.file}${line} could not be used: ${problem.message}`,
-    { server: name },
+    `nothing could be taken from ${problem.file}${line}: ${problem.message}`,
   );
 }
 

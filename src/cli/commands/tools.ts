@@ -5,7 +5,13 @@ import type { DefineCommand } from '../command-definition.ts';
 import { listTools } from '../control-commands.ts';
 import { inProcess } from '../in-process-troupe.ts';
 import { findRunning } from '../running-troupe.ts';
-import { isSettled, requireServer, settleTimeoutMs, unusableError } from '../settled-servers.ts';
+import {
+  isSettled,
+  requireServer,
+  settleTimeoutMs,
+  unreadSettings,
+  unusableError,
+} from '../settled-servers.ts';
 import { fitTable } from '../table.ts';
 
 /** The answer over the socket may take as long as the servers, and a moment for the way. */
@@ -46,6 +52,9 @@ function toolsInProcess(
     async (troupe, signal) => {
       if (server !== undefined) requireServer(troupe, server);
       const tools = await listTools(troupe, server, { timeoutMs, signal });
+      const unread = unreadSettings(troupe);
+      if (unread !== undefined && tools.length === 0) throw unread;
+      if (unread !== undefined) session.output.note(unread.message);
       showTools(session, tools);
       for (const status of troupe.snapshot().servers) {
         if (server !== undefined || status.tools > 0) continue;
