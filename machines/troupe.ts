@@ -11,10 +11,10 @@
  * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed --> (stays)
  * troupe -- troupe.kill --> stopped
  * serving invokes settingsSource
- * serving -- settings.reload | settings.changed | settings.loaded | trust.changed | allow.changed |
- *            approval.grant | approval.reject | approval.revoke | server.start | server.stop |
- *            server.restart | server.reconnect | auth.completed | system.woke | troupe.lookAgain |
- *            done * | error * | error settingsSource --> (stays)
+ * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
+ *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
+ *            server.start | server.stop | server.restart | server.reconnect | auth.completed |
+ *            system.woke | troupe.lookAgain | done * | error * | error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
  * serving:
  *   [*] -> starting
