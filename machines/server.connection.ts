@@ -43,6 +43,7 @@
  *     [*] -> retrying
  *     retrying -- after reconnectBackoff --> engaged
  *     lost -- after reconnectBackoff --> engaged
+ *   suspended -- spec.updated --> (stays)
  *   suspended:
  *     [*] -> crashLoop
  *     reconnectStorm
@@ -211,6 +212,9 @@ export const connectionRegion = serverSetup.createStateConfig({
         suspended: {
           tags: 'needsUser',
           entry: ['forgetWindows', 'announceRest'],
+          // The windows are forgotten here, so settling again would let the server go:
+          // an edit of its description must not end a suspension.
+          on: { 'spec.updated': { actions: 'applySpec' } },
           initial: 'crashLoop',
           states: { crashLoop: {}, reconnectStorm: {} },
         },
