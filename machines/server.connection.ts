@@ -84,6 +84,7 @@
  *     activity:
  *       [*] -> idle
  *       idle -- calls.began [isCurrentSession] --> busy
+ *       idle -- spec.updated --> idle
  *       idle -- after idleDeadline --> (stays)
  *       busy -- calls.drained [isCurrentSession] --> idle
  *   closing -- server.start | server.stop | server.retire | server.restart | server.reconnect |
@@ -381,6 +382,8 @@ export const connectionRegion = serverSetup.createStateConfig({
                       guard: { type: 'isCurrentSession', params: ofSession },
                       target: 'busy',
                     },
+                    // The deadline under way has the old length; `engaged` takes the new one.
+                    'spec.updated': { target: 'idle', reenter: true },
                   },
                   after: { idleDeadline: { actions: 'announceIdle' } },
                 },
