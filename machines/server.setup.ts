@@ -303,7 +303,8 @@ export const serverSetup = setup({
     isReconnectStorm: ({ context }) =>
       context.loss !== null && reachesLimit(context.lossTimes, context.policy.reconnectStorm),
     isRestartForbidden: ({ context }) => {
-      if (context.loss === null) return false;
+      // What never got its turn to start is not started again, but for the first time.
+      if (context.loss === null || context.loss.kind === 'notStarted') return false;
       const { restart } = context.policy;
       if (restart === 'never') return true;
       const restartsAfterCleanExit =
