@@ -244,9 +244,10 @@ export const serverSetup = setup({
       };
       return { loss, lastError: loss, attempt: context.attempt - 1 };
     }),
-    recordBrokenSession: assign(() => {
+    recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
-      return { loss, lastError: loss };
+      // Nothing is lost when it broke while closing for a rest or a stop.
+      return { loss: context.demanded ? loss : null, lastError: loss };
     }),
     recordEvidence: assign(({ event, context }) => ({
       loss: withEvidence(context.loss, event),
