@@ -132,7 +132,7 @@ export class Session {
       policy: () => (this.#ports.specOf(this.#input) ?? target).policy,
     };
     if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
-    const liveness = createLiveness(client, clock, (error) => this.#finish(this.#failureOf(error)));
+    const liveness = createLiveness(client, clock, (error) => this.#lose(error));
     this.#liveness = liveness;
     return new HttpTransport(resolved.endpoint, setup, () => liveness.suspect());
   }
@@ -222,6 +222,15 @@ export class Session {
     // Some servers leave when they are asked anything before the handshake.
     if (this.#isProbing) this.#memory.guessedLegacy.add(this.#input.generation);
     this.#finish(classifyFailure({ ...seen, message: inWords(seen), phase: this.#phase }));
+  }
+
+  /** The server no longer answers: however that shows, an open connection was lost. */
+  #lose(error: unknown): void {
+    const failure = this.#failureOf(error);
+    const hasAnswered = describeError(error, this.#secrets).status !== undefined;
+    this.#finish(
+      failure.kind === 'unavailable' && !hasAnswered ? { ...failure, kind: 'transport' } : failure,
+    );
   }
 
   #finish(failure?: Failure): void {

@@ -167,7 +167,7 @@ describe('calls of an HTTP session', () => {
     const outcome = await call(session.bench);
     expect(outcome).toHaveProperty('failure');
     expect((await session.bench.next('session.closed')).failure).toMatchObject({
-      kind: 'unavailable',
+      kind: 'transport',
     });
   });
 });
@@ -178,7 +178,7 @@ describe('the end of an HTTP session', () => {
     const killedAt = performance.now();
     await session.server.kill();
     const { at, failure } = await session.bench.next('session.closed');
-    expect(failure?.kind).toBe('unavailable');
+    expect(failure?.kind).toBe('transport');
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 

@@ -123,7 +123,7 @@ describe('server-everything', () => {
     const killedAt = performance.now();
     remote?.kill('SIGKILL');
     const { failure, at } = await session.bench.next('session.closed');
-    expect(failure?.kind).toBe('unavailable');
+    expect(failure?.kind).toBe('transport');
     expect(at - killedAt).toBeLessThan(promptMs);
     expect(await slow).toMatchObject({ failure: { reason: 'streamLost', written: true } });
   });
