@@ -347,6 +347,7 @@ export const connectionRegion = serverSetup.createStateConfig({
         ready: {
           type: 'parallel',
           tags: 'usable',
+          entry: 'noteServed',
           on: {
             'session.closed': {
               guard: { type: 'isCurrentSession', params: ofSession },

@@ -36,6 +36,8 @@ export interface ServerContext extends ServerInput {
   readonly retiring: boolean;
   /** Somebody wants the server to run now; a lazy one sleeps without it. */
   readonly demanded: boolean;
+  /** A call or a person waits for this start: its turn comes before those nobody waits for. */
+  readonly awaited: boolean;
   /** Number of the present or last session, from 1. */
   readonly session: number;
   /** Tries since the last sustained ready period. */
@@ -142,20 +144,28 @@ export const serverSetup = setup({
   actors: { session: fromCallback<SessionCommand, SessionInput>(notProvided) },
   actions: {
     // Wishes: what a command changes, wherever the server happens to be.
-    wishStart: assign({ stopWanted: false, demanded: true, loss: null, attempt: 0 }),
-    wishStop: assign({ stopWanted: true, demanded: false, loss: null }),
+    wishStart: assign({
+      stopWanted: false,
+      demanded: true,
+      awaited: true,
+      loss: null,
+      attempt: 0,
+    }),
+    wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
     wishRestart: assign({
       stopWanted: false,
       demanded: true,
+      awaited: true,
       loss: null,
       attempt: 0,
       crashTimes: [],
       lossTimes: [],
     }),
-    wishReconnect: assign({ demanded: true, loss: null }),
+    wishReconnect: assign({ demanded: true, awaited: true, loss: null }),
     wishRetire: assign({ retiring: true }),
-    noteDemand: assign({ demanded: true }),
+    noteDemand: assign({ demanded: true, awaited: true }),
     restWhenIdle: assign({ demanded: false }),
+    noteServed: assign({ awaited: false }),
     noteAdmitted: assign({ verdict: 'admitted' }),
     noteWithdrawn: assign(({ event, context }) => ({
       verdict: event.type === 'admission.withdrawn' ? event.verdict : context.verdict,
@@ -202,7 +212,7 @@ export const serverSetup = setup({
       type: 'slot.requested' as const,
       actorId: context.actorId,
       pool: isRemote(context.transport) ? ('remote' as const) : ('local' as const),
-      demanded: context.demanded,
+      demanded: context.awaited,
     })),
     keepSlot: sendParent(({ context }) => ({
       type: 'slot.kept' as const,

@@ -36,6 +36,7 @@ export const serverMachine = serverSetup.createMachine({
     ...input,
     retiring: false,
     demanded: input.startup === 'eager' && !input.stopWanted,
+    awaited: false,
     session: 0,
     attempt: 0,
     loss: null,
