@@ -136,6 +136,8 @@ export const troupeMachine = troupeSetup.createMachine({
             { type: 'disposeOrphans', params: ofChild },
             { type: 'reportBroken', params: ofChild },
             { type: 'forgetChild', params: ofChild },
+            // Whoever leaves gives its permit back, so there must be somebody to take it.
+            { type: 'replaceSlots', params: ofChild },
           ],
         },
       },
