@@ -1,0 +1,100 @@
+/** Which documents hold generated blocks, and what belongs into them. */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
+import { commandTable } from './command-table.ts';
+import { hostEventTable, methodTable, troupeEventTable } from './library-tables.ts';
+import { fenced, withBlock } from './markdown.ts';
+import { serverPicture } from './server-picture.ts';
+import { mcpKeyTable, policyTable, serverKeyTable } from './settings-tables.ts';
+import {
+  catalogTable,
+  circuitTable,
+  reasonTable,
+  stateOverview,
+  stateTable,
+} from './state-tables.ts';
+
+/** A document and its blocks by name. `root` is the folder of the repository. */
+interface GeneratedDoc {
+  readonly path: string;
+  readonly blocks: (root: string) => Promise<Readonly<Record<string, string>>>;
+}
+
+const generatedDocs: readonly GeneratedDoc[] = [
+  {
+    path: 'README.md',
+    blocks: async (root) => ({
+      picture: fenced('mermaid', serverPicture()),
+      embedding: fenced('ts', await readFile(join(root, 'examples/embedding.ts'), 'utf8')),
+      states: stateOverview(),
+      commands: commandTable(),
+      library: methodTable(),
+    }),
+  },
+  {
+    path: 'docs/states.md',
+    blocks: async () => ({
+      states: stateTable(),
+      reasons: reasonTable(),
+      catalog: catalogTable(),
+      circuit: circuitTable(),
+    }),
+  },
+  {
+    path: 'docs/codes.md',
+    blocks: async (root) => ({
+      codes: await codeTable(root),
+      outcomes: outcomeTable(),
+      failures: failureKindTable(),
+    }),
+  },
+  {
+    path: 'docs/settings.md',
+    blocks: async () => ({
+      servers: serverKeyTable(),
+      mcp: mcpKeyTable(),
+      policy: policyTable(),
+    }),
+  },
+  {
+    path: 'docs/library.md',
+    blocks: async () => ({ events: troupeEventTable(), sends: hostEventTable() }),
+  },
+];
+
+/** Names the documents whose generated blocks differ from the source. */
+export async function staleDocs(root: string): Promise<readonly string[]> {
+  const stale = await Promise.all(
+    generatedDocs.map(async (doc) => {
+      const { current, updated } = await renewed(root, doc);
+      return current === updated ? [] : [doc.path];
+    }),
+  );
+  return stale.flat();
+}
+
+/** Brings all generated blocks up to date and names the documents that it changed. */
+export async function writeDocs(root: string): Promise<readonly string[]> {
+  const written: string[] = [];
+  for (const doc of generatedDocs) {
+    const { current, updated } = await renewed(root, doc);
+    if (current === updated) continue;
+    await writeFile(join(root, doc.path), updated);
+    written.push(doc.path);
+  }
+  return written;
+}
+
+async function renewed(
+  root: string,
+  { path, blocks }: GeneratedDoc,
+): Promise<{ readonly current: string; readonly updated: string }> {
+  const current = await readFile(join(root, path), 'utf8');
+  const updated = Object.entries(await blocks(root)).reduce(
+    (document, [name, content]) => withBlock(document, name, content),
+    current,
+  );
+  return { current, updated };
+}

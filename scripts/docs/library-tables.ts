@@ -1,0 +1,129 @@
+/**
+ * What a host holds, method by method and event by event. The types make the
+ * tables complete: a new method or event has to be described here to compile.
+ */
+
+import type { HostEvent, TroupeEventName } from '../../src/domain/host-event.ts';
+import type { Troupe } from '../../src/runtime/troupe.ts';
+import { code, table } from './markdown.ts';
+
+const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, string]>> = {
+  ready: [
+    'ready()',
+    'Settles when the startup gate has passed: who is live, pending or failed by then. Never rejects.',
+  ],
+  tools: ['tools()', 'All tools that may be called now, sorted by the name to call them by.'],
+  callTool: [
+    'callTool(name, args?, { signal, timeoutMs, onProgress }?)',
+    'Calls a tool at most once; waits for a server that is starting. Rejects with a `TroupeError`.',
+  ],
+  callServerTool: [
+    'callServerTool(server, tool, args?, options?)',
+    "The same, by the server's name and its own name of the tool.",
+  ],
+  snapshot: ['snapshot()', 'The status of the troupe and of every server, as plain data.'],
+  status: [
+    'status(server)',
+    'The status of one server; undefined when there is none of that name.',
+  ],
+  waitFor: [
+    'waitFor(server, state, { signal, timeoutMs }?)',
+    'Settles when the server is in the state; `ready` accepts `degraded`.',
+  ],
+  restartAndWait: [
+    'restartAndWait(server, options?)',
+    'Restarts a server and settles when a later session is ready.',
+  ],
+  plan: ['plan()', 'Reads the settings and lists what a pass would do now, and why; does nothing.'],
+  approvals: ['approvals()', 'What would run, for every server that a project folder brought.'],
+  on: [
+    'on(event, listener)',
+    'Subscribes; returns a function that ends the subscription. A listener that throws harms nobody.',
+  ],
+  send: ['send(event)', 'Tells the troupe something; refuses what is not an event of its own.'],
+  stop: [
+    'stop()',
+    'Ends every server; settles when all are gone, at most 5 s later. Also `await using`.',
+  ],
+}; // prettier-ignore
+
+const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
+  'status.changed': ['{ status }', 'The state, reason or any other field of a server changed.'],
+  'tools.changed': ['{ servers }', 'The tools of these servers changed; ask `tools()`.'],
+  'resources.changed': [
+    '{ server }',
+    'The server said that its resources changed. *Not sent yet.*',
+  ],
+  'prompts.changed': ['{ server }', 'The server said that its prompts changed. *Not sent yet.*'],
+  'approval.needed': [
+    '{ server, fingerprint }',
+    'A server waits for a decision; see `approvals()`.',
+  ],
+  'auth.needed': ['{ server }', 'A server wants a log-in.'],
+  reconciled: ['{ plan, durationMs }', 'A pass is done, and this is what it did.'],
+  'settings.invalid': ['{ problems }', 'The problems of the settings changed.'],
+  'server.log': ['{ server, line }', 'One line that a server wrote to stderr, redacted.'],
+  notification: ['{ server, method }', 'A server sent a notification. *Not sent yet.*'],
+}; // prettier-ignore
+
+const sends: Readonly<Record<HostEvent['type'], readonly [string, string]>> = {
+  'settings.changed': [
+    'settings',
+    "Replaces the host's own settings: an object in the form of a settings file.",
+  ],
+  'settings.reload': ['', 'Reads all settings files again, without waiting for the watcher.'],
+  'server.start': ['server', 'Takes a stop back and starts the server.'],
+  'server.stop': [
+    'server',
+    'Stops the server; it stays stopped until it is started or its connection settings change.',
+  ],
+  'server.restart': [
+    'server',
+    'A new session with fresh budgets, from any state but `blocked` and `disabled`.',
+  ],
+  'server.reconnect': ['server', 'A new session; the budgets of restarts go on counting.'],
+  'approval.grant': [
+    'server, fingerprint?',
+    'Lets a gated server start. Without a fingerprint the decision is about the present one.',
+  ],
+  'approval.reject': ['server, fingerprint?', 'Keeps a gated server from starting.'],
+  'approval.revoke': [
+    'server, fingerprint?',
+    'Takes a decision back; the server waits for approval again.',
+  ],
+  'trust.changed': ['trusted', 'Says whether what the project folder brings may count at all.'],
+  'allow.changed': [
+    'allowed',
+    "Replaces the host's allow-list, within the bound given at the start; `null` = no list.",
+  ],
+  'auth.completed': ['server', 'A log-in that the host did is done.'],
+  'system.woke': ['', 'The machine slept: waits are looked at again.'],
+  'troupe.stop': ['', 'The same as `stop()`.'],
+  'troupe.kill': ['', 'For a person who insists: everything is gone within 600 ms.'],
+}; // prettier-ignore
+
+export function methodTable(): string {
+  return table(['method', 'what it does'], rowsOf(methods));
+}
+
+export function troupeEventTable(): string {
+  const rows = Object.entries(events).map(([name, [fields, what]]) => [
+    code(name),
+    code(fields),
+    what,
+  ]);
+  return table(['event', 'carries', 'when'], rows);
+}
+
+export function hostEventTable(): string {
+  const rows = Object.entries(sends).map(([name, [fields, what]]) => [
+    code(name),
+    fields === '' ? '' : code(fields),
+    what,
+  ]);
+  return table(['type', 'fields', 'what it does'], rows);
+}
+
+function rowsOf(entries: Readonly<Record<string, readonly [string, string]>>): string[][] {
+  return Object.values(entries).map(([signature, what]) => [code(signature), what]);
+}

@@ -1,0 +1,280 @@
+/**
+ * The settings in words. Keys, defaults and what a change does are asked of the
+ * code: each key is set in a sample, and the sample is compared with itself.
+ */
+
+import type { McpSection } from '../../src/config/mcp-section.ts';
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import { privilegedKeys, type ServerEntry } from '../../src/config/server-entry-schema.ts';
+import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { DesiredServer } from '../../src/domain/settings.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
+import { code, table } from './markdown.ts';
+
+interface KeyWords {
+  readonly takes: string;
+  readonly byDefault: string;
+  readonly meaning: string;
+  /** A value that differs from the default; undefined = cannot be set by itself. */
+  readonly example: unknown;
+}
+
+const policyDefault = (key: keyof ServerPolicy): string => code(JSON.stringify(defaultPolicy[key]));
+
+const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
+  type: {
+    takes: '`"stdio"` or `"http"` (`"streamable-http"` is the same)',
+    byDefault: 'follows from `command` or `url`',
+    meaning:
+      'What carries the session. `"sse"` and `"ws"` are understood and refused: not supported yet.',
+    example: undefined,
+  },
+  command: {
+    takes: 'text',
+    byDefault: '',
+    meaning:
+      'The program of a local server, without arguments and without a shell. Relative paths (`./x`, `../x`) start at the project folder.',
+    example: 'other',
+  },
+  args: {
+    takes: 'list of texts',
+    byDefault: '`[]`',
+    meaning: 'Arguments of the program, passed as they are.',
+    example: ['x'],
+  },
+  env: {
+    takes: 'texts by name',
+    byDefault: '`{}`',
+    meaning: 'Variables of the process, besides a short list that every server gets.',
+    example: { X: '1' },
+  },
+  cwd: {
+    takes: 'text: a folder that exists',
+    byDefault: 'the project folder',
+    meaning: 'Folder the process starts in.',
+    example: 'x',
+  },
+  url: {
+    takes: 'text: an `http:` or `https:` address',
+    byDefault: '',
+    meaning: 'Address of a remote server. No user name or password in it.',
+    example: 'https://other.example/mcp',
+  },
+  headers: {
+    takes: 'texts by name',
+    byDefault: '`{}`',
+    meaning: 'Headers of every request. Those that the protocol sets itself are refused.',
+    example: { 'X-Key': '1' },
+  },
+  era: {
+    takes: '`"auto"`, `"legacy"` or `"modern"`',
+    byDefault: '`"auto"`',
+    meaning: 'Which generation of the protocol to speak; `auto` asks the server once.',
+    example: 'legacy',
+  },
+  enabled: {
+    takes: 'true or false',
+    byDefault: '`true`',
+    meaning: 'False: shown as `disabled`, never started.',
+    example: false,
+  },
+  startup: {
+    takes: '`"eager"` or `"lazy"`',
+    byDefault: '`"eager"`',
+    meaning: 'Lazy: starts at the first call.',
+    example: 'lazy',
+  },
+  trust: {
+    takes: 'true or false',
+    byDefault: '`false`',
+    meaning: 'Whether hints such as `readOnlyHint` of this server may be believed.',
+    example: true,
+  },
+  description: {
+    takes: 'text, at most 2,048 characters',
+    byDefault: '',
+    meaning: 'For people.',
+    example: 'x',
+  },
+  handover: {
+    takes: '`"exclusive"`',
+    byDefault: '`"exclusive"`',
+    meaning:
+      'How a new generation takes over: the old one is closed first. `"seamless"` is understood and refused: not supported yet.',
+    example: undefined,
+  },
+  tools: {
+    takes: '`{ "include": […], "exclude": […], "overrides": { "NAME": { "timeoutMs": … } } }`',
+    byDefault: 'all tools',
+    meaning: 'Which tools are shown; names may hold `*`, and `exclude` wins.',
+    example: { include: ['read_*'] },
+  },
+  policy: {
+    takes: '`"default"`',
+    byDefault: '`"default"`',
+    meaning: 'The set of numbers to live by. Others do not exist yet.',
+    example: undefined,
+  },
+  timeoutMs: {
+    takes: 'milliseconds',
+    byDefault: policyDefault('callTimeoutMs'),
+    meaning: 'Deadline of one call, waiting included.',
+    example: 1,
+  },
+  connectTimeoutMs: {
+    takes: 'milliseconds',
+    byDefault: policyDefault('connectTimeoutMs'),
+    meaning: 'From the start permit to a finished handshake.',
+    example: 1,
+  },
+  idleStopMs: {
+    takes: 'milliseconds or null',
+    byDefault: policyDefault('idleStopMs'),
+    meaning:
+      'Ready and without a call for this long, the server rests until the next one; null = never.',
+    example: 1,
+  },
+  restart: {
+    takes: '`"auto"`, `"never"`, `"failure"` or `"always"`',
+    byDefault: policyDefault('restart'),
+    meaning:
+      'When a lost session is opened again. `auto`: after a failure, and of a remote server always.',
+    example: 'never',
+  },
+  maxAttempts: {
+    takes: '1 to 1,000',
+    byDefault: policyDefault('maxAttempts'),
+    meaning: 'Attempts of one outage, the first included.',
+    example: 1,
+  },
+}; // prettier-ignore
+
+const noSettings = mergeSettings([]).settings;
+const gatedLists = 'narrows';
+const gatedNumbers = 'ignored';
+
+const mcpKeys: Readonly<
+  Record<
+    keyof McpSection | 'policy',
+    { takes: string; byDefault: string; gated: string; meaning: string }
+  >
+> = {
+  allowed: {
+    takes: 'list of names',
+    byDefault: 'absent: all',
+    gated: gatedLists,
+    meaning:
+      'Only these servers may connect; `[]` = none. The last of your own files that has one counts.',
+  },
+  excluded: {
+    takes: 'list of names',
+    byDefault: '`[]`',
+    gated: gatedLists,
+    meaning: 'These servers may not connect. The lists of all files add up.',
+  },
+  slots: {
+    takes: '`{ "local": 1 to 1,000, "remote": 1 to 1,000 }`',
+    byDefault: code(JSON.stringify(noSettings.slots)),
+    gated: gatedNumbers,
+    meaning: 'How many servers of each sort may be starting at once.',
+  },
+  startupGateMs: {
+    takes: '0 to 60,000 milliseconds',
+    byDefault: code(String(noSettings.startupGateMs)),
+    gated: gatedNumbers,
+    meaning:
+      'How long `ready()` and the first picture wait for servers. No server is given up because of it.',
+  },
+  policy: {
+    takes: '`"default"`',
+    byDefault: '`"default"`',
+    gated: gatedNumbers,
+    meaning: 'The set of numbers for all servers. Others do not exist yet.',
+  },
+}; // prettier-ignore
+
+const policyWords: Readonly<Record<keyof ServerPolicy, string>> = {
+  queueTimeoutMs: 'Longest wait for a start permit; then it is tried again later.',
+  connectTimeoutMs: 'From the permit to a finished handshake. Set by `connectTimeoutMs`.',
+  listTimeoutMs: 'For the whole tool list, all pages together.',
+  closeTimeoutMs: 'For an orderly end, after which it is ended by force.',
+  restart: 'Set by `restart`.',
+  maxAttempts: 'Set by `maxAttempts`.',
+  backoff:
+    'The wait before the next attempt: drawn at random below a bound that grows from `initialMs` by `factor` to `maxMs`, never shorter than `floorMs`.',
+  lostBackoff: 'The same for the quiet attempts of a remote server whose attempts ran out.',
+  sustainedReadyMs: 'Ready for this long, the outage is over and its attempts are forgotten.',
+  crashLoop: 'So many crashes within the window suspend the server.',
+  reconnectStorm: 'So many lost sessions within the window suspend the server.',
+  circuitThreshold: 'So many failed calls in a row open the circuit.',
+  circuitCooldownMs: 'Wait before an open circuit is probed; doubles with each failed probe.',
+  circuitMaxCooldownMs: 'Longest such wait.',
+  probeTimeoutMs: 'For the probe.',
+  idleStopMs: 'Set by `idleStopMs`.',
+  callTimeoutMs: 'Set by `timeoutMs`.',
+  stdinGraceMs: 'After stdin was closed, how long a process may take to leave.',
+  termGraceMs: 'After SIGTERM, how long its process group may take before SIGKILL.',
+}; // prettier-ignore
+
+export function serverKeyTable(): string {
+  const privileged: ReadonlySet<string> = new Set(privilegedKeys);
+  return table(
+    ['key', 'takes', 'default', 'a change', 'in a gated file', 'means'],
+    Object.entries(serverKeys).map(([key, words]) => [
+      code(key),
+      words.takes,
+      words.byDefault,
+      effectOf(key, words.example),
+      privileged.has(key) ? 'ignored' : 'counts',
+      words.meaning,
+    ]),
+  );
+}
+
+export function mcpKeyTable(): string {
+  return table(
+    ['key', 'takes', 'default', 'in a gated file', 'means'],
+    Object.entries(mcpKeys).map(([key, { takes, byDefault, gated, meaning }]) => [
+      code(key),
+      takes,
+      byDefault,
+      gated,
+      meaning,
+    ]),
+  );
+}
+
+export function policyTable(): string {
+  return table(
+    ['number', 'value', 'means'],
+    Object.entries(policyWords).map(([key, meaning]) => [
+      code(key),
+      policyDefault(key as keyof ServerPolicy),
+      meaning,
+    ]),
+  );
+}
+
+/** Compares a sample entry with and without the key, as a pass would. */
+function effectOf(key: string, example: unknown): string {
+  if (example === undefined) return '';
+  const isRemote = key === 'url' || key === 'headers';
+  const base = isRemote ? { url: 'https://host.example/mcp' } : { command: 'program' };
+  const before = desiredOf(base);
+  const after = desiredOf({ ...base, [key]: example });
+  if (before.generation !== after.generation) return 'new generation';
+  if (settingsDigestOf(before) !== settingsDigestOf(after)) return 'in place';
+  return before.enabled === after.enabled ? 'nothing' : 'starts or ends it';
+}
+
+function desiredOf(entry: Readonly<Record<string, unknown>>): DesiredServer {
+  const text = JSON.stringify({ mcpServers: { db: entry } });
+  const { document } = parseSettings(text, { file: 'x', scope: 'config', projectRoot: '/project' });
+  const desired = document?.servers[0]?.desired;
+  if (desired === undefined || desired.invalid !== undefined) {
+    throw new Error(`the sample is refused: ${desired?.invalid?.message ?? text}`);
+  }
+  return desired;
+}

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commandsOf } from '../../scripts/docs/command-table.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import { anchorsOf, fencesOf, prose, readDocuments, root } from './documents.ts';
+
+interface Manifest {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+async function readManifest(path = 'package.json'): Promise<Manifest & { license: string }> {
+  return JSON.parse(await readFile(join(root, path), 'utf8'));
+}
+
+describe('documentation', () => {
+  it('links only to files and headings that exist', async () => {
+    const documents = await readDocuments();
+    const broken = documents.flatMap(({ path, text }) =>
+      [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
+        .map(([, link]) => link ?? '')
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => {
+          const [file = '', anchor] = link.split('#');
+          const target = file === '' ? path : normalize(join(dirname(path), file));
+          if (!existsSync(join(root, target))) return true;
+          const found = documents.find((document) => document.path === target);
+          return anchor !== undefined && found !== undefined && !anchorsOf(found.text).has(anchor);
+        })
+        .map((link) => `${path}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('can be reached from its index, page by page', async () => {
+    const documents = await readDocuments();
+    const index = documents.find(({ path }) => path === 'docs/README.md')?.text ?? '';
+    const pages = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
+    const missing = pages
+      .map((path) => path.slice('docs/'.length))
+      .filter((page) => page !== 'README.md' && !index.includes(`(${page})`));
+    expect(missing).toEqual([]);
+  });
+
+  it('names only scripts of package.json', async () => {
+    const { scripts } = await readManifest();
+    const named = (await readDocuments()).flatMap(({ text }) =>
+      [...text.matchAll(/\bnpm run ([\w:]+)/g)].map(([, name]) => name ?? ''),
+    );
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+
+  it('names only commands that exist', async () => {
+    const known = new Set(['help', ...commandsOf().map((command) => command.name())]);
+    const named = (await readDocuments()).flatMap(({ text }) =>
+      [...text.matchAll(/(?:`troupe |src\/cli\/main\.ts )([a-z]+)/g)].map(([, name]) => name ?? ''),
+    );
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('shows settings that are accepted', async () => {
+    const examples = (await readDocuments()).flatMap(({ text }) => fencesOf(text, 'jsonc'));
+    expect(examples.length).toBeGreaterThan(0);
+    for (const text of examples) {
+      const origin = { file: 'example', scope: 'config', projectRoot: '/' } as const;
+      const { document, problems } = parseSettings(text, origin);
+      expect(problems).toEqual([]);
+      expect(document?.servers.flatMap(({ desired }) => desired.invalid ?? [])).toEqual([]);
+    }
+  });
+
+  it('shows no path of one machine and no registry', async () => {
+    const own = /\/(?:home|root|Users|work)\/|registry\.|localhost:\d/;
+    const found = (await readDocuments()).filter(({ text }) => own.test(text));
+    expect(found.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('gives the version and licence of every package that it runs on', async () => {
+    const { dependencies } = await readManifest();
+    const page = await readFile(join(root, 'docs/decisions/runtime-dependencies.md'), 'utf8');
+    for (const [name, version] of Object.entries(dependencies)) {
+      const { license } = await readManifest(`node_modules/${name}/package.json`);
+      const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` |`));
+      expect(row, `${name} has no row in runtime-dependencies.md`).toBeDefined();
+      expect(row).toContain(`| ${version} |`);
+      expect(row).toContain(`| ${license} |`);
+    }
+  });
+});

@@ -1,0 +1,50 @@
+/** The hand-written and generated documents of the repository, read for tests. */
+
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Document {
+  /** Path from the root of the repository. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export async function readDocuments(): Promise<readonly Document[]> {
+  const inDocs = await readdir(join(root, 'docs'), { recursive: true });
+  const paths = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    ...inDocs.filter((path) => path.endsWith('.md')).map((path) => join('docs', path)),
+  ];
+  return Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(join(root, path), 'utf8') })),
+  );
+}
+
+/** The text without blocks of code, which hold no links and no headings. */
+export function prose(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+}
+
+/** Blocks of code in one language. */
+export function fencesOf(text: string, language: string): readonly string[] {
+  const fence = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
+  return [...text.matchAll(fence)].map(([, content]) => content ?? '');
+}
+
+/** The anchors of a document's headings, as GitHub makes them. */
+export function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = [...prose(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading ?? '');
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}

@@ -1,0 +1,61 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { staleDocs } from '../../scripts/docs/generated-docs.ts';
+import { table, withBlock } from '../../scripts/docs/markdown.ts';
+import { foldMermaid } from '../../scripts/docs/server-picture.ts';
+import { mcpKeyTable } from '../../scripts/docs/settings-tables.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+describe('generated documentation', () => {
+  it('matches the source (npm run docs writes it)', async () => {
+    expect(await staleDocs(root)).toEqual([]);
+  });
+
+  it('describes every key of the section mcp', () => {
+    const { problems } = parseSettings('{ "mcp": { "zzzzzzzz": 1 } }', {
+      file: 'x',
+      scope: 'config',
+      projectRoot: '/',
+    });
+    const [, keys = ''] = /one of (.*)$/.exec(problems[0]?.message ?? '') ?? [];
+    const described = [...mcpKeyTable().matchAll(/^\| `(\w+)`/gm)].map(([, key]) => key ?? '');
+    expect(new Set(described)).toEqual(new Set(keys.split(', ')));
+  });
+
+  it('replaces only what stands between its marks', () => {
+    const document = 'before\n<!-- generated: x -->\nold\n<!-- end: x -->\nafter\n';
+    const once = withBlock(document, 'x', 'new $&');
+    expect(once).toBe('before\n<!-- generated: x -->\n\nnew $&\n\n<!-- end: x -->\nafter\n');
+    expect(withBlock(once, 'x', 'new $&')).toBe(once);
+    expect(() => withBlock(document, 'y', 'new')).toThrow('no block');
+  });
+
+  it('keeps a bar inside a cell', () => {
+    expect(table(['a'], [['x | y']])).toBe('| a |\n| --- |\n| x \\| y |');
+  });
+
+  it('folds a state of a picture and leads its arrows to the fold', () => {
+    const diagram = [
+      'stateDiagram-v2',
+      '  state "a" as a',
+      '  state "b" as b {',
+      '    [*] --> b__x',
+      '    state "x" as b__x {',
+      '      state "y" as b__x__y',
+      '    }',
+      '  }',
+      '  a --> b__x : go',
+      '  b__x --> b__x__y : inside',
+      '  b__x__y --> a : back',
+    ].join('\n');
+    expect(foldMermaid(diagram, ['b']).split('\n')).toEqual([
+      'stateDiagram-v2',
+      '  state "a" as a',
+      '  state "b" as b',
+      '  a --> b : go',
+      '  b --> a : back',
+    ]);
+  });
+});
