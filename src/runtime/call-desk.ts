@@ -7,6 +7,7 @@
  * when the first provably never ran.
  */
 
+import type { CallFact } from '../../machines/server.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { CallFailure, SessionHandle } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
@@ -185,7 +186,7 @@ export class CallDesk {
     };
     call.options.signal?.addEventListener('abort', abort, { once: true });
     call.sends += 1;
-    if (call.lane.began(handle)) sighting.ref.send({ type: 'calls.began', session });
+    if (call.lane.began(handle)) tell(sighting, { type: 'calls.began', session });
     const answer = await handle
       .callTool(tool, call.args, {
         signal: controller.signal,
@@ -194,7 +195,7 @@ export class CallDesk {
       })
       .finally(() => {
         call.options.signal?.removeEventListener('abort', abort);
-        if (call.lane.ended(handle)) sighting.ref.send({ type: 'calls.drained', session });
+        if (call.lane.ended(handle)) tell(sighting, { type: 'calls.drained', session });
       });
     if ('result' in answer) return this.#succeed(call, sighting, session, tool, answer.result);
     return this.#fail(call, sighting, handle, tool, answer.failure);
@@ -208,7 +209,7 @@ export class CallDesk {
     result: ToolResult,
   ): CallReport {
     const present = this.#ports.board.sighting(call.address.server);
-    if (present?.countsFailures === true) sighting.ref.send({ type: 'call.succeeded', session });
+    if (present?.countsFailures === true) tell(sighting, { type: 'call.succeeded', session });
     return {
       result,
       meta: {
@@ -228,7 +229,7 @@ export class CallDesk {
     failure: CallFailure,
   ): CallReport | null {
     if (countsForCircuit(failure) && this.#isNews(sighting, handle)) {
-      sighting.ref.send({ type: 'call.failed', session: handle.session });
+      tell(sighting, { type: 'call.failed', session: handle.session });
     }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
       call.lostHandle = handle;
@@ -283,4 +284,9 @@ export class CallDesk {
     this.#lanes.set(server, lane);
     return lane;
   }
+}
+
+// The server may have ended while its call was in flight: it needs no news then.
+function tell({ ref }: Sighting, fact: CallFact): void {
+  if (ref.getSnapshot().status === 'active') ref.send(fact);
 }

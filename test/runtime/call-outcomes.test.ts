@@ -1,0 +1,280 @@
+import { describe, expect, it } from 'vitest';
+import type { CallFailure } from '../../src/domain/session.ts';
+import { call, callFailure, crash, pong, remote, servers, stage } from './stage.ts';
+
+const db = servers({ db: 'srv' });
+
+type Reason = CallFailure['reason'];
+interface Told {
+  /** When some of the request may have reached the server. */
+  readonly written: string;
+  /** When certainly none of it did, and it was not sent a second time. */
+  readonly unwritten: string;
+  /** Whether it is sent once more when nothing was written. */
+  readonly replays: boolean;
+}
+
+// Every reason there is; a new one does not compile without a row.
+const table: Record<Reason, Told> = {
+  crashed: { written: 'CRASHED unknown', unwritten: 'UNAVAILABLE not_executed', replays: true },
+  streamLost: {
+    written: 'STREAM_LOST unknown',
+    unwritten: 'STREAM_LOST not_executed',
+    replays: false,
+  },
+  timeout: { written: 'TIMEOUT unknown', unwritten: 'TIMEOUT not_executed', replays: false },
+  cancelled: { written: 'CANCELLED unknown', unwritten: 'CANCELLED not_executed', replays: false },
+  serverError: {
+    written: 'SERVER_ERROR executed',
+    unwritten: 'SERVER_ERROR not_executed',
+    replays: false,
+  },
+  badResponse: {
+    written: 'BAD_RESPONSE unknown',
+    unwritten: 'BAD_RESPONSE not_executed',
+    replays: false,
+  },
+  notSent: { written: 'UNAVAILABLE unknown', unwritten: 'UNAVAILABLE not_executed', replays: true },
+  sessionMissing: {
+    written: 'UNAVAILABLE unknown',
+    unwritten: 'UNAVAILABLE not_executed',
+    replays: true,
+  },
+  authRequired: {
+    written: 'AUTH_REQUIRED not_executed',
+    unwritten: 'AUTH_REQUIRED not_executed',
+    replays: false,
+  },
+  rateLimited: {
+    written: 'RATE_LIMITED not_executed',
+    unwritten: 'RATE_LIMITED not_executed',
+    replays: false,
+  },
+  unavailable: {
+    written: 'UNAVAILABLE unknown',
+    unwritten: 'UNAVAILABLE not_executed',
+    replays: true,
+  },
+};
+const reasons = Object.keys(table) as Reason[];
+
+describe('a failed call', () => {
+  it.each(reasons)('that left us is told with what is known of its outcome: %s', async (reason) => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
+    await there.settle();
+    expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
+    expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
+    // Never sent a second time: it may have run.
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+    if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
+  });
+
+  it.each(reasons.filter((reason) => !table[reason].replays))(
+    'that was not written is told so and not sent again: %s',
+    async (reason) => {
+      const there = await stage({ settings: db });
+      const made = call(there, 'db');
+      await there.settle();
+      there.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
+      await there.advance(60_000);
+      expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].unwritten);
+      expect(there.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(1);
+    },
+  );
+
+  it.each(reasons.filter((reason) => table[reason].replays))(
+    'that provably never ran is sent once more, after a reconnect: %s',
+    async (reason) => {
+      const there = await stage({ settings: db });
+      const made = call(there, 'db');
+      await there.settle();
+      const first = there.sessions.of('db');
+      first.calls[0]?.fail(callFailure(reason, false));
+      await there.settle();
+      // Not on the session that lost it, though that one still seems ready.
+      expect(first.calls).toHaveLength(1);
+      first.fail(crash());
+      await there.advance(1_000);
+      const second = there.sessions.of('db');
+      expect(second).not.toBe(first);
+      second.calls[0]?.answer(pong);
+      await there.settle();
+      expect(made).toMatchObject({ state: 'done', value: { meta: { attempts: 2 } } });
+    },
+  );
+
+  it.each(reasons.filter((reason) => table[reason].replays))(
+    'is not sent a third time: %s',
+    async (reason) => {
+      const there = await stage({ settings: db });
+      const made = call(there, 'db');
+      await there.settle();
+      for (const count of [1, 2]) {
+        expect(there.sessions.scripts).toHaveLength(count);
+        there.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
+        await there.settle();
+        if (count === 1) there.sessions.of('db').fail(crash());
+        await there.advance(1_000);
+      }
+      expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].unwritten);
+      expect(there.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(2);
+    },
+  );
+
+  it('that never ran goes to the new generation, whose sessions are counted anew', async () => {
+    const there = await stage({ settings: db });
+    // Five sessions of the old generation, so that the new one's number is smaller.
+    for (let count = 0; count < 4; count += 1) {
+      there.troupe.send({ type: 'server.restart', server: 'db' });
+      await there.settle();
+    }
+    // One birth in between: the successor then gets the very same actor id.
+    await there.apply(servers({ db: 'srv', other: 'srv' }));
+    const lost = there.sessions.of('db');
+    const made = call(there, 'db');
+    await there.settle();
+    lost.calls[0]?.fail(callFailure('notSent', false));
+    await there.apply(servers({ db: 'newer', other: 'srv' }));
+    expect(there.sessions.of('db').input.actorId).toBe(lost.input.actorId);
+    expect(there.sessions.of('db').input.session).toBe(1);
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it.each([
+    [-32700, 'not_executed'],
+    [-32600, 'not_executed'],
+    [-32601, 'not_executed'],
+    [-32602, 'not_executed'],
+    [-32603, 'executed'],
+    [-32000, 'executed'],
+    [undefined, 'executed'],
+  ] as const)('that the server refused with %s is %s', async (rpcCode, outcome) => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db');
+    await there.settle();
+    const more = rpcCode === undefined ? {} : { rpcCode };
+    there.sessions.of('db').calls[0]?.fail(callFailure('serverError', true, more));
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'SERVER_ERROR', outcome });
+  });
+
+  it('tells how long the server wants to be left alone', async () => {
+    const there = await stage({ settings: servers({ db: remote }) });
+    const made = call(there, 'db');
+    await there.settle();
+    const failed = callFailure('rateLimited', true, { retryAfterMs: 7_000 });
+    there.sessions.of('db').calls[0]?.fail(failed);
+    await there.settle();
+    expect(made.error).toMatchObject({
+      code: 'RATE_LIMITED',
+      retryAfterMs: 7_000,
+      retryable: true,
+    });
+  });
+
+  it('in flight when its server is replaced settles once, and is not sent to the new one', async () => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db');
+    await there.settle();
+    const old = there.sessions.of('db');
+    await there.apply(servers({ db: 'newer' }));
+    expect(there.sessions.of('db')).not.toBe(old);
+    expect(there.stateOf('db')).toBe('ready');
+    expect(made.error).toMatchObject({ code: 'CRASHED', outcome: 'unknown' });
+    expect(there.sessions.of('db').calls).toHaveLength(0);
+    old.calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('refused');
+  });
+
+  it('ends at its deadline when the server never answers', async () => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db', { timeoutMs: 5_000 });
+    await there.advance(4_999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
+  });
+});
+
+describe('the circuit', () => {
+  const counting: Reason[] = ['crashed', 'streamLost', 'timeout', 'badResponse', 'unavailable'];
+
+  it.each(reasons)('counts %s as it is meant to', async (reason) => {
+    const there = await stage({ settings: db });
+    const script = there.sessions.of('db');
+    for (let count = 0; count < 5; count += 1) {
+      call(there, 'db');
+      await there.settle();
+      script.calls.at(-1)?.fail(callFailure(reason, true));
+      await there.settle();
+    }
+    const expected = counting.includes(reason) ? 'open' : 'closed';
+    expect(there.troupe.status('db')?.circuit).toBe(expected);
+  });
+
+  it('counts an internal error of the server, but not a refusal of arguments', async () => {
+    const there = await stage({ settings: db });
+    const script = there.sessions.of('db');
+    for (const rpcCode of [-32602, -32602, -32602, -32602, -32602, -32603]) {
+      call(there, 'db');
+      await there.settle();
+      script.calls.at(-1)?.fail(callFailure('serverError', true, { rpcCode }));
+      await there.settle();
+    }
+    expect(there.troupe.status('db')?.circuit).toBe('closed');
+    for (let count = 0; count < 4; count += 1) {
+      call(there, 'db');
+      await there.settle();
+      script.calls.at(-1)?.fail(callFailure('serverError', true, { rpcCode: -32603 }));
+      await there.settle();
+    }
+    expect(there.troupe.status('db')?.circuit).toBe('open');
+  });
+
+  it('forgets failures after one success', async () => {
+    const there = await stage({ settings: db });
+    const script = there.sessions.of('db');
+    for (let count = 0; count < 12; count += 1) {
+      call(there, 'db');
+      await there.settle();
+      if (count % 5 === 4) script.calls.at(-1)?.answer(pong);
+      else script.calls.at(-1)?.fail(callFailure('timeout', true));
+      await there.settle();
+    }
+    expect(there.troupe.status('db')?.circuit).toBe('closed');
+  });
+
+  it('takes one crash for one failure, however many calls it took along', async () => {
+    const there = await stage({ settings: db });
+    const made = Array.from({ length: 16 }, () => call(there, 'db'));
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(made.map(({ error }) => error?.code)).toEqual(
+      Array.from({ length: 16 }, () => 'CRASHED'),
+    );
+    expect(there.troupe.status('db')?.circuit).toBe('closed');
+    await there.advance(1_000);
+    const next = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(next.state).toBe('done');
+  });
+
+  it('stays closed when a person restarts a server with calls in flight', async () => {
+    const there = await stage({ settings: db });
+    for (let count = 0; count < 16; count += 1) call(there, 'db');
+    await there.settle();
+    there.troupe.send({ type: 'server.restart', server: 'db' });
+    await there.settle();
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.troupe.status('db')?.circuit).toBe('closed');
+  });
+});
