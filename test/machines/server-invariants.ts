@@ -1,0 +1,182 @@
+/** What must hold for one server, whatever happens to it. */
+
+import type { ServerEvent, serverMachine } from '../../machines/server.ts';
+import type { ExploredStep } from '../../src/testing/explore.ts';
+import type { ServerSnapshot } from './small-server.ts';
+
+type Step = ExploredStep<typeof serverMachine>;
+type Rules<Subject> = Readonly<Record<string, (subject: Subject) => boolean>>;
+
+const isEngaged = ({ value: { connection } }: ServerSnapshot): boolean =>
+  typeof connection === 'object' && 'engaged' in connection;
+const isReady = (snapshot: ServerSnapshot): boolean => snapshot.hasTag('usable');
+const isClosing = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'closing' } });
+const isStarting = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'starting' } });
+const isBackingOff = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { parked: 'backingOff' } });
+const isShut = (snapshot: ServerSnapshot): boolean =>
+  snapshot.status === 'done' ||
+  (['disabled', 'stopped', 'blocked', 'failed'] as const).some((parked) =>
+    snapshot.matches({ connection: { parked } }),
+  );
+const mayRun = ({ context }: ServerSnapshot): boolean =>
+  context.verdict === 'admitted' && !context.stopWanted && !context.retiring;
+const hasSession = ({ children }: ServerSnapshot): boolean => children.session !== undefined;
+
+/** Hold in every state. */
+const stateRules: Rules<ServerSnapshot> = {
+  'a session exists exactly while the server is engaged': (state) =>
+    hasSession(state) === isEngaged(state),
+  'ready means listed in this session': (state) =>
+    !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
+  'a server that may not run, was stopped or gave up shows no tools': (state) =>
+    !isShut(state) || ['none', 'ended'].includes(state.value.catalog),
+  'only a server with a session has a live catalog': (state) =>
+    state.value.catalog !== 'live' || isEngaged(state),
+  'whoever may not run is parked or leaving': (state) =>
+    mayRun(state) || !isEngaged(state) || isClosing(state),
+  'attempts are counted from zero': ({ context }) => context.attempt >= 0,
+  'windows hold no more than their limits': ({ context }) =>
+    context.crashTimes.length <= context.policy.crashLoop.limit &&
+    context.lossTimes.length <= context.policy.reconnectStorm.limit,
+  'failed calls are counted below the threshold': ({ context }) =>
+    context.failedCalls < context.policy.circuitThreshold,
+  'the cool-down keeps its bound': ({ context }) =>
+    context.cooldownMs <= context.policy.circuitMaxCooldownMs,
+  'what is known of a peer is forgotten with its session': (state) =>
+    isEngaged(state) ||
+    (state.context.era === null &&
+      state.context.pid === null &&
+      state.context.impairments.length === 0),
+  'a server at rest has no timer of its circuit running': (state) =>
+    isEngaged(state) || isBackingOff(state) || ['closed', 'ended'].includes(state.value.circuit),
+  'the regions end together': ({ status, value }) =>
+    [value.connection === 'retired', value.catalog === 'ended', value.circuit === 'ended'].every(
+      (hasEnded) => hasEnded === (status === 'done'),
+    ),
+};
+
+const sent = ({ effects }: Step, type: string): number =>
+  effects.filter(({ params }) => eventOf(params) === type).length;
+
+function eventOf(params: unknown): unknown {
+  const { event } = (params ?? {}) as { event?: { type?: unknown } };
+  return event?.type;
+}
+
+const started = ({ effects }: Step): number =>
+  effects.filter(({ type }) => type === 'xstate.spawnChild').length;
+const timesBegun = ({ before, after }: Step): number =>
+  after.context.session - before.context.session;
+
+const endsOfClosing =
+  /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.closeDeadline)/;
+const isEndOfClosing = ({ before, event }: Step): boolean =>
+  isClosing(before) &&
+  endsOfClosing.test(event.type) &&
+  (!('session' in event) || event.session === before.context.session);
+
+const isStale = ({ before, event }: Step): boolean =>
+  'session' in event && event.session !== before.context.session;
+
+/** A person, the root on a person's behalf, or a new verdict; never time or a peer. */
+const wishes: ReadonlySet<ServerEvent['type']> = new Set([
+  'server.start',
+  'server.stop',
+  'server.restart',
+  'server.reconnect',
+  'server.retire',
+  'admission.granted',
+  'admission.withdrawn',
+  'spec.updated',
+]);
+
+/** Hold for every transition. */
+const stepRules: Rules<Step> = {
+  'a session is counted when it is begun, and one at a time': (step) =>
+    started(step) === timesBegun(step) && started(step) <= 1,
+  'nothing is begun for a server that may not run': (step) =>
+    timesBegun(step) === 0 || mayRun(step.after),
+  'a start asks for a permit': (step) =>
+    timesBegun(step) === sent(step, 'slot.requested') ||
+    (step.event.type === 'server.demanded' && timesBegun(step) === 0),
+  'a start that is over gives its permit back': (step) => {
+    const isOver = isStarting(step.before) && (!isStarting(step.after) || timesBegun(step) === 1);
+    return sent(step, 'slot.returned') === (isOver ? 1 : 0);
+  },
+  'news of an earlier session changes nothing': (step) =>
+    !isStale(step) || (!step.isHandled && step.before.context === step.after.context),
+  'a session opens only with a permit': (step) =>
+    sent(step, 'session.open') === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
+  'a session that is left open is told to close first': (step) =>
+    sent(step, 'session.close') === (!isClosing(step.before) && isClosing(step.after) ? 1 : 0),
+  'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
+    !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
+    !isEngaged(after) ||
+    before.context.attempt < before.context.policy.maxAttempts,
+  'a server that needs somebody waits for somebody': (step) =>
+    !step.before.hasTag('needsUser') ||
+    wishes.has(step.event.type) ||
+    step.after.hasTag('needsUser'),
+  'an edit of numbers wakes no suspended server': (step) =>
+    step.event.type !== 'spec.updated' ||
+    !step.before.matches({ connection: { parked: 'suspended' } }) ||
+    step.after.matches({ connection: { parked: 'suspended' } }),
+  'a stop begins at once': ({ event, after }) =>
+    event.type !== 'server.stop' ||
+    (after.context.stopWanted && (isClosing(after) || isShut(after))),
+  'a retirement begins at once': ({ event, after }) =>
+    event.type !== 'server.retire' ||
+    (after.context.retiring && (isClosing(after) || after.status === 'done')),
+  'retirement is never taken back': ({ before, after }) =>
+    !before.context.retiring || after.context.retiring,
+  'only a start or a restart takes a stop back': ({ before, event, after }) =>
+    !before.context.stopWanted ||
+    after.context.stopWanted ||
+    event.type === 'server.start' ||
+    event.type === 'server.restart',
+  'closing lasts until the session is over': (step) =>
+    !isClosing(step.before) || isClosing(step.after) === !isEndOfClosing(step),
+  'after closing, a retired server is gone and a stopped one is shut': (step) => {
+    if (!isEndOfClosing(step)) return true;
+    const { retiring, stopWanted } = step.before.context;
+    if (retiring) return step.after.status === 'done';
+    return !stopWanted || isShut(step.after);
+  },
+  'no command shortens or restarts the deadline of a kill': (step) =>
+    !isClosing(step.before) ||
+    isEndOfClosing(step) ||
+    !step.effects.some(
+      ({ type, params }) =>
+        (type === 'xstate.cancel' || type === 'xstate.raise') &&
+        JSON.stringify(params).includes('closeDeadline'),
+    ),
+};
+
+const broken = <Subject>(rules: Rules<Subject>, subject: Subject): readonly string[] =>
+  Object.entries(rules).flatMap(([rule, holds]) => (holds(subject) ? [] : [`broken: ${rule}`]));
+
+export const serverRules = {
+  invariants: (snapshot: ServerSnapshot) => broken(stateRules, snapshot),
+  stepInvariants: (step: Step) => broken(stepRules, step),
+};
+
+/** What stays possible from everywhere, given that everybody may act. */
+export const reachableByAll = {
+  'the end': (state: ServerSnapshot) => state.status === 'done',
+  'ready, unless it shall end': (state: ServerSnapshot) => state.context.retiring || isReady(state),
+  'a stop, unless it shall end': (state: ServerSnapshot) =>
+    state.context.retiring || state.matches({ connection: { parked: 'stopped' } }),
+};
+
+/** What stays possible from everywhere when nobody acts: no wait lasts for ever. */
+export const reachableAlone = {
+  'ready, a rest, or a state that needs somebody': (state: ServerSnapshot) =>
+    isReady(state) ||
+    isShut(state) ||
+    state.hasTag('needsUser') ||
+    state.matches({ connection: { parked: 'dormant' } }),
+  'a closed circuit': (state: ServerSnapshot) => ['closed', 'ended'].includes(state.value.circuit),
+};
