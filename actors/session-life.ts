@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/client';
 import type { Failure } from '../src/domain/failure.ts';
 import type { SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
+import { version } from '../src/domain/version.ts';
 import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
 import { createLiveness, type Liveness } from './http-liveness.ts';
@@ -20,7 +21,7 @@ import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './sessio
 import { createThrottle, type Throttle } from './session-throttle.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
-const clientInfo = { name: 'mcp-troupe', version: '0.1.0' };
+const clientInfo = { name: 'mcp-troupe', version };
 const instructionsCharacters = 16_384;
 const remarkCharacters = 2_000;
 // A remark names the first few tools that are missing; the rest is alike.

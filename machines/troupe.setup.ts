@@ -80,7 +80,7 @@ export type TroupeEvent =
     };
 
 /** Which child ended, and what of, when it broke. */
-interface ChildEnd {
+export interface ChildEnd {
   readonly actorId: string;
   readonly error?: unknown;
 }

@@ -34,6 +34,7 @@ export type {
 } from './domain/status.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
+export { version } from './domain/version.ts';
 export { createTroupe } from './runtime/create-troupe.ts';
 export type {
   ApprovalRequest,
@@ -45,4 +46,3 @@ export type {
   TroupeOptions,
   WaitOptions,
 } from './runtime/troupe.ts';
-export { version } from './version.ts';

@@ -1,6 +1,6 @@
 /** Gives the command line this process to work in, and ends the process with its exit code. */
 
-import { version } from '../version.ts';
+import { version } from '../domain/version.ts';
 import type { CliHost, StopSignal } from './cli-host.ts';
 import { runCli } from './program.ts';
 

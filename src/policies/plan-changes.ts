@@ -44,7 +44,10 @@ function stepsFor(
   digestOf: (desired: DesiredServer) => string,
 ): readonly Step[] {
   const server = desired.name;
-  if (live === undefined) return [step(server, 'spawn', 'new in the settings')];
+  if (live === undefined) {
+    const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
+    return [step(server, 'spawn', `new in the settings${but}`)];
+  }
   if (live.leaving) return [step(server, 'keep', 'leaving')];
   if (live.generation !== desired.generation) {
     return [step(server, 'replace', 'connection settings changed')];

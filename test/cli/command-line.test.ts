@@ -90,7 +90,7 @@ describe('the command line', () => {
     expect(run).toMatchObject({ exitCode: 0, stdout: '1.2.3\n' });
   });
 
-  it.each(['status', 'plan', 'reload', 'approve db', 'stop db'])(
+  it.each(['status', 'reload', 'approve db', 'stop db'])(
     'says how to start a troupe when %s finds none',
     async (command) => {
       const folder = temporaryFolder();
@@ -103,6 +103,22 @@ describe('the command line', () => {
       );
     },
   );
+
+  it('plans what a troupe would begin with when none is running', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(
+      path.join(folder, 'troupe.json'),
+      '{ "mcpServers": { "db": { "command": "node" }, "off": { "command": "node", "enabled": false } } }',
+    );
+    const run = await runCliHere(['plan', '--json', '--config', 'troupe.json'], { folder });
+    expect(run.exitCode).toBe(0);
+    expect(JSON.parse(run.stdout)).toEqual({
+      steps: [
+        { server: 'db', step: 'spawn', why: 'new in the settings' },
+        { server: 'off', step: 'spawn', why: 'new in the settings, but disabled' },
+      ],
+    });
+  });
 
   it('reads the files named, after the gated one of the project', async () => {
     const folder = temporaryFolder();

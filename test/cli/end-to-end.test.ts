@@ -52,12 +52,13 @@ describe('the command line with real servers', { timeout: patience }, () => {
         ends('call', 'dbb', 'echo'),
         ends('call', 'db', 'ehco', 'a=1'),
         ends('call', 'db', 'crash'),
-        ends('call', 'db', 'slow', '--timeout', '500'),
+        ends('call', 'db', 'slow', '--timeout', '5000'),
       ]),
     ).toEqual([
       [3, 'NOT_RUNNING', false],
       [10, 'PENDING_APPROVAL', false],
-      [5, 'BACKING_OFF', false],
+      // Whether the deadline strikes before the next attempt or during it is chance.
+      [expect.toBeOneOf([4, 5]), expect.toBeOneOf(['CONNECTING', 'BACKING_OFF']), false],
       [2, 'SERVER_UNKNOWN', false],
       [2, 'TOOL_UNKNOWN', false],
       [13, 'CRASHED', false],

@@ -1,5 +1,9 @@
+import type { Step } from '../../domain/plan.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/printable.ts';
+import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
+import { troupeOptionsOf } from '../launch.ts';
 import { withRunning } from '../running-troupe.ts';
 import { fitTable } from '../table.ts';
 
@@ -8,9 +12,10 @@ export const definePlan = (define: DefineCommand): void =>
   define({
     usage: 'plan',
     summary: 'show what the running troupe would change next, and why; changes nothing',
+    details: 'Without a running troupe it shows what one would begin with.',
     example: 'troupe plan --json',
     async run({ launch, output }) {
-      const { steps } = await withRunning(launch, (client) => client.request('plan', {}));
+      const steps = await stepsFor(launch);
       output.document({ steps });
       if (steps.every((step) => step.step === 'keep')) {
         output.lines(['nothing to do: every server is as the settings want it']);
@@ -26,3 +31,14 @@ export const definePlan = (define: DefineCommand): void =>
       return 0;
     },
   });
+
+async function stepsFor(launch: CliSession['launch']): Promise<readonly Step[]> {
+  try {
+    return (await withRunning(launch, (client) => client.request('plan', {}))).steps;
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
+    // Loaded late: nearly always a troupe runs, and then this is not needed.
+    const { previewPlan } = await import('../../runtime/preview-plan.ts');
+    return previewPlan(troupeOptionsOf(launch));
+  }
+}
