@@ -1,0 +1,31 @@
+/** Starts children, hands each its job, and waits for the answer, within a limit. */
+
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+
+import { compiledFolder } from './build.ts';
+
+/** The answer of the child, or null when it was not there in time or the child failed. */
+export function runChild(
+  work: string,
+  task: unknown,
+  limitMs: number,
+  nodeOptions: readonly string[] = [],
+): Promise<unknown> {
+  return new Promise((resolve) => {
+    const child = fork(join(compiledFolder, 'bench/child.js'), {
+      execArgv: ['--expose-gc', ...nodeOptions],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    let answer: unknown = null;
+    const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    child.on('message', (message: { answer: unknown }) => {
+      answer = message.answer;
+    });
+    child.once('exit', () => {
+      clearTimeout(timer);
+      resolve(answer);
+    });
+    child.send({ work, task });
+  });
+}

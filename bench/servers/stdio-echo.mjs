@@ -1,0 +1,59 @@
+/**
+ * An MCP server over stdio, written by hand so that it is not what is measured.
+ *
+ * Options: `--tool NAME` names its tool (default: echo), `--delay MS` waits before the answer
+ * to `initialize`, `--hang` never answers anything, `--big BYTES` adds a tool `big` that
+ * answers with that much text.
+ */
+
+const options = new Map(
+  process.argv.slice(2).flatMap((word, index, words) => {
+    return word.startsWith('--') ? [[word.slice(2), words[index + 1] ?? '']] : [];
+  }),
+);
+const tool = options.get('tool') ?? 'echo';
+const delayMs = Number(options.get('delay') ?? 0);
+const hangs = options.has('hang');
+const bigBytes = Number(options.get('big') ?? 0);
+const schema = { type: 'object', properties: { text: { type: 'string' } } };
+const tools = [{ name: tool, description: 'Echoes.', inputSchema: schema }];
+if (bigBytes > 0) tools.push({ name: 'big', description: 'Answers much.', inputSchema: schema });
+// Made once: to build a megabyte for each answer would be the larger part of the work.
+const bigResult = JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bigBytes) }] });
+
+function write(id, json) {
+  process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${json}}\n`);
+}
+
+function answer({ id, method, params }) {
+  if (id === undefined || hangs) return;
+  if (method === 'initialize') {
+    const result = JSON.stringify({
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: 'bench', version: '1.0.0' },
+    });
+    if (delayMs === 0) write(id, `"result":${result}`);
+    else setTimeout(() => write(id, `"result":${result}`), delayMs);
+  } else if (method === 'tools/list') {
+    write(id, `"result":${JSON.stringify({ tools })}`);
+  } else if (method === 'tools/call') {
+    const text = params.arguments?.text ?? '';
+    const result =
+      params.name === 'big' ? bigResult : JSON.stringify({ content: [{ type: 'text', text }] });
+    write(id, `"result":${result}`);
+  } else if (method === 'ping') {
+    write(id, '"result":{}');
+  } else {
+    write(id, '"error":{"code":-32601,"message":"Method not found"}');
+  }
+}
+
+let held = '';
+process.stdin.setEncoding('utf8');
+process.stdin.on('data', (chunk) => {
+  const lines = (held + chunk).split('\n');
+  held = lines.pop() ?? '';
+  for (const line of lines) if (line !== '') answer(JSON.parse(line));
+});
+process.stdin.on('end', () => process.exit(0));

@@ -1,0 +1,209 @@
+/**
+ * Calls to one server. All contenders live in one process and take turns in short blocks, each
+ * with a server of its own, so that the load of the machine hits them alike.
+ */
+
+import { createRequire } from 'node:module';
+
+import type { BenchServer, Fleet } from '../contender.ts';
+import { entryOf } from '../contenders.ts';
+import { type HttpHost, startHttpHost, stdioServer } from '../servers.ts';
+import { percentile } from '../statistics.ts';
+import type { Measure, Round, Values, Work, WorkContext } from '../work.ts';
+
+interface CallPlan {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, string>>;
+  /** Calls one after the other, in each block. */
+  readonly sequential: number;
+  /** Calls with 64 in flight, in each block; 0 = not done. */
+  readonly crowded: number;
+}
+
+interface CallTask extends CallPlan {
+  readonly rounds: number;
+  readonly servers: Readonly<Record<string, BenchServer>>;
+}
+
+const inFlight = 64;
+const mebibyte = 1024 * 1024;
+
+async function oneByOne(call: () => Promise<unknown>, count: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let done = 0; done < count; done += 1) {
+    const from = performance.now();
+    await call();
+    times.push(performance.now() - from);
+  }
+  return times;
+}
+
+/** Calls per second while 64 are always under way. */
+async function crowd(call: () => Promise<unknown>, count: number): Promise<number> {
+  let begun = 0;
+  const worker = async (): Promise<void> => {
+    while (begun < count) {
+      begun += 1;
+      await call();
+    }
+  };
+  const from = performance.now();
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return (count / (performance.now() - from)) * 1_000;
+}
+
+async function block(call: () => Promise<unknown>, plan: CallPlan): Promise<Values> {
+  const times = await oneByOne(call, plan.sequential);
+  return {
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    ...(plan.crowded > 0 && { throughput: await crowd(call, plan.crowded) }),
+  };
+}
+
+async function job(task: CallTask): Promise<readonly Round[]> {
+  const fleets: { name: string; fleet: Fleet; call: () => Promise<unknown> }[] = [];
+  for (const [name, server] of Object.entries(task.servers)) {
+    const fleet = (await entryOf(name).load()).open([server]);
+    await fleet.listed(server.name);
+    fleets.push({ name, fleet, call: () => fleet.call(server.name, task.tool, task.args) });
+  }
+  const rounds: Round[] = [];
+  // Two rounds more than asked for: in the first ones the compiler still works.
+  for (let round = 0; round < task.rounds + 2; round += 1) {
+    const values: Record<string, Values> = {};
+    for (const { name, call } of fleets) values[name] = await block(call, task);
+    rounds.push(values);
+  }
+  await Promise.all(fleets.map(({ fleet }) => fleet.close()));
+  return rounds.slice(2);
+}
+
+interface CallWork extends CallPlan {
+  readonly name: string;
+  readonly title: string;
+  readonly rounds: Work['rounds'];
+  readonly hasTargets: boolean;
+  readonly carrier: 'stdio' | 'http' | 'everything';
+}
+
+function measuresOf({ title, hasTargets, crowded }: CallWork): readonly Measure[] {
+  const p50: Measure = { id: 'p50', title: `${title}, p50`, unit: 'ms' };
+  const p99: Measure = { id: 'p99', title: `${title}, p99`, unit: 'ms' };
+  if (!hasTargets) return [p50];
+  const throughput: Measure = {
+    id: 'throughput',
+    title: `${title}, ${inFlight} in flight`,
+    unit: 'calls/s',
+    target: { of: 'ratio', atLeast: 0.9 },
+  };
+  const latencies = [{ ...p50, target: { of: 'ratio', atMost: 1.1 } as const }, p99];
+  return crowded > 0 ? [...latencies, throughput] : latencies;
+}
+
+async function serversFor(
+  { carrier }: CallWork,
+  contenders: readonly string[],
+  hosts: HttpHost[],
+): Promise<Readonly<Record<string, BenchServer>>> {
+  const servers: Record<string, BenchServer> = {};
+  const size = ['--big', String(mebibyte)];
+  for (const contender of contenders) {
+    if (carrier === 'http') {
+      const host = await startHttpHost(size);
+      hosts.push(host);
+      servers[contender] = host.server('echo');
+    } else if (carrier === 'stdio') {
+      servers[contender] = stdioServer('echo', size);
+    } else {
+      const file = createRequire(import.meta.url).resolve(
+        '@modelcontextprotocol/server-everything/dist/index.js',
+      );
+      servers[contender] = {
+        kind: 'stdio',
+        name: 'echo',
+        command: process.execPath,
+        args: [file, 'stdio'],
+      };
+    }
+  }
+  return servers;
+}
+
+function callWork(setup: CallWork): Work {
+  const { name, rounds, tool, args, sequential, crowded } = setup;
+  return {
+    name,
+    measures: measuresOf(setup),
+    rounds,
+    async run(context: WorkContext) {
+      const hosts: HttpHost[] = [];
+      try {
+        const servers = await serversFor(setup, context.contenders, hosts);
+        const task: CallTask = {
+          tool,
+          args,
+          sequential,
+          crowded,
+          servers,
+          rounds: context.rounds,
+        };
+        return ((await context.child(name, task, 180_000)) ?? []) as readonly Round[];
+      } finally {
+        await Promise.all(hosts.map((host) => host.stop()));
+      }
+    },
+    job,
+  };
+}
+
+const echo = { tool: 'echo', args: { text: 'a short text' } };
+const big = { tool: 'big', args: {}, sequential: 20, crowded: 0, hasTargets: false };
+
+export const callWorks: readonly Work[] = [
+  callWork({
+    ...echo,
+    name: 'call-stdio',
+    title: 'echo over stdio',
+    carrier: 'stdio',
+    sequential: 500,
+    crowded: 1_280,
+    rounds: { full: 20, quick: 6 },
+    hasTargets: true,
+  }),
+  callWork({
+    ...echo,
+    name: 'call-http',
+    title: 'echo over HTTP',
+    carrier: 'http',
+    sequential: 200,
+    crowded: 640,
+    rounds: { full: 12, quick: 4 },
+    hasTargets: true,
+  }),
+  callWork({
+    ...big,
+    name: 'call-big-stdio',
+    title: '1 MB result over stdio',
+    carrier: 'stdio',
+    rounds: { full: 10, quick: 4 },
+  }),
+  callWork({
+    ...big,
+    name: 'call-big-http',
+    title: '1 MB result over HTTP',
+    carrier: 'http',
+    rounds: { full: 10, quick: 4 },
+  }),
+  callWork({
+    tool: 'echo',
+    args: { message: 'a short text' },
+    name: 'call-everything',
+    title: 'echo of server-everything over stdio',
+    carrier: 'everything',
+    sequential: 200,
+    crowded: 0,
+    rounds: { full: 10, quick: 4 },
+    hasTargets: false,
+  }),
+];

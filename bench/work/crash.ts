@@ -1,0 +1,73 @@
+/** `kill -9` of a server: how soon it is known, and how soon a call works again by itself. */
+
+import type { BenchServer, Fleet } from '../contender.ts';
+import { entryOf } from '../contenders.ts';
+import { stdioServer } from '../servers.ts';
+import type { Work } from '../work.ts';
+import { isolatedRounds } from '../work.ts';
+
+interface CrashTask {
+  readonly contender: string;
+  readonly servers: readonly BenchServer[];
+}
+
+// Whoever needs longer than this to answer again has left it to the caller.
+const patienceMs = 10_000;
+
+async function nextGoodCall(fleet: Fleet, server: string): Promise<boolean> {
+  const until = performance.now() + patienceMs;
+  while (performance.now() < until) {
+    try {
+      await fleet.call(server, 'echo', { text: 'again' });
+      return true;
+    } catch {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
+    }
+  }
+  return false;
+}
+
+async function job({ contender, servers }: CrashTask): Promise<unknown> {
+  const { open, recovers } = await entryOf(contender).load();
+  const fleet = open(servers);
+  await Promise.all(servers.map(({ name }) => fleet.listed(name)));
+  const [{ name }] = servers as [BenchServer];
+  await fleet.call(name, 'echo', { text: 'before' });
+  const pid = fleet.pid(name);
+  if (pid === undefined) throw new Error(`${contender} does not tell the pid of its server.`);
+  const lost = fleet.lost(name);
+  const from = performance.now();
+  process.kill(pid, 'SIGKILL');
+  await lost;
+  const seen = performance.now() - from;
+  const isBack = recovers && (await nextGoodCall(fleet, name));
+  const back = performance.now() - from;
+  await fleet.close();
+  return { seen, back: isBack ? back : null };
+}
+
+export const crashWork: Work = {
+  name: 'crash',
+  measures: [
+    {
+      id: 'seen',
+      title: 'kill -9 of a stdio server: status says so',
+      unit: 'ms',
+      target: { of: 'value', atMost: 100 },
+    },
+    {
+      id: 'back',
+      title: 'kill -9 of a stdio server: next good call',
+      unit: 'ms',
+      absent: 'never',
+    },
+  ],
+  rounds: { full: 7, quick: 3 },
+  run(context) {
+    const servers = ['first', 'second', 'third'].map((name) => stdioServer(name));
+    return isolatedRounds(context, 'crash', (contender) => ({ contender, servers }));
+  },
+  job,
+};

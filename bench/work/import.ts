@@ -1,0 +1,28 @@
+/** How long the import takes in a fresh process, with the files in the system's cache. */
+
+import { entryOf } from '../contenders.ts';
+import type { Work } from '../work.ts';
+import { isolatedRounds } from '../work.ts';
+
+async function job({ contender }: { readonly contender: string }): Promise<unknown> {
+  const { importOnly } = entryOf(contender);
+  const from = performance.now();
+  await importOnly();
+  return { time: performance.now() - from };
+}
+
+export const importWork: Work = {
+  name: 'import',
+  measures: [{ id: 'time', title: 'import', unit: 'ms', target: { of: 'ratio', atMost: 1.3 } }],
+  rounds: { full: 11, quick: 5 },
+  async run(context) {
+    const rounds = await isolatedRounds(
+      { ...context, rounds: context.rounds + 1 },
+      'import',
+      (contender) => ({ contender }),
+    );
+    // The first round fills the cache.
+    return rounds.slice(1);
+  },
+  job,
+};

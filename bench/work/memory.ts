@@ -1,0 +1,92 @@
+/** Heap that a server costs: live over HTTP and idle, or dormant and only known. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { BenchServer, Contender, Fleet } from '../contender.ts';
+import { entryOf } from '../contenders.ts';
+import { startHttpHost, stdioServer } from '../servers.ts';
+import type { Work } from '../work.ts';
+import { isolatedRounds } from '../work.ts';
+
+interface MemoryTask {
+  readonly contender: string;
+  /** A few to start with: code and tables that exist once are not a server's cost. */
+  readonly warmUp: readonly BenchServer[];
+  readonly servers: readonly BenchServer[];
+}
+
+async function heapBytes(): Promise<number> {
+  // What a collection frees may hold what only the next one finds.
+  for (let turn = 0; turn < 4; turn += 1) {
+    await pause(50);
+    globalThis.gc?.();
+  }
+  return process.memoryUsage().heapUsed;
+}
+
+type Opener = (contender: Contender, servers: readonly BenchServer[]) => Promise<Fleet>;
+
+async function weigh(task: MemoryTask, open: Opener): Promise<unknown> {
+  const contender = await entryOf(task.contender).load();
+  const first = await open(contender, task.warmUp);
+  const before = await heapBytes();
+  const second = await open(contender, task.servers);
+  const bytes = (await heapBytes()) - before;
+  await Promise.all([first.close(), second.close()]);
+  return { heap: bytes / task.servers.length / 1024 };
+}
+
+const openLive: Opener = async (contender, servers) => {
+  const fleet = contender.open(servers);
+  await Promise.all(servers.map(({ name }) => fleet.listed(name)));
+  return fleet;
+};
+
+const liveCount = 100;
+const dormantCount = 1_000;
+const warmUpCount = 10;
+const rounds = { full: 3, quick: 2 };
+
+const liveWork: Work = {
+  name: 'heap-http',
+  measures: [{ id: 'heap', title: `heap per live HTTP server, ${liveCount}`, unit: 'KB' }],
+  rounds,
+  async run(context) {
+    const host = await startHttpHost();
+    const many = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, index) => host.server(`${prefix}${index}`));
+    const task = { warmUp: many('warm', warmUpCount), servers: many('server', liveCount) };
+    try {
+      return await isolatedRounds(context, 'heap-http', (contender) => ({ ...task, contender }));
+    } finally {
+      await host.stop();
+    }
+  },
+  job: (task: MemoryTask) => weigh(task, openLive),
+};
+
+const dormantWork: Work = {
+  name: 'heap-dormant',
+  measures: [
+    {
+      id: 'heap',
+      title: `heap per dormant server, ${dormantCount}`,
+      unit: 'KB',
+      target: { of: 'value', atMost: 12 },
+    },
+  ],
+  rounds,
+  run(context) {
+    const many = (prefix: string, count: number) =>
+      Array.from({ length: count }, (_, index) => stdioServer(`${prefix}${index}`));
+    const task = { warmUp: many('warm', warmUpCount), servers: many('server', dormantCount) };
+    return isolatedRounds(context, 'heap-dormant', (contender) => ({ ...task, contender }));
+  },
+  async job(task: MemoryTask) {
+    const { openDormant } = await entryOf(task.contender).load();
+    if (openDormant === undefined) return { heap: null };
+    return weigh(task, (_contender, servers) => openDormant(servers));
+  },
+};
+
+export const memoryWorks: readonly Work[] = [liveWork, dormantWork];

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { median, pairedRatios, percentile, spreadOf, verdictOf } from '../../bench/statistics.ts';
+
+const spread = (value: number) => ({ median: value, min: value, max: value, count: 1 });
+
+describe('the median', () => {
+  it('is the middle one, or between the two in the middle', () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+  });
+
+  it('is not moved by one outlier', () => {
+    expect(median([1, 2, 3, 4, 9_000])).toBe(3);
+  });
+
+  it('has as many values below it as above', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer(), { minLength: 1 }), (values) => {
+        const middle = median(values);
+        const below = values.filter((value) => value < middle).length;
+        const above = values.filter((value) => value > middle).length;
+        expect(below).toBeLessThanOrEqual(values.length / 2);
+        expect(above).toBeLessThanOrEqual(values.length / 2);
+      }),
+    );
+  });
+
+  it('leaves the values in their order', () => {
+    const values = [3, 1, 2];
+    median(values);
+    expect(values).toEqual([3, 1, 2]);
+  });
+});
+
+describe('a percentile', () => {
+  it('lies between two values as far as the share says', () => {
+    expect(percentile([0, 10], 0.25)).toBe(2.5);
+    expect(percentile([1, 2, 3], 0)).toBe(1);
+    expect(percentile([1, 2, 3], 1)).toBe(3);
+  });
+});
+
+describe('a spread', () => {
+  it('counts only what is there', () => {
+    expect(spreadOf([null, 5, 1, null, 3])).toEqual({ median: 3, min: 1, max: 5, count: 3 });
+  });
+
+  it('is null when nobody got there', () => {
+    expect(spreadOf([null, null])).toBeNull();
+    expect(spreadOf([])).toBeNull();
+  });
+});
+
+describe('paired ratios', () => {
+  it('compare within a round only, so that a slow round spoils nothing', () => {
+    expect(pairedRatios([2, 200, 2], [1, 100, 1])).toEqual([2, 2, 2]);
+  });
+
+  it('leave out rounds in which one is missing or nothing can be divided', () => {
+    expect(pairedRatios([1, null, 3, 4], [2, 2, null, 0])).toEqual([0.5]);
+    expect(pairedRatios([1, 2], [1])).toEqual([1]);
+  });
+});
+
+describe('a verdict', () => {
+  it('is about the median of the ratio, with the bound itself allowed', () => {
+    const target = { of: 'ratio', atMost: 1.1 } as const;
+    expect(verdictOf(target, spread(50), spread(1.1))).toBe('met');
+    expect(verdictOf(target, spread(50), spread(1.101))).toBe('missed');
+  });
+
+  it('holds a lower bound just so', () => {
+    const target = { of: 'ratio', atLeast: 0.9 } as const;
+    expect(verdictOf(target, null, spread(0.9))).toBe('met');
+    expect(verdictOf(target, null, spread(0.89))).toBe('missed');
+  });
+
+  it('may be about the value instead', () => {
+    const target = { of: 'value', atMost: 0 } as const;
+    expect(verdictOf(target, spread(0), null)).toBe('met');
+    expect(verdictOf(target, spread(1), spread(0))).toBe('missed');
+  });
+
+  it('is unknown when there is nothing to judge', () => {
+    expect(verdictOf({ of: 'ratio', atMost: 1 }, spread(1), null)).toBe('unknown');
+    expect(verdictOf({ of: 'value', atMost: 1 }, null, spread(1))).toBe('unknown');
+  });
+});
