@@ -46,7 +46,7 @@ function stepsFor(
   const server = desired.name;
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
-    return [step(server, 'spawn', `new in the settings${but}`)];
+    return [step(server, 'spawn', `in the settings, not running yet${but}`)];
   }
   if (live.leaving) return [step(server, 'keep', 'leaving')];
   if (live.generation !== desired.generation) {

@@ -20,6 +20,7 @@ import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
+import { waitOnce } from './call-wait.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { Listeners } from './listeners.ts';
@@ -193,7 +194,8 @@ class RunningTroupe implements Troupe {
     args: Readonly<Record<string, unknown>> = {},
     options: CallOptions = {},
   ): Promise<CallReport> {
-    return this.#desk.call(this.#addressOf(name), args, options);
+    const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
+    return this.#desk.call(this.#addressOf(name), args, rest);
   }
 
   async callServerTool(
@@ -202,7 +204,8 @@ class RunningTroupe implements Troupe {
     args: Readonly<Record<string, unknown>> = {},
     options: CallOptions = {},
   ): Promise<CallReport> {
-    return this.#desk.call({ server, tool }, args, options);
+    const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
+    return this.#desk.call({ server, tool }, args, rest);
   }
 
   on<Name extends TroupeEventName>(
@@ -313,6 +316,26 @@ class RunningTroupe implements Troupe {
     this.#checkReady();
   }
 
+  #hasLooked(): boolean {
+    return this.#firstPassAt !== null || this.#state !== 'starting';
+  }
+
+  /** Names mean nothing until the settings were read. Settles with what is left of the options. */
+  async #afterFirstPass(options: CallOptions): Promise<CallOptions> {
+    const { clock } = this.#parts;
+    const { signal, timeoutMs } = options;
+    const startedAt = clock.now();
+    const deadlineAt = startedAt + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    await waitOnce({ clock, deadlineAt, signal }, (wake) => {
+      const subscription = this.#root.subscribe({ next: wake, complete: wake, error: wake });
+      return () => {
+        subscription.unsubscribe();
+      };
+    });
+    const leftMs = Math.max(0, deadlineAt - clock.now());
+    return timeoutMs === undefined ? options : { ...options, timeoutMs: leftMs };
+  }
+
   /** Tells the host once for each thing that a person has to decide or do. */
   #askPerson(status: ServerStatus): void {
     const need = this.#needs.newly(status);
@@ -325,7 +348,7 @@ class RunningTroupe implements Troupe {
   }
 
   #checkReady(): void {
-    if (this.#settleReady === undefined) return;
+    if (this.#settleReady === undefined || this.#board.isCatchingUp) return;
     // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
     const isAllSettled = this.#firstPassAt !== null && isSettled(this.#board.statuses());

@@ -73,6 +73,7 @@ export class StatusBoard {
   readonly #lastDesired = new Map<string, DesiredServer>();
   /** Since when servers have no chart: it broke, or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
+  #isCatchingUp = false;
   #isEnding = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
@@ -86,6 +87,11 @@ export class StatusBoard {
       // Failures of the root end the troupe; whoever made it hears of them there.
       error: () => {},
     });
+  }
+
+  /** While true, a pass is being followed and some servers are not seen yet. */
+  get isCatchingUp(): boolean {
+    return this.#isCatchingUp;
   }
 
   sighting(name: string): Sighting | undefined {
@@ -142,6 +148,7 @@ export class StatusBoard {
     const { live, settings } = snapshot.context;
     this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
     if (live === this.#live && settings === this.#settings) return;
+    this.#isCatchingUp = true;
     this.#live = live;
     this.#settings = settings;
     for (const desired of settings?.servers ?? []) this.#lastDesired.set(desired.name, desired);
@@ -151,6 +158,7 @@ export class StatusBoard {
     }
     for (const [name, server] of live) this.#follow(name, server, snapshot);
     for (const name of [...this.#sightings.keys()]) if (!live.has(name)) this.#forget(name);
+    this.#isCatchingUp = false;
     this.#ports.onToolsMayDiffer();
   }
 

@@ -114,8 +114,8 @@ describe('the command line', () => {
     expect(run.exitCode).toBe(0);
     expect(JSON.parse(run.stdout)).toEqual({
       steps: [
-        { server: 'db', step: 'spawn', why: 'new in the settings' },
-        { server: 'off', step: 'spawn', why: 'new in the settings, but disabled' },
+        { server: 'db', step: 'spawn', why: 'in the settings, not running yet' },
+        { server: 'off', step: 'spawn', why: 'in the settings, not running yet, but disabled' },
       ],
     });
   });

@@ -1,5 +1,6 @@
 import type { TroupeEventName } from '../../domain/host-event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine } from '../../policies/printable.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
@@ -87,7 +88,7 @@ async function tellStart(
   view: TroupeView,
   socket: string,
 ): Promise<void> {
-  const { pending } = await troupe.ready();
+  await troupe.ready();
   const snapshot = troupe.snapshot();
   output.document({ ...snapshot, socket });
   if (snapshot.servers.length === 0) {
@@ -97,7 +98,10 @@ async function tellStart(
     );
     return;
   }
-  const waiting = pending.map((name) => `troupe approve ${name}`).join(', ');
+  const waiting = snapshot.servers
+    .filter(({ reason }) => reason === 'pendingApproval')
+    .map(({ name }) => `troupe approve ${printableLine(name, 100)}`)
+    .join(', ');
   const next = waiting === '' ? '' : `; waiting for ${waiting}`;
   view.say(`servers: ${snapshot.servers.length}${next}`);
 }
