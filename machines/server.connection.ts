@@ -43,7 +43,7 @@
  *     [*] -> retrying
  *     retrying -- after reconnectBackoff --> engaged
  *     lost -- after reconnectBackoff --> engaged
- *   suspended -- spec.updated --> (stays)
+ *   suspended -- spec.updated | admission.granted --> (stays)
  *   suspended:
  *     [*] -> crashLoop
  *     reconnectStorm
@@ -214,8 +214,11 @@ export const connectionRegion = serverSetup.createStateConfig({
           tags: 'needsUser',
           entry: ['forgetWindows', 'announceRest'],
           // The windows are forgotten here, so settling again would let the server go:
-          // an edit of its description must not end a suspension.
-          on: { 'spec.updated': { actions: 'applySpec' } },
+          // an edit of its description must not end a suspension, nor being admitted twice.
+          on: {
+            'spec.updated': { actions: 'applySpec' },
+            'admission.granted': { actions: 'noteAdmitted' },
+          },
           initial: 'crashLoop',
           states: { crashLoop: {}, reconnectStorm: {} },
         },
