@@ -1,0 +1,231 @@
+/** Brings the server chart into each of its states by events alone, and asks what it answers there. */
+
+import type { AnyMachineSnapshot, AnyStateNode, EventObject } from 'xstate';
+import { type ServerEvent, serverMachine } from '../../machines/server.ts';
+import type { FailureKind } from '../../src/domain/failure.ts';
+import { createInertScope } from '../../src/testing/inert-scope.ts';
+import { type ServerSnapshot, type SmallServer, smallPolicy, smallServer } from './small-server.ts';
+
+export type ServerEventType = ServerEvent['type'];
+type EventOf<Type extends ServerEventType> = ServerEvent & { readonly type: Type };
+
+type Leaves<Value> = Value extends string
+  ? Value
+  : {
+      [Key in keyof Value & string]: Key extends 'ready'
+        ? Key
+        : `${Key}.${Leaves<NonNullable<Value[Key]>>}`;
+    }[keyof Value & string];
+type Regions = ServerSnapshot['value'];
+type Region = keyof Regions;
+
+/**
+ * States in which an event can find the server. Not `settling` and `remembering`,
+ * which are passed through, and not the ends, where XState delivers nothing more.
+ */
+export type ConnectionState = Exclude<Leaves<Regions['connection']>, 'settling' | 'retired'>;
+export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'ended'>;
+export type CircuitState = Exclude<Regions['circuit'], 'ended'>;
+/** The two regions within `ready`. */
+export type ReadyState = 'health.steady' | 'health.degraded' | 'activity.idle' | 'activity.busy';
+
+/** How to get somewhere: how the server is born, and what happens to it. */
+export interface Way {
+  readonly born?: SmallServer;
+  readonly then?: readonly (ServerEventType | Lost | After)[];
+}
+interface Lost {
+  readonly lost: FailureKind;
+}
+interface After {
+  readonly after: string;
+}
+
+/** One event of each type, about the present session. A new type of event needs a line here. */
+const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Type> } = {
+  'server.start': () => ({ type: 'server.start' }),
+  'server.stop': () => ({ type: 'server.stop' }),
+  'server.restart': () => ({ type: 'server.restart' }),
+  'server.reconnect': () => ({ type: 'server.reconnect' }),
+  'server.retire': () => ({ type: 'server.retire' }),
+  'server.demanded': () => ({ type: 'server.demanded' }),
+  'admission.granted': () => ({ type: 'admission.granted' }),
+  'admission.withdrawn': () => ({ type: 'admission.withdrawn', verdict: 'rejected' }),
+  'spec.updated': () => ({ type: 'spec.updated', startup: 'lazy', policy: smallPolicy }),
+  'slot.granted': () => ({ type: 'slot.granted' }),
+  'session.opened': (stamp) => ({ type: 'session.opened', ...stamp, era: 'modern', pid: 7 }),
+  'session.listed': (stamp) => ({ type: 'session.listed', ...stamp, toolCount: 1 }),
+  'session.listFailed': (stamp) => ({
+    type: 'session.listFailed',
+    ...stamp,
+    failure: { kind: 'protocol', message: 'The list has no end.' },
+  }),
+  'session.notified': (stamp) => ({ type: 'session.notified', ...stamp }),
+  'session.impaired': (stamp) => ({ type: 'session.impaired', ...stamp, reason: 'healthCheck' }),
+  'session.recovered': (stamp) => ({ type: 'session.recovered', ...stamp, reason: 'healthCheck' }),
+  'session.closed': (stamp) => closed('crashed', stamp),
+  'calls.began': ({ session }) => ({ type: 'calls.began', session }),
+  'calls.drained': ({ session }) => ({ type: 'calls.drained', session }),
+  'call.failed': ({ session }) => ({ type: 'call.failed', session }),
+  'call.succeeded': ({ session }) => ({ type: 'call.succeeded', session }),
+  'server.listed': () => ({ type: 'server.listed' }),
+  'server.idled': () => ({ type: 'server.idled' }),
+  'server.gaveUp': () => ({ type: 'server.gaveUp' }),
+  'server.rested': () => ({ type: 'server.rested' }),
+  'server.ended': () => ({ type: 'server.ended' }),
+  'session.abandoned': () => ({ type: 'session.abandoned' }),
+  'probe.wanted': () => ({ type: 'probe.wanted' }),
+};
+interface Stamp {
+  readonly session: number;
+  readonly at: number;
+}
+
+function closed(kind: FailureKind, stamp: Stamp): EventOf<'session.closed'> {
+  return { type: 'session.closed', ...stamp, failure: { kind, message: `It is ${kind}.` } };
+}
+
+export const serverEventTypes = Object.keys(exampleOf) as readonly ServerEventType[];
+
+const toReady = ['slot.granted', 'session.opened', 'session.listed'] as const;
+const toOpen = [...toReady, 'call.failed', 'call.failed'] as const;
+const tripsAtOnce = { limit: 1, windowMs: 1_000 };
+
+/** The canonical way into each state; a new state needs one here. */
+export const ways: {
+  readonly connection: Record<ConnectionState, Way>;
+  readonly ready: Record<ReadyState, Way>;
+  readonly catalog: Record<CatalogState, Way>;
+  readonly circuit: Record<CircuitState, Way>;
+} = {
+  connection: {
+    'parked.disabled': { born: { verdict: 'disabled' } },
+    'parked.blocked.untrusted': { born: { verdict: 'untrusted' } },
+    'parked.blocked.excluded': { born: { verdict: 'excluded' } },
+    'parked.blocked.notAllowed': { born: { verdict: 'notAllowed' } },
+    'parked.blocked.pendingApproval': { born: { verdict: 'pendingApproval' } },
+    'parked.blocked.rejected': { born: { verdict: 'rejected' } },
+    'parked.blocked.invalidConfig': { born: { verdict: 'invalidConfig' } },
+    'parked.blocked.overBudget': { born: { verdict: 'overBudget' } },
+    'parked.dormant': { born: { startup: 'lazy' } },
+    'parked.backingOff.retrying': { then: [{ lost: 'transport' }] },
+    'parked.backingOff.lost': {
+      born: { transport: 'http', policy: { maxAttempts: 1 } },
+      then: [{ lost: 'transport' }],
+    },
+    'parked.authRequired': { then: [{ lost: 'authRequired' }] },
+    'parked.suspended.crashLoop': {
+      born: { policy: { crashLoop: tripsAtOnce } },
+      then: [...toReady, { lost: 'crashed' }],
+    },
+    'parked.suspended.reconnectStorm': {
+      born: { policy: { reconnectStorm: tripsAtOnce } },
+      then: [...toReady, { lost: 'transport' }],
+    },
+    'parked.failed.attemptsExhausted': {
+      born: { policy: { maxAttempts: 1 } },
+      then: [{ lost: 'transport' }],
+    },
+    'parked.failed.capabilityMissing': { then: [{ lost: 'capabilityMissing' }] },
+    'parked.failed.versionUnsupported': { then: [{ lost: 'versionUnsupported' }] },
+    'parked.failed.restartNever': {
+      born: { policy: { restart: 'never' } },
+      then: [{ lost: 'transport' }],
+    },
+    'parked.stopped': { born: { stopWanted: true } },
+    'engaged.starting.queued': {},
+    'engaged.starting.connecting': { then: ['slot.granted'] },
+    'engaged.starting.loadingTools': { then: ['slot.granted', 'session.opened'] },
+    'engaged.ready': { then: toReady },
+    'engaged.closing': { then: [...toReady, 'server.reconnect'] },
+  },
+  ready: {
+    'health.steady': { then: toReady },
+    'health.degraded': { then: [...toReady, 'session.impaired'] },
+    'activity.idle': { then: toReady },
+    'activity.busy': { then: [...toReady, 'calls.began'] },
+  },
+  catalog: {
+    none: { born: { verdict: 'pendingApproval', hasStoredCatalog: true } },
+    deferred: { born: { hasStoredCatalog: true } },
+    live: { then: toReady },
+    stale: { then: [...toReady, { lost: 'transport' }] },
+  },
+  circuit: {
+    closed: { then: [...toReady, 'call.failed'] },
+    open: { then: toOpen },
+    halfOpen: { then: [...toOpen, { after: 'circuitCooldown' }] },
+  },
+};
+
+const inert = createInertScope();
+
+function take(snapshot: ServerSnapshot, event: EventObject): ServerSnapshot {
+  inert.begin(snapshot);
+  inert.observed.transitions.length = 0;
+  return serverMachine.transition(snapshot, event as ServerEvent, inert.scope);
+}
+
+/** Goes a way and returns where it ends. */
+export function reach({ born, then = [] }: Way): ServerSnapshot {
+  inert.begin(undefined);
+  const start = serverMachine.getInitialSnapshot(inert.scope, smallServer(born));
+  return then.reduce((snapshot, step) => take(snapshot, eventFor(step, snapshot)), start);
+}
+
+function eventFor(step: ServerEventType | Lost | After, snapshot: ServerSnapshot): EventObject {
+  const stamp = { session: snapshot.context.session, at: 0 };
+  if (typeof step === 'string') return exampleOf[step](stamp);
+  return 'lost' in step ? closed(step.lost, stamp) : { type: timerOf(snapshot, step.after) };
+}
+
+function timerOf(snapshot: AnyMachineSnapshot, delay: string): string {
+  const states: readonly AnyStateNode[] = snapshot._nodes;
+  const types = states.flatMap((state) => [...state.transitions.keys()]);
+  const timer = types.find((type) => type.startsWith(`xstate.after.${delay}.`));
+  if (timer === undefined) throw new Error(`No timer "${delay}" runs here.`);
+  return timer;
+}
+
+/** Dotted paths of the states a region is in; `engaged.ready` counts as one, its inside is `ready`. */
+export function statesIn(snapshot: ServerSnapshot, region: Region | 'ready'): readonly string[] {
+  const states: readonly AnyStateNode[] = (snapshot as AnyMachineSnapshot)._nodes;
+  const paths = states.filter(({ type }) => type !== 'parallel').map(({ path }) => path.join('.'));
+  const isLeaf = (path: string): boolean => !paths.some((other) => other.startsWith(`${path}.`));
+  const inside = 'connection.engaged.ready.';
+  if (region === 'ready')
+    return paths
+      .filter((path) => path.startsWith(inside) && isLeaf(path))
+      .map((path) => path.slice(inside.length));
+  const leaves = paths.filter((path) => path.startsWith(`${region}.`) && isLeaf(path));
+  const outer = leaves.map((path) => (path.startsWith(inside) ? 'connection.engaged.ready' : path));
+  return [...new Set(outer)].map((path) => path.slice(region.length + 1));
+}
+
+/**
+ * What a region answers: the state it goes to, `noted` when it takes the event
+ * in and stays where it is, `ignored` when it does not listen.
+ */
+export function replyOf(
+  region: Region | 'ready',
+  state: string,
+  before: ServerSnapshot,
+  type: ServerEventType,
+): string {
+  const after = take(before, eventFor(type, before));
+  const isHeard = inert.observed.transitions.some(
+    ({ source, eventType }) => eventType === type && isWithin(source, region, state),
+  );
+  const states = statesIn(after, region);
+  if (states.includes(state)) return isHeard ? 'noted' : 'ignored';
+  return region === 'ready' ? (sibling(states, state) ?? 'left') : states.join(' + ');
+}
+
+function sibling(states: readonly string[], state: string): string | undefined {
+  const [half = ''] = state.split('.');
+  return states.find((other) => other.startsWith(`${half}.`));
+}
+
+function isWithin({ path }: AnyStateNode, region: Region | 'ready', state: string): boolean {
+  return region === 'ready' ? path[3] === state.split('.')[0] : path[0] === region;
+}
