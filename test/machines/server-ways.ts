@@ -32,7 +32,7 @@ export type ReadyState = 'health.steady' | 'health.degraded' | 'activity.idle' |
 /** How to get somewhere: how the server is born, and what happens to it. */
 export interface Way {
   readonly born?: SmallServer;
-  readonly then?: readonly (ServerEventType | Lost | After)[];
+  readonly by?: readonly (ServerEventType | Lost | After)[];
 }
 interface Lost {
   readonly lost: FailureKind;
@@ -108,53 +108,53 @@ export const ways: {
     'parked.blocked.invalidConfig': { born: { verdict: 'invalidConfig' } },
     'parked.blocked.overBudget': { born: { verdict: 'overBudget' } },
     'parked.dormant': { born: { startup: 'lazy' } },
-    'parked.backingOff.retrying': { then: [{ lost: 'transport' }] },
+    'parked.backingOff.retrying': { by: [{ lost: 'transport' }] },
     'parked.backingOff.lost': {
       born: { transport: 'http', policy: { maxAttempts: 1 } },
-      then: [{ lost: 'transport' }],
+      by: [{ lost: 'transport' }],
     },
-    'parked.authRequired': { then: [{ lost: 'authRequired' }] },
+    'parked.authRequired': { by: [{ lost: 'authRequired' }] },
     'parked.suspended.crashLoop': {
       born: { policy: { crashLoop: tripsAtOnce } },
-      then: [...toReady, { lost: 'crashed' }],
+      by: [...toReady, { lost: 'crashed' }],
     },
     'parked.suspended.reconnectStorm': {
       born: { policy: { reconnectStorm: tripsAtOnce } },
-      then: [...toReady, { lost: 'transport' }],
+      by: [...toReady, { lost: 'transport' }],
     },
     'parked.failed.attemptsExhausted': {
       born: { policy: { maxAttempts: 1 } },
-      then: [{ lost: 'transport' }],
+      by: [{ lost: 'transport' }],
     },
-    'parked.failed.capabilityMissing': { then: [{ lost: 'capabilityMissing' }] },
-    'parked.failed.versionUnsupported': { then: [{ lost: 'versionUnsupported' }] },
+    'parked.failed.capabilityMissing': { by: [{ lost: 'capabilityMissing' }] },
+    'parked.failed.versionUnsupported': { by: [{ lost: 'versionUnsupported' }] },
     'parked.failed.restartNever': {
       born: { policy: { restart: 'never' } },
-      then: [{ lost: 'transport' }],
+      by: [{ lost: 'transport' }],
     },
     'parked.stopped': { born: { stopWanted: true } },
     'engaged.starting.queued': {},
-    'engaged.starting.connecting': { then: ['slot.granted'] },
-    'engaged.starting.loadingTools': { then: ['slot.granted', 'session.opened'] },
-    'engaged.ready': { then: toReady },
-    'engaged.closing': { then: [...toReady, 'server.reconnect'] },
+    'engaged.starting.connecting': { by: ['slot.granted'] },
+    'engaged.starting.loadingTools': { by: ['slot.granted', 'session.opened'] },
+    'engaged.ready': { by: toReady },
+    'engaged.closing': { by: [...toReady, 'server.reconnect'] },
   },
   ready: {
-    'health.steady': { then: toReady },
-    'health.degraded': { then: [...toReady, 'session.impaired'] },
-    'activity.idle': { then: toReady },
-    'activity.busy': { then: [...toReady, 'calls.began'] },
+    'health.steady': { by: toReady },
+    'health.degraded': { by: [...toReady, 'session.impaired'] },
+    'activity.idle': { by: toReady },
+    'activity.busy': { by: [...toReady, 'calls.began'] },
   },
   catalog: {
     none: { born: { verdict: 'pendingApproval', hasStoredCatalog: true } },
     deferred: { born: { hasStoredCatalog: true } },
-    live: { then: toReady },
-    stale: { then: [...toReady, { lost: 'transport' }] },
+    live: { by: toReady },
+    stale: { by: [...toReady, { lost: 'transport' }] },
   },
   circuit: {
-    closed: { then: [...toReady, 'call.failed'] },
-    open: { then: toOpen },
-    halfOpen: { then: [...toOpen, { after: 'circuitCooldown' }] },
+    closed: { by: [...toReady, 'call.failed'] },
+    open: { by: toOpen },
+    halfOpen: { by: [...toOpen, { after: 'circuitCooldown' }] },
   },
 };
 
@@ -167,10 +167,10 @@ function take(snapshot: ServerSnapshot, event: EventObject): ServerSnapshot {
 }
 
 /** Goes a way and returns where it ends. */
-export function reach({ born, then = [] }: Way): ServerSnapshot {
+export function reach({ born, by = [] }: Way): ServerSnapshot {
   inert.begin(undefined);
   const start = serverMachine.getInitialSnapshot(inert.scope, smallServer(born));
-  return then.reduce((snapshot, step) => take(snapshot, eventFor(step, snapshot)), start);
+  return by.reduce((snapshot, step) => take(snapshot, eventFor(step, snapshot)), start);
 }
 
 function eventFor(step: ServerEventType | Lost | After, snapshot: ServerSnapshot): EventObject {
