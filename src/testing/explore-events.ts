@@ -9,7 +9,8 @@ import type {
 } from 'xstate';
 import { fieldOf } from './chart-parts.ts';
 
-type Choice<Machine extends AnyStateMachine, Event extends EventObject> =
+/** Payload variants of one event type: a list, or what makes one for a snapshot. */
+export type EventChoice<Machine extends AnyStateMachine, Event extends EventObject> =
   | readonly Event[]
   | ((snapshot: SnapshotFrom<Machine>) => readonly Event[]);
 
@@ -19,9 +20,9 @@ type Choice<Machine extends AnyStateMachine, Event extends EventObject> =
  * A type that is not listed is sent bare, `{ type }`; an empty list means never.
  */
 export type EventChoices<Machine extends AnyStateMachine> = {
-  readonly [Type in EventFrom<Machine>['type']]?: Choice<Machine, EventFrom<Machine>>;
+  readonly [Type in EventFrom<Machine>['type']]?: EventChoice<Machine, EventFrom<Machine>>;
 } & {
-  readonly [internal: `xstate.${string}`]: Choice<Machine, AnyEventObject>;
+  readonly [internal: `xstate.${string}`]: EventChoice<Machine, AnyEventObject>;
 };
 
 /** Lists the events that may come from outside while the chart is in a snapshot. */
@@ -39,7 +40,7 @@ export function alphabetOf(
   choices: EventChoices<AnyStateMachine>,
   internal: readonly string[],
 ): Alphabet {
-  const chosen = new Map<string, Choice<AnyStateMachine, EventObject> | undefined>(
+  const chosen = new Map<string, EventChoice<AnyStateMachine, EventObject> | undefined>(
     Object.entries(choices),
   );
   const neverSent = new Set([...raisedTypes(machine), ...internal]);

@@ -3,6 +3,7 @@
  * through all states, checks of how a chart is written, and readable stories.
  */
 
+export type { Clock } from '../domain/clock.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {
@@ -13,7 +14,7 @@ export {
   type ExploreProblem,
   explore,
 } from './explore.ts';
-export type { EventChoices } from './explore-events.ts';
+export type { EventChoice, EventChoices } from './explore-events.ts';
 export type { Effect } from './inert-scope.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
 export { recordTrace, type Trace, type TraceOptions } from './trace.ts';
