@@ -1,18 +1,38 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { closingLineReporter } from './test/support/closing-line-reporter.ts';
 
 /** Path of a file of this repository, for any working directory. */
 const here = (path: string): string => new URL(path, import.meta.url).pathname;
 
-export default defineConfig({
+/**
+ * Vitest takes XState's development build, which warns and throws where the build of
+ * plain Node, which all callers have, is silent. This mode takes the latter:
+ * `npm run test:xstate-production`.
+ */
+const xstateProductionMode = 'xstate-production';
+const xstateProduction = ['xstate'].map((name) => ({
+  find: new RegExp(`^${name}$`),
+  // Nothing has set Vitest's conditions here, so this is what a caller's Node finds.
+  replacement: fileURLToPath(import.meta.resolve(name)),
+}));
+
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
       { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
       { find: /^mcp-troupe$/, replacement: here('src/index.ts') },
+      ...(mode === xstateProductionMode ? xstateProduction : []),
     ],
   },
   test: {
     include: ['test/**/*.test.ts'],
+    exclude:
+      mode === xstateProductionMode
+        ? // Slow, and the same again: these start the program as a process of its own, which
+          // has XState's production build anyway.
+          ['test/cli/end-to-end.test.ts']
+        : [],
     // A test that needs another to run before it is broken; a new order every run finds it.
     sequence: { shuffle: true },
     // Processes, not threads: the tests signal children and change directories, and a process
@@ -32,7 +52,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       // `npm run check` and CI count branches; a plain `npm test` stays fast.
-      enabled: process.env['CI'] === 'true',
+      enabled: process.env['CI'] === 'true' && mode === 'test',
       // Only what must be covered is measured: machines and policies are pure and tested alone.
       include: ['machines/**/*.ts', 'src/policies/**/*.ts'],
       reporter: [['text', { skipFull: true }], 'html'],
@@ -42,4 +62,4 @@ export default defineConfig({
       },
     },
   },
-});
+}));

@@ -1,0 +1,137 @@
+/**
+ * Uses the package as a stranger does: `npm run check:tarball`.
+ *
+ * Packs it, installs the tarball into an empty project and runs the programs of
+ * `test/package/consumer/` there, from JavaScript and from TypeScript, and the
+ * command line. What is missing from the tarball, or needs a development package,
+ * fails here and nowhere else. `dist/` has to be built first.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly unpackedSize: number;
+  readonly files: readonly { readonly path: string; readonly size: number }[];
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
+// Two minutes: an installation with an empty cache takes most of one over a slow line. A
+// program that leaves a server or a timer behind never ends, and fails here too.
+const stepLimitMs = 120_000;
+
+/** Runs a program to its end and returns what it printed; anything but success ends the check. */
+function run(folder: string, command: string, ...args: readonly string[]): string {
+  const startedAt = performance.now();
+  const { status, signal, error, stdout, stderr } = spawnSync(command, args, {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: stepLimitMs,
+    killSignal: 'SIGKILL',
+    env: { ...process.env, NO_COLOR: '1', MCP_TROUPE_HOME: path.join(folder, '.state') },
+  });
+  const shown = [path.basename(command), ...args].join(' ').replaceAll(root, '');
+  if (status !== 0) {
+    throw new Error(
+      `${shown} failed (${error?.message ?? signal ?? `exit code ${status}`})\n${stdout}${stderr}`,
+    );
+  }
+  console.log(`ok  ${((performance.now() - startedAt) / 1_000).toFixed(1)} s  ${shown}`);
+  return stdout;
+}
+
+function expectText(what: string, text: string, wanted: string | RegExp): void {
+  const isThere = typeof wanted === 'string' ? text.trim() === wanted : wanted.test(text);
+  if (!isThere) throw new Error(`${what}: expected ${String(wanted)}, got:\n${text}`);
+}
+
+/** Prints every file, the maps beside their sources in one line, and refuses what must not be in. */
+function showFiles({ files, size, unpackedSize }: Packed): void {
+  const paths = files.map((file) => file.path);
+  for (const file of files) console.log(`${String(file.size).padStart(8)}  ${file.path}`);
+  const kilobytes = (bytes: number): string => `${Math.round(bytes / 1_000)} kB`;
+  console.log(
+    `${files.length} files, ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked`,
+  );
+
+  const wanted = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/src/cli/main.js'];
+  const missing = wanted.filter((file) => !paths.includes(file));
+  const others = paths.filter(
+    (file) => !wanted.includes(file) && !/^dist\/(src|machines|actors)\//.test(file),
+  );
+  if (missing.length > 0) throw new Error(`not in the tarball: ${missing.join(', ')}`);
+  if (others.length > 0) throw new Error(`should not be in the tarball: ${others.join(', ')}`);
+}
+
+/** An empty project with the tarball as its only dependency, and our programs. */
+function install(project: string): void {
+  const [packed] = JSON.parse(
+    run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', project),
+  ) as [Packed];
+  showFiles(packed);
+  cpSync(path.join(root, 'test/package/consumer'), project, { recursive: true });
+  cpSync(path.join(root, 'test/fixtures/stdio-server.mjs'), path.join(project, 'server.mjs'));
+  writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
+  run(
+    project,
+    'npm',
+    'install',
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+    `./${packed.filename}`,
+  );
+}
+
+function useLibrary(project: string): void {
+  const node = process.execPath;
+  run(project, node, 'use-troupe.mjs');
+  // Our compiler and Node types, so that nothing is installed that only development needs.
+  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+  for (const config of ['tsconfig.json', 'tsconfig.testing.json']) {
+    run(
+      project,
+      node,
+      compiler,
+      '-p',
+      config,
+      '--typeRoots',
+      path.join(root, 'node_modules/@types'),
+    );
+  }
+  run(project, node, 'out/use-troupe-typed.js');
+  run(project, node, 'out/use-testing.js');
+}
+
+function useCommandLine(project: string): void {
+  const troupe = (...args: readonly string[]): string =>
+    run(project, 'npx', '--no', '--', 'troupe', ...args);
+  expectText('troupe --version', troupe('--version'), manifest.version);
+  expectText('troupe --help', troupe('--help'), /^Usage: troupe [^]*\bcall\b/);
+  expectText(
+    'troupe call',
+    troupe('call', 'fixture', 'echo', 'text=hi', '--config', 'troupe.json'),
+    '{"text":"hi"}',
+  );
+}
+
+const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-tarball-')));
+try {
+  install(project);
+  useLibrary(project);
+  useCommandLine(project);
+  console.log('The packed package works.');
+} catch (error) {
+  console.error(`\nThe packed package does not work: ${(error as Error).message}`);
+  process.exitCode = 1;
+} finally {
+  rmSync(project, { recursive: true, force: true });
+}

@@ -1,0 +1,38 @@
+// A caller in strict TypeScript; what it names must be exported, and have these types.
+import assert from 'node:assert/strict';
+import {
+  type CallerCode,
+  type CallReport,
+  createTroupe,
+  type ServerStatus,
+  type StartReport,
+  type Troupe,
+  TroupeError,
+  type TroupeOptions,
+} from 'mcp-troupe';
+
+const options: TroupeOptions = {
+  settings: { mcpServers: { fixture: { command: process.execPath, args: ['server.mjs'] } } },
+};
+const troupe: Troupe = createTroupe(options);
+const seen: ServerStatus[] = [];
+const forget = troupe.on('status.changed', ({ status }) => seen.push(status));
+const report: StartReport = await troupe.ready();
+assert.deepEqual(report.failed, []);
+
+const { result }: CallReport = await troupe.callServerTool(
+  'fixture',
+  'echo',
+  { text: 'hi' },
+  { timeoutMs: 30_000 },
+);
+assert.equal(result.content[0]?.['text'], '{"text":"hi"}');
+assert.ok(seen.some(({ state }) => state === 'ready'));
+forget();
+
+const code = await troupe.callTool('mcp__nobody__echo').then(
+  (): CallerCode | undefined => undefined,
+  (error: unknown) => (error instanceof TroupeError ? error.code : undefined),
+);
+assert.equal(code, 'TOOL_UNKNOWN' satisfies CallerCode);
+await troupe.stop();

@@ -1,0 +1,17 @@
+import { describe, expect, it, vi } from 'vitest';
+import { createActor, createMachine } from 'xstate';
+
+/** Only the development build warns of an event to an actor that was stopped. */
+function buildOfXState(): 'development' | 'production' {
+  const warn = vi.spyOn(console, 'warn').mockReturnValue();
+  createActor(createMachine({})).start().stop().send({ type: 'late' });
+  return warn.mock.calls.length > 0 ? 'development' : 'production';
+}
+
+describe('a run of the tests', () => {
+  it('has the build of XState and the version of Node that its script names', () => {
+    const mode = process.env['MODE'];
+    expect(buildOfXState()).toBe(mode === 'xstate-production' ? 'production' : 'development');
+    expect(process.version).toMatch(mode === 'node24' ? /^v24\./ : /^v\d+\./);
+  });
+});
