@@ -1,0 +1,236 @@
+/** The life of one server under a real root, told as stories. */
+
+import { describe, expect, it } from 'vitest';
+import { entry, failure, type SmallEntry, type Story, settingsOf, startStory } from './story.ts';
+
+/** Starts a troupe of one server, `db`, and begins the story there. */
+function withServer(given: SmallEntry = {}): Story {
+  const story = startStory();
+  story.load(settingsOf([entry('db', given)]));
+  story.beginHere();
+  return story;
+}
+
+/** The same with the server ready. */
+function withReadyServer(given: SmallEntry = {}): Story {
+  const story = withServer(given);
+  story.serve('db');
+  story.beginHere();
+  return story;
+}
+
+const told = (story: Story, name: string): Promise<void> =>
+  expect(story.toString()).toMatchFileSnapshot(`../traces/${name}.txt`);
+
+describe('server', () => {
+  it('starts and is ready once its tools are listed', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')]));
+    story.clock.advanceBy(800);
+    story.serve('db');
+    await told(story, 'start-to-ready');
+  });
+
+  it('backs off between failing starts until its attempts are used up', async () => {
+    const story = withServer({ policy: { maxAttempts: 3 } });
+    story.chapter('the command is not found');
+    story.sessions.of('db').fail(failure('unavailable'));
+    story.untilNextSession();
+    story.chapter('the handshake is never answered');
+    story.clock.advanceBy(10_000);
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.chapter('the list fails');
+    story.sessions.of('db').open();
+    story.sessions.of('db').failList(failure('protocol'));
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await told(story, 'failing-start');
+  });
+
+  it('recovers from a crash', async () => {
+    const story = withReadyServer();
+    story.clock.advanceBy(5_000);
+    story.sessions.of('db').fail(failure('crashed', { exitCode: 1 }));
+    story.untilNextSession();
+    story.serve('db');
+    story.chapter('a sustained service ends the outage');
+    story.clock.advanceBy(60_000);
+    await told(story, 'crash-and-recovery');
+  });
+
+  it('is suspended by a crash loop and released by a restart', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').fail(failure('crashed'));
+    story.untilNextSession();
+    story.serve('db');
+    story.sessions.of('db').fail(failure('crashed'));
+    story.chapter('time and demand change nothing');
+    story.clock.advanceBy(600_000);
+    story.tell('db.0', { type: 'server.demanded' });
+    story.send({ type: 'server.restart', server: 'db' });
+    await told(story, 'crash-loop');
+  });
+
+  it('is suspended by a storm of lost connections', async () => {
+    const story = withReadyServer({ transport: 'http', policy: { maxAttempts: 9 } });
+    for (let loss = 1; loss <= 3; loss += 1) {
+      story.chapter(`loss ${loss}`);
+      story.sessions.of('db').fail(failure('transport'));
+      if (loss === 3) break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    story.clock.advanceBy(600_000);
+    await told(story, 'reconnect-storm');
+  });
+
+  it('looks for a lost remote server in long, quiet intervals', async () => {
+    const story = withServer({ transport: 'http' });
+    for (let attempt = 1; attempt <= 4; attempt += 1) {
+      story.chapter(`attempt ${attempt}`);
+      story.sessions.of('db').fail(failure('unavailable'));
+      story.untilNextSession();
+    }
+    story.chapter('it is back');
+    story.serve('db');
+    await told(story, 'lost-remote');
+  });
+
+  it('stops while it connects, and stays stopped', async () => {
+    const story = withServer();
+    story.send({ type: 'server.stop', server: 'db' });
+    story.chapter('a demand and a reconnect change nothing');
+    story.tell('db.0', { type: 'server.demanded' });
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await told(story, 'stop-while-connecting');
+  });
+
+  it('stops while it backs off, and its timer with it', async () => {
+    const story = withServer();
+    story.sessions.of('db').fail(failure('transport'));
+    story.send({ type: 'server.stop', server: 'db' });
+    story.clock.advanceBy(600_000);
+    expect(story.clock.pendingCount).toBe(0);
+    await told(story, 'stop-while-backing-off');
+  });
+
+  it('starts afresh when it is restarted after it failed', async () => {
+    const story = withServer();
+    story.sessions.of('db').fail(failure('versionUnsupported'));
+    story.send({ type: 'server.restart', server: 'db' });
+    story.serve('db');
+    await told(story, 'restart-of-a-failed-server');
+  });
+
+  it('closes a session by force when it does not close by itself', async () => {
+    const story = withReadyServer();
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.clock.advanceBy(2_999);
+    story.chapter('asking again does not prolong the deadline');
+    story.send({ type: 'server.restart', server: 'db' });
+    story.clock.advanceBy(1);
+    story.serve('db');
+    await told(story, 'close-by-force');
+  });
+
+  it('lists its tools again when they changed', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').notify();
+    story.sessions.of('db').list([]);
+    await told(story, 'list-changed');
+  });
+
+  it('stops when idle and starts when demanded', async () => {
+    const story = withServer({ startup: 'lazy' });
+    story.tell('db.0', { type: 'server.demanded' });
+    story.serve('db');
+    story.clock.advanceBy(200_000);
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(400_000);
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.chapter('five idle minutes');
+    story.clock.advanceBy(300_000);
+    story.sessions.of('db').closed();
+    story.tell('db.0', { type: 'server.demanded' });
+    await told(story, 'idle-stop-and-demand');
+  });
+
+  it('takes a new idle deadline at once', async () => {
+    const story = withReadyServer({ policy: { idleStopMs: null } });
+    story.clock.advanceBy(1_000_000);
+    story.load(settingsOf([entry('db', { policy: { idleStopMs: 300_000 } })]));
+    story.clock.advanceBy(300_000);
+    await told(story, 'idle-deadline-edited');
+  });
+
+  it('shows what is wrong with it while it serves', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').impair('flooding');
+    story.sessions.of('db').recover('flooding');
+    await told(story, 'degraded');
+  });
+
+  it('logs in and connects again', async () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('authRequired'));
+    story.clock.advanceBy(600_000);
+    story.send({ type: 'auth.completed', server: 'db' });
+    story.serve('db');
+    await told(story, 'log-in');
+  });
+
+  it('waits as long as a busy peer asks', async () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
+    story.clock.advanceBy(41_999);
+    story.chapter('not yet');
+    story.clock.advanceBy(1);
+    await told(story, 'retry-after');
+  });
+
+  it('gives up its turn after a long wait and asks again', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')], { slots: { local: 0, remote: 0 } }));
+    story.beginHere();
+    story.untilNextSession();
+    story.load(settingsOf([entry('db')]));
+    await told(story, 'queue-deadline');
+  });
+});
+
+describe('circuit', () => {
+  function withOpenCircuit(): Story {
+    const story = withReadyServer();
+    story.tell('db.0', { type: 'call.failed', session: 1 });
+    story.tell('db.0', { type: 'call.succeeded', session: 1 });
+    story.chapter('two in a row');
+    story.tell('db.0', { type: 'call.failed', session: 1 });
+    story.tell('db.0', { type: 'call.failed', session: 1 });
+    story.clock.advanceBy(30_000);
+    return story;
+  }
+
+  it('opens after a run of failed calls and closes when a list of ours succeeds', async () => {
+    const story = withOpenCircuit();
+    story.sessions.of('db').list([]);
+    await told(story, 'circuit-closes');
+  });
+
+  it('opens again for twice as long when the probe hangs or fails', async () => {
+    const story = withOpenCircuit();
+    story.chapter('the probe hangs');
+    story.clock.advanceBy(10_000);
+    story.clock.advanceBy(59_999);
+    story.chapter('the longest cool-down is over');
+    story.clock.advanceBy(1);
+    story.sessions.of('db').failList(failure('protocol'));
+    story.chapter('a person starts it afresh');
+    story.send({ type: 'server.stop', server: 'db' });
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await told(story, 'circuit-opens-again');
+  });
+});

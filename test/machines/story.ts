@@ -1,0 +1,177 @@
+/**
+ * A real root with real server charts, told as a story: settings come from the
+ * test, sessions do what the test says, and time moves when it is told to.
+ */
+
+import { type AnyEventObject, createActor, fromCallback } from 'xstate';
+import { serverMachine } from '../../machines/server.ts';
+import { type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
+import type { Failure, FailureKind } from '../../src/domain/failure.ts';
+import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
+import type { SettingsCommand } from '../../src/domain/settings-facts.ts';
+import {
+  createScriptedSessions,
+  type ScriptedSessions,
+} from '../../src/testing/scripted-session.ts';
+import { recordTrace } from '../../src/testing/trace.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { smallPolicy } from './small-server.ts';
+
+export type SmallEntry = Partial<Omit<DesiredServer, 'policy'>> & {
+  readonly policy?: Partial<ServerPolicy>;
+};
+
+/** One server of the user's own settings with small numbers, but for what is given. */
+export function entry(name: string, { policy, ...given }: SmallEntry = {}): DesiredServer {
+  return {
+    name,
+    generation: `${name}-1`,
+    transport: 'stdio',
+    enabled: true,
+    startup: 'eager',
+    trust: false,
+    tools: { include: ['*'], exclude: [] },
+    source: { key: name, scope: 'user' },
+    gated: false,
+    ...given,
+    policy: { ...smallPolicy, ...policy },
+  };
+}
+
+export function settingsOf(
+  servers: readonly DesiredServer[],
+  given: Partial<Settings> = {},
+): Settings {
+  return {
+    servers,
+    excluded: [],
+    slots: { local: 3, remote: 20 },
+    startupGateMs: 250,
+    problems: [],
+    ...given,
+  };
+}
+
+export function failure(kind: FailureKind, more: Partial<Failure> = {}): Failure {
+  return { kind, message: `It is ${kind}.`, ...more };
+}
+
+export interface Story {
+  readonly clock: VirtualClock;
+  readonly sessions: ScriptedSessions;
+  /** Writes a heading into the story. */
+  chapter(text: string): void;
+  load(settings: Settings): void;
+  send(event: TroupeEvent): void;
+  /** Sends to one server actor, as the call path does. */
+  tell(actorId: string, event: Parameters<ServerRef['send']>[0]): void;
+  /** From now on every session does at once what it is told. */
+  oblige(): void;
+  /** Brings a server that has its permit to ready. */
+  serve(server: string): void;
+  /** Forgets what was told so far: the story begins here. */
+  beginHere(): void;
+  /** Moves time, timer by timer, until a new session begins. */
+  untilNextSession(): void;
+  readonly isRunning: boolean;
+  toString(): string;
+}
+
+type Root = ReturnType<typeof createRootActor>;
+type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${string}.0`]>;
+
+/** Starts a root whose settings have not been read yet. */
+export function startStory(server: typeof serverMachine = serverMachine): Story {
+  const clock = new VirtualClock();
+  const sessions = createScriptedSessions();
+  const trace = recordTrace({ clock, describe });
+  const root = createRootActor(server, sessions, clock, trace.inspect);
+  root.subscribe({ error: (error) => trace.note(`# THE ROOT FAILED: ${String(error)}`) });
+  root.start();
+  return {
+    clock,
+    sessions,
+    chapter: (text) => trace.note(`# ${text}`),
+    load: (settings) => root.send({ type: 'settings.loaded', settings, at: clock.now() }),
+    send: (event) => root.send(event),
+    tell: (actorId, event) => childOf(root, actorId).send(event),
+    oblige: () => {
+      sessions.onCommand = (script, { type }) => {
+        if (type === 'session.open') script.open();
+        if (type === 'session.list') script.list([]);
+        if (type === 'session.close' && script.state === 'closing') script.closed();
+      };
+    },
+    serve: (name) => {
+      sessions.of(name).open({ pid: 7 });
+      sessions.of(name).list([]);
+    },
+    beginHere: () => trace.clear(),
+    untilNextSession: () => {
+      const { length } = sessions.scripts;
+      while (sessions.scripts.length === length) {
+        if (!clock.runNext()) throw new Error('No timer is set that could begin a session.');
+      }
+    },
+    get isRunning() {
+      return root.getSnapshot().status === 'active';
+    },
+    toString: () => trace.toString(),
+  };
+}
+
+function createRootActor(
+  server: typeof serverMachine,
+  sessions: ScriptedSessions,
+  clock: VirtualClock,
+  inspect: ReturnType<typeof recordTrace>['inspect'],
+) {
+  const ports = {
+    clock,
+    registry: { opened: () => {}, closed: () => {} },
+    catalogs: { put: () => {} },
+  };
+  const machine = troupeMachine.provide({
+    actors: {
+      server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
+      settingsSource: fromCallback<SettingsCommand, Record<string, never>>(() => {}),
+    },
+  });
+  const input = {
+    seed: 1,
+    trusted: true,
+    launchBound: null,
+    slots: { local: 3, remote: 20 },
+    startupGateMs: 250,
+  };
+  return createActor(machine, { input, clock, inspect });
+}
+
+function childOf(root: Root, actorId: string): ServerRef {
+  const child = root.getSnapshot().children[actorId as `${string}.0`];
+  if (child === undefined) throw new Error(`There is no actor "${actorId}".`);
+  return child;
+}
+
+/** The few words of a payload that the story turns on. */
+function describe(event: AnyEventObject): string {
+  const {
+    failure: lost,
+    verdict,
+    counts,
+    demanded,
+    server,
+  } = event as {
+    failure?: Failure;
+    verdict?: string;
+    counts?: { local: number; remote: number };
+    demanded?: boolean;
+    server?: string;
+  };
+  if (lost !== undefined) return `(${lost.kind})`;
+  if (verdict !== undefined) return `(${verdict})`;
+  if (server !== undefined) return `(${server})`;
+  if (counts !== undefined) return `(${counts.local} local, ${counts.remote} remote)`;
+  return demanded === true ? '(demanded)' : '';
+}
