@@ -63,9 +63,10 @@ export class ToolList {
     const now = this.all();
     if (now === before) return;
     this.#announced = now;
-    const servers = new Set([...before, ...now].map(({ server }) => server));
+    const [earlier, present] = [byServer(before), byServer(now)];
+    const servers = new Set([...earlier.keys(), ...present.keys()]);
     const changed = [...servers].filter(
-      (server) => !equal(ofServer(before, server), ofServer(now, server)),
+      (server) => !equal(earlier.get(server), present.get(server)),
     );
     if (changed.length > 0) this.#ports.onChange(changed.sort());
   }
@@ -79,6 +80,13 @@ export class ToolList {
   }
 }
 
-function ofServer(tools: readonly ExposedTool[], server: string): readonly ExposedTool[] {
-  return tools.filter((tool) => tool.server === server);
+// Grouped once: to search all tools for each server is slow with many of both.
+function byServer(tools: readonly ExposedTool[]): ReadonlyMap<string, readonly ExposedTool[]> {
+  const groups = new Map<string, ExposedTool[]>();
+  for (const tool of tools) {
+    const group = groups.get(tool.server);
+    if (group === undefined) groups.set(tool.server, [tool]);
+    else group.push(tool);
+  }
+  return groups;
 }
