@@ -1,0 +1,242 @@
+/**
+ * What must hold whatever happened, checked after every step. Each check says
+ * what is wrong in one line that begins with the number of the invariant.
+ */
+
+import type { AnyActorRef } from 'xstate';
+import type { ServerState } from '../../../src/domain/server-state.ts';
+import type { ServerStatus } from '../../../src/domain/status.ts';
+import { passesFilter } from '../../../src/policies/tool-filter.ts';
+import type { SessionScript } from '../../../src/testing/scripted-session.ts';
+import type { SimulatedCall, World } from './world.ts';
+
+/** One moment of the world, looked at once for all checks. */
+interface Moment {
+  readonly world: World;
+  readonly statuses: ReadonlyMap<string, ServerStatus>;
+  /** Calls under way, and those that settled since the last look. */
+  readonly calls: readonly SimulatedCall[];
+  /** Sessions that are not over, by server. */
+  readonly open: ReadonlyMap<string, readonly SessionScript[]>;
+  readonly snapshot: {
+    readonly children: Record<string, AnyActorRef>;
+    readonly context: {
+      readonly live: ReadonlyMap<string, { readonly actorId: string; readonly leaving: boolean }>;
+    };
+  };
+}
+
+/** Everything that is wrong now; empty when nothing is. */
+export function problemsOf(world: World, watched: WatchedScripts): readonly string[] {
+  const statuses = world.scripted.troupe.snapshot().servers;
+  const open = new Map<string, SessionScript[]>();
+  for (const script of watched.present()) {
+    const { server } = script.input;
+    open.set(server, [...(open.get(server) ?? []), script]);
+  }
+  const moment: Moment = {
+    world,
+    statuses: new Map(statuses.map((status) => [status.name, status])),
+    open,
+    calls: world.recentCalls(),
+    snapshot: world.root.getSnapshot(),
+  };
+  return [
+    ...world.findings,
+    ...world.scripted.errors.map(({ message, error }) => `0: ${message} ${String(error)}`),
+    ...checks.flatMap((check) => check(moment)),
+  ];
+}
+
+/** Remembers which sessions are not over, so that a day of sessions is not walked at each step. */
+export class WatchedScripts {
+  readonly #scripts: () => readonly SessionScript[];
+  #seen = 0;
+  #present: SessionScript[] = [];
+
+  constructor(scripts: () => readonly SessionScript[]) {
+    this.#scripts = scripts;
+  }
+
+  present(): readonly SessionScript[] {
+    const all = this.#scripts();
+    this.#present.push(...all.slice(this.#seen));
+    this.#seen = all.length;
+    this.#present = this.#present.filter(({ state }) => state !== 'over');
+    return this.#present;
+  }
+}
+
+type Check = (moment: Moment) => readonly string[];
+
+const runsOnlyWhatMay: Check = ({ world, open }) =>
+  [...open].flatMap(([server, scripts]) =>
+    scripts
+      .filter(({ state }) => state !== 'closing')
+      .filter(({ input }) => !world.isPermitted(server, input.generation))
+      .map(({ state }) => `1: ${server} has a session that is ${state} and may not have one`),
+  );
+
+const runsOneAtATime: Check = ({ open }) =>
+  [...open]
+    .filter(([, scripts]) => scripts.length > 1)
+    .map(([server, scripts]) => `2: ${server} has ${scripts.length} sessions`);
+
+const settlesCalls: Check = ({ world, calls }) =>
+  calls.flatMap(({ number, deadlineAt, settledAt, settledCount, outcome = '' }) => {
+    if (settledCount > 1) return [`5: call ${number} settled ${settledCount} times`];
+    if ((settledAt ?? world.now) > deadlineAt) return [`5: call ${number} outlived its deadline`];
+    if (outcome.startsWith('no TroupeError')) return [`5: call ${number} failed with ${outcome}`];
+    return [];
+  });
+
+const tellsOutcomesTruly: Check = ({ world, calls }) =>
+  calls.flatMap(({ number, outcome }) => {
+    const runs = world.peers.executed.get(number) ?? 0;
+    if (runs > 1) return [`6: call ${number} ran ${runs} times`];
+    if (outcome === 'ok' && runs === 0) return [`6: call ${number} is ok and never ran`];
+    if (runs > 0 && outcome?.endsWith('not_executed')) return [`6: call ${number} ran: ${outcome}`];
+    return [];
+  });
+
+const namesToolsApart: Check = ({ world, statuses }) => {
+  const tools = world.scripted.troupe.tools();
+  const names = tools.map(({ name }) => name);
+  return [
+    ...(new Set(names).size === names.length ? [] : ['7: two tools have one name']),
+    ...(names.join() === names.toSorted().join() ? [] : ['7: tools are not sorted']),
+    ...tools
+      .filter(({ server }) => !statuses.has(server))
+      .map(({ server }) => `7: tools of ${server}, which does not exist`),
+  ];
+};
+
+const showsRightTools: Check = ({ world, statuses, open }) => {
+  const tools = world.scripted.troupe.tools();
+  return [...statuses].flatMap(([server, status]) => {
+    const shown = tools.filter((tool) => tool.server === server).map(({ tool }) => tool);
+    if (shown.length !== status.tools) {
+      return [`7: ${server} says ${status.tools} tools and shows ${shown.length}`];
+    }
+    if (shown.length > 0 && !world.model.isPermitted(server)) {
+      return [`7: ${server} shows tools and may not run`];
+    }
+    const script = open.get(server)?.at(-1);
+    if (script === undefined || status.state !== 'ready') return [];
+    const { exclude = [] } = world.model.find(server)?.entry.tools ?? {};
+    const expected = (world.peers.listed.get(script) ?? [])
+      .map(({ name }) => name)
+      .filter((name) => passesFilter({ include: ['*'], exclude }, name));
+    return shown.join() === expected.toSorted().join()
+      ? []
+      : [`7: ${server} shows ${shown.join()} and listed ${expected.join()}`];
+  });
+};
+
+const keepsBackoffInBounds: Check = ({ statuses }) =>
+  [...statuses.values()].flatMap(({ name, state, reason, since, nextAttemptAt }) => {
+    if (state !== 'backingOff' || nextAttemptAt === undefined) return [];
+    const waitMs = Date.parse(nextAttemptAt) - Date.parse(since);
+    const [low, high] = reason === 'lost' ? [5_000, 300_000] : [100, 30_000];
+    return waitMs >= low && waitMs <= high ? [] : [`12: ${name} backs off for ${waitMs} ms`];
+  });
+
+// The most timers that a server may have set in each state: its own, without calls.
+const timersOf: Readonly<Record<ServerState, number>> = {
+  disabled: 0,
+  blocked: 0,
+  dormant: 0,
+  queued: 1,
+  connecting: 1,
+  loadingTools: 1,
+  ready: 2,
+  degraded: 2,
+  backingOff: 1,
+  authRequired: 0,
+  suspended: 0,
+  failed: 0,
+  stopping: 1,
+  stopped: 0,
+};
+
+// Gate or stop of the root, a look after a break, debounce and burst of the settings.
+const timersOfRoot = 5;
+
+const setsNoStrayTimers: Check = ({ world, statuses, calls }) => {
+  const ofServers = [...statuses.values()].reduce(
+    (sum, { state, circuit }) => sum + timersOf[state] + (circuit === 'closed' ? 0 : 1),
+    0,
+  );
+  // A permit lapses by a timer, and as many as there are servers may hold one.
+  const starting = [...statuses.values()].filter(({ attempt }) => attempt !== undefined).length;
+  const ofCalls = calls.filter(({ outcome }) => outcome === undefined).length;
+  const most = ofServers + starting + ofCalls + timersOfRoot + world.peers.timerCount;
+  const found = world.scripted.clock.pendingCount;
+  return found <= most ? [] : [`13: ${found} timers are set, and at most ${most} have a reason`];
+};
+
+const ownsEveryActor: Check = ({ snapshot }) => {
+  const children = Object.keys(snapshot.children)
+    .filter((id) => id !== 'slots' && id !== 'settingsSource')
+    .sort();
+  const live = [...snapshot.context.live.values()].map(({ actorId }) => actorId).sort();
+  return children.join() === live.join()
+    ? []
+    : [`14: children are ${children.join()} and live servers ${live.join()}`];
+};
+
+const parked: ReadonlySet<ServerState> = new Set([
+  'disabled',
+  'blocked',
+  'dormant',
+  'backingOff',
+  'authRequired',
+  'suspended',
+  'failed',
+  'stopped',
+]);
+
+const showsWhatIs: Check = ({ statuses, open, world }) =>
+  [...statuses.values()].flatMap(({ name, state, catalog }) => {
+    const present = open.get(name) ?? [];
+    const isServing = state === 'ready' || state === 'degraded';
+    const script = present[0];
+    if (isServing && (script?.state !== 'open' || !world.peers.listed.has(script))) {
+      return [`15: ${name} reads ${state} and its session is ${script?.state ?? 'gone'}`];
+    }
+    if (isServing && catalog !== 'live') return [`15: ${name} is ${state} with tools ${catalog}`];
+    if (parked.has(state) && present.length > 0) {
+      return [`15: ${name} reads ${state} and has a session that is ${script?.state}`];
+    }
+    return [];
+  });
+
+const boundsCallsAtWork: Check = ({ open, calls }) => {
+  const waiting = new Map<string, number>();
+  for (const { server, outcome } of calls) {
+    if (outcome === undefined) waiting.set(server, (waiting.get(server) ?? 0) + 1);
+  }
+  return [
+    ...[...waiting]
+      .filter(([, count]) => count > 80)
+      .map(([server, count]) => `17: ${count} calls to ${server} are accepted`),
+    ...[...open.values()].flat().flatMap(({ input, calls: sent }) => {
+      const atWork = sent.filter(({ isSettled }) => !isSettled).length;
+      return atWork > 16 ? [`17: ${atWork} calls at work at ${input.server}`] : [];
+    }),
+  ];
+};
+
+const checks: readonly Check[] = [
+  runsOnlyWhatMay,
+  runsOneAtATime,
+  settlesCalls,
+  tellsOutcomesTruly,
+  namesToolsApart,
+  showsRightTools,
+  keepsBackoffInBounds,
+  setsNoStrayTimers,
+  ownsEveryActor,
+  showsWhatIs,
+  boundsCallsAtWork,
+];
