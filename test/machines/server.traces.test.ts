@@ -1,7 +1,15 @@
 /** The life of one server under a real root, told as stories. */
 
 import { describe, expect, it } from 'vitest';
-import { entry, failure, type SmallEntry, type Story, settingsOf, startStory } from './story.ts';
+import {
+  entry,
+  failure,
+  golden,
+  type SmallEntry,
+  type Story,
+  settingsOf,
+  startStory,
+} from './story.ts';
 
 /** Starts a troupe of one server, `db`, and begins the story there. */
 function withServer(given: SmallEntry = {}): Story {
@@ -19,16 +27,13 @@ function withReadyServer(given: SmallEntry = {}): Story {
   return story;
 }
 
-const told = (story: Story, name: string): Promise<void> =>
-  expect(story.toString()).toMatchFileSnapshot(`../traces/${name}.txt`);
-
 describe('server', () => {
   it('starts and is ready once its tools are listed', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')]));
     story.clock.advanceBy(800);
     story.serve('db');
-    await told(story, 'start-to-ready');
+    await expect(story.toString()).toMatchFileSnapshot(golden('start-to-ready'));
   });
 
   it('backs off between failing starts until its attempts are used up', async () => {
@@ -45,7 +50,7 @@ describe('server', () => {
     story.sessions.of('db').failList(failure('protocol'));
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await told(story, 'failing-start');
+    await expect(story.toString()).toMatchFileSnapshot(golden('failing-start'));
   });
 
   it('recovers from a crash', async () => {
@@ -56,7 +61,7 @@ describe('server', () => {
     story.serve('db');
     story.chapter('a sustained service ends the outage');
     story.clock.advanceBy(60_000);
-    await told(story, 'crash-and-recovery');
+    await expect(story.toString()).toMatchFileSnapshot(golden('crash-and-recovery'));
   });
 
   it('is suspended by a crash loop and released by a restart', async () => {
@@ -69,7 +74,7 @@ describe('server', () => {
     story.clock.advanceBy(600_000);
     story.tell('db.0', { type: 'server.demanded' });
     story.send({ type: 'server.restart', server: 'db' });
-    await told(story, 'crash-loop');
+    await expect(story.toString()).toMatchFileSnapshot(golden('crash-loop'));
   });
 
   it('is suspended by a storm of lost connections', async () => {
@@ -82,7 +87,7 @@ describe('server', () => {
       story.serve('db');
     }
     story.clock.advanceBy(600_000);
-    await told(story, 'reconnect-storm');
+    await expect(story.toString()).toMatchFileSnapshot(golden('reconnect-storm'));
   });
 
   it('looks for a lost remote server in long, quiet intervals', async () => {
@@ -94,7 +99,7 @@ describe('server', () => {
     }
     story.chapter('it is back');
     story.serve('db');
-    await told(story, 'lost-remote');
+    await expect(story.toString()).toMatchFileSnapshot(golden('lost-remote'));
   });
 
   it('stops while it connects, and stays stopped', async () => {
@@ -105,7 +110,7 @@ describe('server', () => {
     story.send({ type: 'server.reconnect', server: 'db' });
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await told(story, 'stop-while-connecting');
+    await expect(story.toString()).toMatchFileSnapshot(golden('stop-while-connecting'));
   });
 
   it('stops while it backs off, and its timer with it', async () => {
@@ -114,7 +119,7 @@ describe('server', () => {
     story.send({ type: 'server.stop', server: 'db' });
     story.clock.advanceBy(600_000);
     expect(story.clock.pendingCount).toBe(0);
-    await told(story, 'stop-while-backing-off');
+    await expect(story.toString()).toMatchFileSnapshot(golden('stop-while-backing-off'));
   });
 
   it('starts afresh when it is restarted after it failed', async () => {
@@ -122,7 +127,7 @@ describe('server', () => {
     story.sessions.of('db').fail(failure('versionUnsupported'));
     story.send({ type: 'server.restart', server: 'db' });
     story.serve('db');
-    await told(story, 'restart-of-a-failed-server');
+    await expect(story.toString()).toMatchFileSnapshot(golden('restart-of-a-failed-server'));
   });
 
   it('closes a session by force when it does not close by itself', async () => {
@@ -133,14 +138,14 @@ describe('server', () => {
     story.send({ type: 'server.restart', server: 'db' });
     story.clock.advanceBy(1);
     story.serve('db');
-    await told(story, 'close-by-force');
+    await expect(story.toString()).toMatchFileSnapshot(golden('close-by-force'));
   });
 
   it('lists its tools again when they changed', async () => {
     const story = withReadyServer();
     story.sessions.of('db').notify();
     story.sessions.of('db').list([]);
-    await told(story, 'list-changed');
+    await expect(story.toString()).toMatchFileSnapshot(golden('list-changed'));
   });
 
   it('stops when idle and starts when demanded', async () => {
@@ -155,7 +160,7 @@ describe('server', () => {
     story.clock.advanceBy(300_000);
     story.sessions.of('db').closed();
     story.tell('db.0', { type: 'server.demanded' });
-    await told(story, 'idle-stop-and-demand');
+    await expect(story.toString()).toMatchFileSnapshot(golden('idle-stop-and-demand'));
   });
 
   it('takes a new idle deadline at once', async () => {
@@ -163,14 +168,14 @@ describe('server', () => {
     story.clock.advanceBy(1_000_000);
     story.load(settingsOf([entry('db', { policy: { idleStopMs: 300_000 } })]));
     story.clock.advanceBy(300_000);
-    await told(story, 'idle-deadline-edited');
+    await expect(story.toString()).toMatchFileSnapshot(golden('idle-deadline-edited'));
   });
 
   it('shows what is wrong with it while it serves', async () => {
     const story = withReadyServer();
     story.sessions.of('db').impair('flooding');
     story.sessions.of('db').recover('flooding');
-    await told(story, 'degraded');
+    await expect(story.toString()).toMatchFileSnapshot(golden('degraded'));
   });
 
   it('logs in and connects again', async () => {
@@ -179,7 +184,7 @@ describe('server', () => {
     story.clock.advanceBy(600_000);
     story.send({ type: 'auth.completed', server: 'db' });
     story.serve('db');
-    await told(story, 'log-in');
+    await expect(story.toString()).toMatchFileSnapshot(golden('log-in'));
   });
 
   it('waits as long as a busy peer asks', async () => {
@@ -188,7 +193,7 @@ describe('server', () => {
     story.clock.advanceBy(41_999);
     story.chapter('not yet');
     story.clock.advanceBy(1);
-    await told(story, 'retry-after');
+    await expect(story.toString()).toMatchFileSnapshot(golden('retry-after'));
   });
 
   it('gives up its turn after a long wait and asks again', async () => {
@@ -197,7 +202,7 @@ describe('server', () => {
     story.beginHere();
     story.untilNextSession();
     story.load(settingsOf([entry('db')]));
-    await told(story, 'queue-deadline');
+    await expect(story.toString()).toMatchFileSnapshot(golden('queue-deadline'));
   });
 });
 
@@ -216,7 +221,7 @@ describe('circuit', () => {
   it('opens after a run of failed calls and closes when a list of ours succeeds', async () => {
     const story = withOpenCircuit();
     story.sessions.of('db').list([]);
-    await told(story, 'circuit-closes');
+    await expect(story.toString()).toMatchFileSnapshot(golden('circuit-closes'));
   });
 
   it('opens again for twice as long when the probe hangs or fails', async () => {
@@ -231,6 +236,6 @@ describe('circuit', () => {
     story.send({ type: 'server.stop', server: 'db' });
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await told(story, 'circuit-opens-again');
+    await expect(story.toString()).toMatchFileSnapshot(golden('circuit-opens-again'));
   });
 });

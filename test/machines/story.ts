@@ -53,6 +53,11 @@ export function settingsOf(
   };
 }
 
+/** Where a story is kept, seen from the tests beside this file. */
+export function golden(name: string): string {
+  return `../traces/${name}.txt`;
+}
+
 export function failure(kind: FailureKind, more: Partial<Failure> = {}): Failure {
   return { kind, message: `It is ${kind}.`, ...more };
 }
