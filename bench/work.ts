@@ -5,7 +5,7 @@ import type { Target } from './statistics.ts';
 export interface Measure {
   readonly id: string;
   readonly title: string;
-  readonly unit: 'ms' | 'calls/s' | 'KB' | 'MB' | '';
+  readonly unit: 'ms' | 'us' | 'calls/s' | 'KB' | 'MB' | '';
   /** What a contender without a value did. Default: it has no such thing. */
   readonly absent?: 'never';
   /** What this package wants to reach. */
