@@ -126,6 +126,13 @@ export function bringUp(
   script.list(tools);
 }
 
+/** Moves time to the next attempt of a server that backs off; does nothing in any other state. */
+export async function nextAttempt(there: Stage, server: string): Promise<void> {
+  const { nextAttemptAt } = there.troupe.status(server) ?? {};
+  if (nextAttemptAt === undefined) return;
+  await there.advance(Date.parse(nextAttemptAt) - there.clock.wallNow());
+}
+
 /** A promise whose end a test may look at without waiting for it. */
 export interface Watched<Value> {
   readonly state: 'pending' | 'done' | 'refused';
