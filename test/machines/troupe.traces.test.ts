@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { serverMachine } from '../../machines/server.ts';
-import { entry, failure, type Story, settingsOf, startStory } from './story.ts';
+import { entry, failure, golden, settingsOf, startStory } from './story.ts';
 
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
 
