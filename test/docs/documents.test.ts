@@ -47,7 +47,7 @@ describe('documentation', () => {
   it('names only scripts of package.json', async () => {
     const { scripts } = await readManifest();
     const named = (await readDocuments()).flatMap(({ text }) =>
-      [...text.matchAll(/\bnpm run ([\w:]+)/g)].map(([, name]) => name ?? ''),
+      [...text.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name]) => name ?? ''),
     );
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
