@@ -4,7 +4,7 @@
  * beside this file; `server.ts` joins them.
  */
 
-import { assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
+import { assertEvent, assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { TransportKind } from '../src/domain/server-spec.ts';
@@ -96,26 +96,22 @@ type InternalEvent =
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
 
-function failureOf(event: ServerEvent): Failure | null {
-  if (event.type === 'session.listFailed') return event.failure;
-  if (event.type === 'session.closed') return event.failure ?? null;
-  return null;
-}
+type SessionEnding = Extract<ServerEvent, { type: 'session.closed' | 'session.listFailed' }>;
 
 /** A session that closed unasked has failed, even when it did not say why. */
-function lossOf(event: ServerEvent): Failure {
-  return failureOf(event) ?? { kind: 'transport', message: 'The session closed without a reason.' };
+function lossOf({ failure }: SessionEnding): Failure {
+  return failure ?? { kind: 'transport', message: 'The session closed without a reason.' };
 }
 
 /** Keeps what a deadline found out and adds what the process left behind. */
-function withEvidence(loss: Failure | null, event: ServerEvent): Failure | null {
-  const ending = failureOf(event);
-  if (loss === null || ending === null) return loss;
+function withEvidence(loss: Failure | null, { failure }: SessionEnding): Failure | null {
+  if (loss === null || failure === undefined) return loss;
+  const { exitCode, signal, stderrTail } = failure;
   return {
     ...loss,
-    ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
-    ...(ending.signal === undefined ? {} : { signal: ending.signal }),
-    ...(ending.stderrTail === undefined ? {} : { stderrTail: ending.stderrTail }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(stderrTail === undefined ? {} : { stderrTail }),
   };
 }
 
@@ -167,13 +163,12 @@ export const serverSetup = setup({
     restWhenIdle: assign({ demanded: false }),
     noteServed: assign({ awaited: false }),
     noteAdmitted: assign({ verdict: 'admitted' }),
-    noteWithdrawn: assign(({ event, context }) => ({
-      verdict: event.type === 'admission.withdrawn' ? event.verdict : context.verdict,
-      loss: null,
-      attempt: 0,
-    })),
+    noteWithdrawn: assign(({ event }) => {
+      assertEvent(event, 'admission.withdrawn');
+      return { verdict: event.verdict, loss: null, attempt: 0 };
+    }),
     applySpec: assign(({ event, context }) => {
-      if (event.type !== 'spec.updated') return {};
+      assertEvent(event, 'spec.updated');
       const becameEager = event.startup === 'eager' && context.startup === 'lazy';
       return {
         startup: event.startup,
@@ -191,20 +186,20 @@ export const serverSetup = setup({
       era: null,
       pid: null,
     })),
-    noteOpened: assign(({ event }) =>
-      event.type === 'session.opened' ? { era: event.era, pid: event.pid ?? null } : {},
-    ),
+    noteOpened: assign(({ event }) => {
+      assertEvent(event, 'session.opened');
+      return { era: event.era, pid: event.pid ?? null };
+    }),
     forgetPeer: assign({ era: null, pid: null, impairments: [] }),
-    noteImpaired: assign(({ event, context }) =>
-      event.type === 'session.impaired' && !context.impairments.includes(event.reason)
-        ? { impairments: [...context.impairments, event.reason] }
-        : {},
-    ),
-    noteRecovered: assign(({ event, context }) =>
-      event.type === 'session.recovered'
-        ? { impairments: context.impairments.filter((reason) => reason !== event.reason) }
-        : {},
-    ),
+    noteImpaired: assign(({ event, context }) => {
+      assertEvent(event, 'session.impaired');
+      const others = context.impairments.filter((reason) => reason !== event.reason);
+      return { impairments: [...others, event.reason] };
+    }),
+    noteRecovered: assign(({ event, context }) => {
+      assertEvent(event, 'session.recovered');
+      return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
+    }),
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
     forgetAttempts: assign({ attempt: 0, lastError: null }),
@@ -227,10 +222,14 @@ export const serverSetup = setup({
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
 
     // What became of it.
-    recordFailedStart: assign(({ event }) => ({ loss: lossOf(event), lastError: lossOf(event) })),
+    recordFailedStart: assign(({ event }) => {
+      assertEvent(event, ['session.closed', 'session.listFailed']);
+      return { loss: lossOf(event), lastError: lossOf(event) };
+    }),
     recordLostSession: assign(({ event, context }) => {
+      assertEvent(event, 'session.closed');
       const loss = lossOf(event);
-      const at = event.type === 'session.closed' ? event.at : 0;
+      const { at } = event;
       const { crashLoop, reconnectStorm } = context.policy;
       return {
         loss,
@@ -259,10 +258,14 @@ export const serverSetup = setup({
       // Nothing is lost when it broke while closing for a rest or a stop.
       return { loss: context.demanded ? loss : null, lastError: loss };
     }),
-    recordEvidence: assign(({ event, context }) => ({
-      loss: withEvidence(context.loss, event),
-      lastError: context.loss === null ? context.lastError : withEvidence(context.lastError, event),
-    })),
+    recordEvidence: assign(({ event, context }) => {
+      assertEvent(event, 'session.closed');
+      if (context.loss === null) return {};
+      return {
+        loss: withEvidence(context.loss, event),
+        lastError: withEvidence(context.lastError, event),
+      };
+    }),
     drawReconnectDelay: assign(({ context }) => {
       const chance = chanceOf(context.seed, context.session);
       const delayMs = backoffDelay(context.policy.backoff, Math.max(1, context.attempt), chance);

@@ -12,7 +12,7 @@
  * ```
  */
 
-import { assign, enqueueActions, setup } from 'xstate';
+import { assertEvent, assign, enqueueActions, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
 
 export type SlotPool = 'local' | 'remote';
@@ -76,18 +76,18 @@ export const slotsMachine = setup({
   },
   actions: {
     joinLine: assign(({ context, event }) => {
-      if (event.type !== 'slot.requested') return {};
+      assertEvent(event, 'slot.requested');
       const { actorId, pool, demanded, order } = event;
       if (context.permits.some((permit) => permit.actorId === actorId)) return {};
       const others = context.waiting.filter((entry) => entry.actorId !== actorId);
       return { waiting: [...others, { actorId, pool, demanded, order }] };
     }),
     dropPermit: assign(({ context, event }) => {
-      if (event.type !== 'slot.lapsed') return {};
+      assertEvent(event, 'slot.lapsed');
       return { permits: context.permits.filter(({ actorId }) => actorId !== event.actorId) };
     }),
     leave: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'slot.returned') return;
+      assertEvent(event, 'slot.returned');
       enqueue.cancel(lapseOf(event.actorId));
       enqueue.assign({
         waiting: context.waiting.filter(({ actorId }) => actorId !== event.actorId),
@@ -95,7 +95,7 @@ export const slotsMachine = setup({
       });
     }),
     renewPatience: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'slot.kept') return;
+      assertEvent(event, 'slot.kept');
       if (!context.permits.some(({ actorId }) => actorId === event.actorId)) return;
       enqueue.cancel(lapseOf(event.actorId));
       enqueue.raise(
@@ -103,7 +103,10 @@ export const slotsMachine = setup({
         { delay: 'patience', id: lapseOf(event.actorId) },
       );
     }),
-    resize: assign(({ event }) => (event.type === 'slots.resized' ? { counts: event.counts } : {})),
+    resize: assign(({ event }) => {
+      assertEvent(event, 'slots.resized');
+      return { counts: event.counts };
+    }),
     grantFree: enqueueActions(({ context, enqueue }) => {
       const granted = nextInTurn(context);
       if (granted.length === 0) return;

@@ -4,7 +4,7 @@
  * else belongs to the servers themselves.
  */
 
-import { assign, enqueueActions, fromCallback, setup } from 'xstate';
+import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
 import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
@@ -46,7 +46,13 @@ export interface TroupeContext extends TroupeInput {
 }
 
 /** What the root understands of a host's wish; `at` is stamped by the sender. */
-type PersonCommand = 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect';
+const personCommands = [
+  'server.start',
+  'server.stop',
+  'server.restart',
+  'server.reconnect',
+] as const;
+type PersonCommand = (typeof personCommands)[number];
 
 export type TroupeEvent =
   | { readonly type: PersonCommand; readonly server: string }
@@ -196,7 +202,7 @@ export const troupeSetup = setup({
   },
   actions: {
     noteSettings: assign(({ context, event }) => {
-      if (event.type !== 'settings.loaded' && event.type !== 'settings.relocated') return {};
+      assertEvent(event, ['settings.loaded', 'settings.relocated']);
       const names = new Set(event.settings.servers.map(({ name }) => name));
       const gone = (context.settings?.servers ?? [])
         .map(({ name }) => name)
@@ -208,20 +214,16 @@ export const troupeSetup = setup({
         removed: newest([...stillRemoved, ...gone], rememberedNames),
       };
     }),
-    noteTrust: assign(({ event }) =>
-      event.type === 'trust.changed' ? { trusted: event.trusted } : {},
-    ),
-    noteAllowed: assign(({ event }) =>
-      event.type === 'allow.changed' ? { hostAllowed: event.allowed } : {},
-    ),
+    noteTrust: assign(({ event }) => {
+      assertEvent(event, 'trust.changed');
+      return { trusted: event.trusted };
+    }),
+    noteAllowed: assign(({ event }) => {
+      assertEvent(event, 'allow.changed');
+      return { hostAllowed: event.allowed };
+    }),
     noteDecision: assign(({ context, event }) => {
-      if (
-        event.type !== 'approval.grant' &&
-        event.type !== 'approval.reject' &&
-        event.type !== 'approval.revoke'
-      ) {
-        return {};
-      }
+      assertEvent(event, ['approval.grant', 'approval.reject', 'approval.revoke']);
       const desired = desiredOf(context, event.server);
       if (desired === undefined) return {};
       const { generation, name, source } = desired;
@@ -241,7 +243,7 @@ export const troupeSetup = setup({
       };
     }),
     noteCatalog: assign(({ context, event }) => {
-      if (event.type !== 'catalog.listed') return {};
+      assertEvent(event, 'catalog.listed');
       if (context.knownCatalogs.at(-1) === event.generation) return {};
       const others = context.knownCatalogs.filter((known) => known !== event.generation);
       return { knownCatalogs: newest([...others, event.generation], rememberedCatalogs) };
@@ -260,7 +262,12 @@ export const troupeSetup = setup({
         for (const { server, step } of moving) {
           const now = live.get(server);
           const wanted = desired.get(server);
-          if (step === 'spawn' && wanted !== undefined) {
+          // A plan names nobody who is neither live nor wanted, so there is no further case.
+          /* v8 ignore else -- @preserve */
+          if (now !== undefined) {
+            const isLeaving = wanted === undefined || step === 'replace';
+            live.set(server, isLeaving ? { ...now, leaving: true } : liveAs(wanted, now.actorId));
+          } else if (wanted !== undefined) {
             const actorId = freeActorId(server, spawnCount);
             spawn('server', {
               id: actorId,
@@ -268,10 +275,6 @@ export const troupeSetup = setup({
             });
             live.set(server, liveAs(wanted, actorId));
             spawnCount += 1;
-          } else if (now !== undefined && (step === 'retire' || step === 'replace')) {
-            live.set(server, { ...now, leaving: true });
-          } else if (now !== undefined && wanted !== undefined) {
-            live.set(server, liveAs(wanted, now.actorId));
           }
         }
         return { live, spawnCount };
@@ -288,9 +291,9 @@ export const troupeSetup = setup({
 
     /** Hands a person's command to the actor that lives now, and remembers a stop. */
     routeCommand: enqueueActions(({ context, event, enqueue }) => {
-      const command = personCommandOf(event);
-      if (command === null) return;
-      const { server, type } = command;
+      assertEvent(event, [...personCommands, 'auth.completed']);
+      const { server } = event;
+      const type = event.type === 'auth.completed' ? 'server.reconnect' : event.type;
       const others = context.stopWishes.filter((wish) => wish.server !== server);
       const desired = desiredOf(context, server);
       if (type === 'server.stop' && desired !== undefined) {
@@ -304,20 +307,19 @@ export const troupeSetup = setup({
     }),
 
     requestSlot: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'slot.requested') return;
+      assertEvent(event, 'slot.requested');
       const name = ownerOf(context, event.actorId)?.[0];
       const place = context.settings?.servers.findIndex((server) => server.name === name) ?? -1;
       const order = place < 0 ? Number.MAX_SAFE_INTEGER : place;
       enqueue.sendTo('slots', { ...event, order });
     }),
     passSlotNews: enqueueActions(({ event, enqueue }) => {
-      if (event.type === 'slot.kept' || event.type === 'slot.returned') {
-        enqueue.sendTo('slots', event);
-      }
+      assertEvent(event, ['slot.kept', 'slot.returned']);
+      enqueue.sendTo('slots', event);
     }),
     // A permit for an actor that is gone goes straight back.
     passPermit: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'slot.granted') return;
+      assertEvent(event, 'slot.granted');
       const { actorId } = event;
       if (ownerOf(context, actorId) === undefined) {
         enqueue.sendTo('slots', { type: 'slot.returned', actorId });
@@ -326,14 +328,17 @@ export const troupeSetup = setup({
       }
     }),
     resizeSlots: enqueueActions(({ event, enqueue }) => {
-      if (event.type !== 'settings.loaded') return;
+      assertEvent(event, 'settings.loaded');
       enqueue.sendTo('slots', { type: 'slots.resized', counts: event.settings.slots });
     }),
     passToSettingsSource: enqueueActions(({ event, enqueue }) => {
-      if (event.type === 'settings.reload') enqueue.sendTo('settingsSource', event);
-      if (event.type === 'settings.changed') {
-        enqueue.sendTo('settingsSource', { type: 'settings.overlay', settings: event.settings });
-      }
+      assertEvent(event, ['settings.reload', 'settings.changed']);
+      enqueue.sendTo(
+        'settingsSource',
+        event.type === 'settings.reload'
+          ? event
+          : { type: 'settings.overlay', settings: event.settings },
+      );
     }),
 
     retireAll: enqueueActions(({ context, enqueue }) => {
@@ -362,8 +367,9 @@ export const troupeSetup = setup({
     // A chart that throws leaves its own children running; nobody else will end them.
     disposeOrphans: ({ self }, { actorId }: ChildEnd) => {
       const broken = self.getSnapshot().children[actorId as 'server'];
-      const orphans: Record<string, { send(event: { type: 'io.dispose' }): void } | undefined> =
-        broken?.getSnapshot().children ?? {};
+      const orphans: Record<string, { send(event: { type: 'io.dispose' }): void } | undefined> = {
+        ...broken?.getSnapshot().children,
+      };
       for (const orphan of Object.values(orphans)) orphan?.send({ type: 'io.dispose' });
     },
     replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
@@ -397,8 +403,9 @@ export const troupeSetup = setup({
 });
 
 function commandFor(step: Step['step'], wanted: AdmittedServer | undefined): ServerCommand | null {
-  if (step === 'retire' || step === 'replace') return { type: 'server.retire' };
-  if (wanted === undefined) return null;
+  if (step === 'retire' || step === 'replace' || wanted === undefined) {
+    return { type: 'server.retire' };
+  }
   const { desired, verdict } = wanted;
   switch (step) {
     case 'update':
@@ -410,20 +417,6 @@ function commandFor(step: Step['step'], wanted: AdmittedServer | undefined): Ser
         : { type: 'admission.withdrawn', verdict };
     case 'spawn':
     case 'keep':
-      return null;
-  }
-}
-
-function personCommandOf(event: TroupeEvent): { type: PersonCommand; server: string } | null {
-  switch (event.type) {
-    case 'server.start':
-    case 'server.stop':
-    case 'server.restart':
-    case 'server.reconnect':
-      return event;
-    case 'auth.completed':
-      return { type: 'server.reconnect', server: event.server };
-    default:
       return null;
   }
 }

@@ -35,6 +35,9 @@ function latestTime({ lossTimes }: ServerSnapshot['context']): number {
   return lossTimes.at(-1) ?? 0;
 }
 
+/** What a process leaves behind. */
+const remains = { exitCode: 1, signal: 'SIGKILL', stderrTail: ['It hurts.'] };
+
 function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
   const { session } = context;
   const at = latestTime(context);
@@ -46,7 +49,7 @@ function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
     closed({ session: session - 1, failure: failure('crashed') }),
     ...tellingKinds.map((kind) => closed({ failure: failure(kind) })),
     // The windows have emptied meanwhile.
-    closed({ at: longAfter, failure: failure('crashed') }),
+    closed({ at: longAfter, failure: { ...failure('crashed'), ...remains } }),
     closed({ at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } }),
   ];
 }

@@ -31,8 +31,9 @@ const requests = [
   request('b.0', 'local', true, 1),
   request('c.0', 'remote', false, 2),
   request('d.0', 'remote', true, 3),
+  request('e.0', 'local', true, 4),
 ];
-const actorIds = ['a.0', 'b.0', 'c.0', 'd.0'];
+const actorIds = ['a.0', 'b.0', 'c.0', 'd.0', 'e.0'];
 const counts: readonly SlotCounts[] = [
   { local: 1, remote: 1 },
   { local: 2, remote: 1 },
@@ -90,7 +91,7 @@ function stepInvariants({ before, event, after, effects }: Step): readonly strin
 }
 
 const searches = {
-  'two local and two remote starts': () =>
+  'three local and two remote starts': () =>
     explore(slotsMachine, {
       inputs: [{ counts: { local: 1, remote: 1 } }],
       events: {

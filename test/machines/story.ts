@@ -5,6 +5,7 @@
 
 import { type AnyEventObject, createActor, fromCallback } from 'xstate';
 import { serverMachine } from '../../machines/server.ts';
+import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
@@ -86,12 +87,18 @@ export interface Story {
 type Root = ReturnType<typeof createRootActor>;
 type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${string}.0`]>;
 
+export interface StoryOptions {
+  readonly server?: typeof serverMachine;
+  readonly slots?: typeof slotsMachine;
+  readonly launchBound?: readonly string[];
+}
+
 /** Starts a root whose settings have not been read yet. */
-export function startStory(server: typeof serverMachine = serverMachine): Story {
+export function startStory(options: StoryOptions = {}): Story {
   const clock = new VirtualClock();
   const sessions = createScriptedSessions();
   const trace = recordTrace({ clock, describe });
-  const root = createRootActor(server, sessions, clock, trace.inspect);
+  const root = createRootActor(options, sessions, clock, trace.inspect);
   root.subscribe({ error: (error) => trace.note(`# THE ROOT FAILED: ${String(error)}`) });
   root.start();
   return {
@@ -127,7 +134,7 @@ export function startStory(server: typeof serverMachine = serverMachine): Story 
 }
 
 function createRootActor(
-  server: typeof serverMachine,
+  { server = serverMachine, slots = slotsMachine, launchBound }: StoryOptions,
   sessions: ScriptedSessions,
   clock: VirtualClock,
   inspect: ReturnType<typeof recordTrace>['inspect'],
@@ -139,6 +146,7 @@ function createRootActor(
   };
   const machine = troupeMachine.provide({
     actors: {
+      slots,
       server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
       settingsSource: fromCallback<SettingsCommand, Record<string, never>>(() => {}),
     },
@@ -146,7 +154,7 @@ function createRootActor(
   const input = {
     seed: 1,
     trusted: true,
-    launchBound: null,
+    launchBound: launchBound ?? null,
     slots: { local: 3, remote: 20 },
     startupGateMs: 250,
   };

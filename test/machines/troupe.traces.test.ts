@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { serverMachine } from '../../machines/server.ts';
+import { slotsMachine } from '../../machines/slots.ts';
 import { entry, failure, golden, settingsOf, startStory } from './story.ts';
 
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
@@ -70,6 +71,12 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('trust-and-lists'));
   });
 
+  it('lets the settings narrow what was allowed at launch, and never widen it', async () => {
+    const story = startStory({ launchBound: ['api', 'db'] });
+    story.load(settingsOf([entry('api'), entry('db'), entry('web')], { allowed: ['db', 'web'] }));
+    await expect(story.toString()).toMatchFileSnapshot(golden('launch-bound'));
+  });
+
   it('starts ten local servers three at a time, and no slow start blocks the line', async () => {
     const story = startStory();
     const names = Array.from({ length: 10 }, (_, index) => `s${index}`);
@@ -107,15 +114,14 @@ describe('troupe', () => {
 
   it('survives a server that throws, ends its session and starts it again after a pause', async () => {
     let isBroken = true;
-    const story = startStory(
-      serverMachine.provide({
-        actions: {
-          noteOpened: () => {
-            if (isBroken) throw new Error('a bug');
-          },
+    const server = serverMachine.provide({
+      actions: {
+        noteOpened: () => {
+          if (isBroken) throw new Error('a bug');
         },
-      }),
-    );
+      },
+    });
+    const story = startStory({ server });
     story.load(settingsOf([entry('api'), entry('db')]));
     story.beginHere();
     const broken = story.sessions.of('db');
@@ -125,6 +131,25 @@ describe('troupe', () => {
     story.clock.advanceBy(1_000);
     story.serve('db');
     await expect(story.toString()).toMatchFileSnapshot(golden('server-that-throws'));
+  });
+
+  it('replaces the broker of permits when it throws', async () => {
+    let isBroken = true;
+    const slots = slotsMachine.provide({
+      actions: {
+        renewPatience: () => {
+          if (isBroken) throw new Error('a bug');
+        },
+      },
+    });
+    const story = startStory({ slots });
+    story.load(settingsOf([entry('api'), entry('db', { startup: 'lazy' })]));
+    story.beginHere();
+    story.sessions.of('api').open();
+    expect(story.isRunning).toBe(true);
+    isBroken = false;
+    story.tell('db.1', { type: 'server.demanded' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('broker-that-throws'));
   });
 
   it('stops when all servers have left', async () => {
