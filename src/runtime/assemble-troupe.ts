@@ -219,6 +219,8 @@ class RunningTroupe implements Troupe {
     const checked = checkHostEvent(event);
     this.#refuseIdleTalk(checked);
     if (checked.type === 'troupe.stop' || checked.type === 'troupe.kill') this.#desk.close();
+    // Nobody is left to obey.
+    if (this.#state === 'stopped') return;
     this.#wokenAt = this.#parts.clock.now();
     this.#root.send(checked);
     this.#wokenAt = null;

@@ -1,0 +1,265 @@
+import { describe, expect, it } from 'vitest';
+import type { HostEvent } from '../../src/domain/host-event.ts';
+import type { StepKind } from '../../src/domain/plan.ts';
+import { projectFile } from '../../src/testing/scripted-troupe.ts';
+import { call, type Stage, servers, stage, thrownBy } from './stage.ts';
+
+const db = servers({ db: 'srv' });
+
+async function tell(there: Stage, event: HostEvent): Promise<void> {
+  there.troupe.send(event);
+  await there.settle();
+}
+
+async function writeProject(
+  there: Stage,
+  content: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  there.files.write(projectFile, content);
+  await there.advance(300);
+}
+
+const fingerprintNow = (there: Stage): string => there.troupe.approvals()[0]?.fingerprint ?? '';
+
+describe('a server that a folder brings', () => {
+  it('does not run before it is approved, and asks once', async () => {
+    const there = await stage({ projectSettings: db });
+    const asked: unknown[] = [];
+    there.troupe.on('approval.needed', (event) => asked.push(event));
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(there.sessions.scripts).toHaveLength(0);
+    there.troupe.send({ type: 'system.woke' });
+    await there.apply(servers({ other: 'srv' }));
+    expect(asked).toEqual([]);
+    await writeProject(there, servers({ db: 'newer' }));
+    expect(asked).toEqual([{ server: 'db', fingerprint: fingerprintNow(there) }]);
+  });
+
+  it('shows a person what would run, without values that may be secret', async () => {
+    const there = await stage({
+      projectSettings: servers({
+        db: { command: 'srv', args: ['--fast'], env: { TOKEN: 'hunter2' } },
+        web: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer hunter2' } },
+      }),
+      settings: servers({ own: 'srv' }),
+    });
+    const requests = there.troupe.approvals();
+    expect(requests).toMatchObject([
+      { server: 'db', decision: 'pending', command: 'srv', args: ['--fast'], envNames: ['TOKEN'] },
+      { server: 'web', url: 'https://example.test/mcp', headerNames: ['Authorization'] },
+    ]);
+    expect(JSON.stringify(requests)).not.toContain('hunter2');
+  });
+
+  it('runs once it is approved, and what was approved stays so through other edits', async () => {
+    const there = await stage({ projectSettings: db });
+    await tell(there, { type: 'approval.grant', server: 'db', fingerprint: fingerprintNow(there) });
+    expect(there.stateOf('db')).toBe('ready');
+    await there.apply(servers({ other: 'srv' }));
+    await writeProject(there, servers({}));
+    await writeProject(there, db);
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.troupe.approvals()).toMatchObject([{ decision: 'granted' }]);
+  });
+
+  it('needs a new approval after an edit, and the old one again after its reversal', async () => {
+    const there = await stage({ projectSettings: db });
+    await tell(there, { type: 'approval.grant', server: 'db' });
+    await writeProject(there, servers({ db: 'newer' }));
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    await writeProject(there, db);
+    expect(there.stateOf('db')).toBe('ready');
+  });
+
+  it('keeps a rejection, and is not asked about again', async () => {
+    const there = await stage({ projectSettings: db });
+    const asked: string[] = [];
+    there.troupe.on('approval.needed', ({ server }) => asked.push(server));
+    await tell(there, { type: 'approval.reject', server: 'db' });
+    expect(there.stateOf('db')).toBe('blocked.rejected');
+    await there.apply(servers({ other: 'srv' }));
+    expect(there.stateOf('db')).toBe('blocked.rejected');
+    expect(asked).toEqual([]);
+    await tell(there, { type: 'approval.grant', server: 'db' });
+    expect(there.stateOf('db')).toBe('ready');
+  });
+
+  it('is stopped at once when its approval is revoked', async () => {
+    const there = await stage({ projectSettings: db });
+    await tell(there, { type: 'approval.grant', server: 'db' });
+    const inFlight = call(there, 'db');
+    await there.settle();
+    there.obedient = new Set();
+    there.troupe.send({ type: 'approval.revoke', server: 'db' });
+    expect(there.sessions.of('db').commands.at(-1)).toBe('session.close');
+    expect(there.troupe.tools()).toEqual([]);
+    await there.settle();
+    expect(inFlight.error?.outcome).toBe('unknown');
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    const refused = call(there, 'db');
+    await there.settle();
+    expect(refused.error?.code).toBe('PENDING_APPROVAL');
+  });
+
+  it('is not approved by a decision about another one', async () => {
+    const there = await stage({ projectSettings: servers({ db: 'srv', web: 'srv' }) });
+    const [first] = there.troupe.approvals();
+    const refused = thrownBy(() =>
+      there.troupe.send({
+        type: 'approval.grant',
+        server: 'web',
+        fingerprint: first?.fingerprint ?? '',
+      }),
+    );
+    expect(refused).toMatchObject({ code: 'PENDING_APPROVAL' });
+    await there.settle();
+    expect(there.stateOf('web')).toBe('blocked.pendingApproval');
+  });
+
+  it('does not count in a folder that is not trusted, whatever was approved', async () => {
+    const there = await stage({
+      projectSettings: db,
+      settings: servers({ own: 'srv' }),
+      trusted: false,
+    });
+    expect(there.stateOf('db')).toBe('blocked.untrusted');
+    expect(there.stateOf('own')).toBe('ready');
+    await tell(there, { type: 'approval.grant', server: 'db' });
+    expect(there.stateOf('db')).toBe('blocked.untrusted');
+    await tell(there, { type: 'trust.changed', trusted: true });
+    expect(there.stateOf('db')).toBe('ready');
+    await tell(there, { type: 'trust.changed', trusted: false });
+    expect(there.stateOf('db')).toBe('blocked.untrusted');
+    expect(there.sessions.of('db').state).toBe('over');
+  });
+
+  it('never takes the name of a server of the user', async () => {
+    const there = await stage({ settings: db, projectSettings: servers({ db: 'evil' }) });
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.troupe.approvals()).toEqual([]);
+    expect(there.troupe.snapshot().troupe.problems).toHaveLength(1);
+  });
+});
+
+describe('the lists of servers', () => {
+  const three = servers({ a: 'srv', b: 'srv', c: 'srv' });
+  const readyOnes = (there: Stage): string =>
+    there.troupe
+      .snapshot()
+      .servers.filter(({ state }) => state === 'ready')
+      .map(({ name }) => name)
+      .join();
+
+  it('given at launch bound all others, which only narrow it', async () => {
+    const there = await stage({ settings: three, allow: ['a', 'b'] });
+    expect(readyOnes(there)).toBe('a,b');
+    await tell(there, { type: 'allow.changed', allowed: ['b', 'c'] });
+    expect(readyOnes(there)).toBe('b');
+    expect(there.stateOf('c')).toBe('blocked.notAllowed');
+    await tell(there, { type: 'allow.changed', allowed: null });
+    expect(readyOnes(there)).toBe('a,b');
+    await there.apply({ ...three, mcp: { allowed: ['a', 'b', 'c'] } });
+    expect(readyOnes(there)).toBe('a,b');
+  });
+
+  it('that are empty allow none, and those that are absent all', async () => {
+    const there = await stage({ settings: { ...three, mcp: { allowed: [] } } });
+    expect(readyOnes(there)).toBe('');
+    await there.apply(three);
+    expect(readyOnes(there)).toBe('a,b,c');
+    await tell(there, { type: 'allow.changed', allowed: [] });
+    expect(readyOnes(there)).toBe('');
+  });
+
+  it('change one server and leave the sessions of the others alone', async () => {
+    const there = await stage({ settings: three });
+    const before = ['a', 'c'].map((name) => there.sessions.of(name));
+    await there.apply({ ...three, mcp: { excluded: ['b'] } });
+    expect(there.stateOf('b')).toBe('blocked.excluded');
+    await there.apply(three);
+    expect(readyOnes(there)).toBe('a,b,c');
+    for (const script of before) {
+      expect(script.state).toBe('open');
+      expect(script.commands).toEqual(['session.open', 'session.list']);
+    }
+  });
+});
+
+describe('plan()', () => {
+  const steps = (plan: readonly { readonly server: string; readonly step: StepKind }[]): string =>
+    plan
+      .filter(({ step }) => step !== 'keep')
+      .map(({ server, step }) => `${server} ${step}`)
+      .join();
+
+  it.each([
+    ['an added server', servers({ db: 'srv', web: 'srv', new: 'srv' })],
+    ['a removed server', servers({ db: 'srv' })],
+    ['a changed server', servers({ db: 'newer', web: 'srv' })],
+    ['changed limits', servers({ db: { command: 'srv', timeoutMs: 5 }, web: 'srv' })],
+    ['an excluded server', servers({ db: 'srv', web: 'srv' }, { excluded: ['web'] })],
+    ['an unusable entry', servers({ db: 'srv', web: { url: 'nonsense' } })],
+    ['no change', servers({ web: 'srv', db: 'srv' })],
+    ['a file that cannot be read', '{ "mcpServers": {'],
+  ])('foretells what the next pass does: %s', async (_, next) => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const passes: string[] = [];
+    there.troupe.on('reconciled', ({ plan }) => passes.push(steps(plan)));
+    there.files.isWatched = false;
+    there.files.write('/project/troupe.json', next);
+    const foretold = steps(await there.troupe.plan());
+    expect(passes).toEqual([]);
+    expect(there.sessions.scripts).toHaveLength(2);
+    there.troupe.send({ type: 'settings.reload' });
+    await there.settle();
+    expect(passes[0] ?? '').toBe(foretold);
+    // What was applied is not planned again.
+    expect(steps(await there.troupe.plan())).toBe('');
+  });
+});
+
+describe('the wish of a person', () => {
+  it('to stop outlives passes, but not the generation it was about', async () => {
+    const there = await stage({ settings: db });
+    await tell(there, { type: 'server.stop', server: 'db' });
+    expect(there.stateOf('db')).toBe('stopped');
+    await tell(there, { type: 'system.woke' });
+    await there.apply(servers({ db: { command: 'srv', timeoutMs: 5_000 }, other: 'srv' }));
+    await there.apply(servers({ db: 'srv' }, { excluded: ['db'] }));
+    await there.apply(db);
+    expect(there.stateOf('db')).toBe('stopped');
+    await there.apply(servers({}));
+    await there.apply(db);
+    expect(there.stateOf('db')).toBe('stopped');
+    await there.apply(servers({ db: 'newer' }));
+    expect(there.stateOf('db')).toBe('ready');
+  });
+
+  it('to start takes a stop back, also for good', async () => {
+    const there = await stage({ settings: db });
+    await tell(there, { type: 'server.stop', server: 'db' });
+    await tell(there, { type: 'server.start', server: 'db' });
+    expect(there.stateOf('db')).toBe('ready');
+    await there.apply(servers({}));
+    await there.apply(db);
+    expect(there.stateOf('db')).toBe('ready');
+  });
+
+  it('to start does not widen what may run', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }, { excluded: ['db'] }) });
+    for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
+      await tell(there, { type, server: 'db' });
+    }
+    expect(there.stateOf('db')).toBe('blocked.excluded');
+    expect(there.sessions.scripts).toHaveLength(0);
+  });
+
+  it('to reconnect does not start what a person stopped', async () => {
+    const there = await stage({ settings: db });
+    await tell(there, { type: 'server.stop', server: 'db' });
+    await tell(there, { type: 'server.reconnect', server: 'db' });
+    expect(there.stateOf('db')).toBe('stopped');
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { crash, remote, servers, setUp, stage, watch } from './stage.ts';
+
+describe('ready()', () => {
+  it('settles when the gate has passed, with who is how far', async () => {
+    const there = await stage({
+      settings: servers({
+        live: 'srv',
+        slow: 'srv',
+        lazy: { command: 'srv', startup: 'lazy' },
+        off: { command: 'srv', enabled: false },
+        bad: {},
+        dying: remote,
+      }),
+      obedient: ['live'],
+    });
+    there.sessions.of('dying').fail(crash());
+    const ready = watch(there.troupe.ready());
+    await there.advance(249);
+    expect(ready.state).toBe('pending');
+    expect(there.troupe.snapshot().troupe.state).toBe('starting');
+    await there.advance(1);
+    expect(ready.value).toEqual({
+      live: ['live'],
+      deferred: [],
+      pending: ['lazy', 'slow'],
+      failed: [
+        { name: 'bad', state: 'blocked', reason: 'invalidConfig' },
+        { name: 'dying', state: 'backingOff', reason: 'retrying' },
+      ],
+      elapsedMs: 250,
+    });
+    expect(there.troupe.snapshot().troupe.state).toBe('running');
+    // The gate is for showing, never for connecting.
+    expect(there.stateOf('slow')).toBe('connecting');
+  });
+
+  it('settles at once when nothing is on its way any more', async () => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }), obedient: ['db'] });
+    const ready = watch(there.troupe.ready());
+    await there.advance(100);
+    expect(ready.state).toBe('pending');
+    there.sessions.of('web').fail(crash());
+    await there.settle();
+    expect(ready.value).toMatchObject({ live: ['db'], elapsedMs: 100 });
+  });
+
+  it('settles at once without servers', async () => {
+    const there = await stage({});
+    const ready = watch(there.troupe.ready());
+    await there.settle();
+    expect(ready.value).toMatchObject({ live: [], elapsedMs: 0 });
+  });
+
+  it('counts from the first pass, not from the start', async () => {
+    const there = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
+    const ready = watch(there.troupe.ready());
+    // Time passes before the settings have been read at all.
+    there.clock.advanceBy(1_000);
+    expect(there.troupe.snapshot().servers).toEqual([]);
+    await there.settle();
+    await there.advance(249);
+    expect(ready.state).toBe('pending');
+    await there.advance(1);
+    expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 250 });
+  });
+
+  it('takes its gate from the settings', async () => {
+    const settings = servers({ db: 'srv' }, { startupGateMs: 3_000 });
+    const there = await stage({ settings, obedient: [] });
+    const ready = watch(there.troupe.ready());
+    await there.advance(2_999);
+    expect(ready.state).toBe('pending');
+    await there.advance(1);
+    expect(ready.value?.elapsedMs).toBe(3_000);
+  });
+
+  it('settles after five seconds when the settings cannot be read at all', async () => {
+    const there = setUp({ settings: servers({ db: 'srv' }) });
+    const ready = watch(there.troupe.ready());
+    // A dead network folder: the clock runs on while the reading does not come back.
+    there.clock.advanceBy(5_000);
+    await Promise.resolve();
+    await there.settle();
+    expect(ready.state).toBe('done');
+  });
+
+  it('never rejects, not even when the troupe is stopped first', async () => {
+    for (const type of ['troupe.stop', 'troupe.kill'] as const) {
+      const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
+      const ready = watch(there.troupe.ready());
+      there.troupe.send({ type });
+      await there.advance(5_000);
+      expect(ready.state).toBe('done');
+    }
+  });
+
+  it('tells the same to everybody who asks later', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    await there.advance(60_000);
+    expect(await there.troupe.ready()).toBe(await there.troupe.ready());
+  });
+});
+
+describe('the start of many servers', () => {
+  it('opens three local and twenty remote ones at a time, in settings order', async () => {
+    const entries = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index) => [
+        [`l${index}`, 'srv'],
+        [`r${index}`, remote],
+      ]).flat() as [string, string | typeof remote][],
+    );
+    const there = await stage({ settings: servers(entries), obedient: [] });
+    const opening = (): readonly string[] =>
+      there.sessions.scripts
+        .filter(({ state }) => state === 'opening')
+        .map(({ input }) => input.server);
+    expect(opening().filter((name) => name.startsWith('l'))).toEqual(['l0', 'l1', 'l2']);
+    expect(opening().filter((name) => name.startsWith('r'))).toHaveLength(20);
+    // Whoever waits for something gives way after a second without news.
+    await there.advance(1_000);
+    expect(opening().filter((name) => name.startsWith('l'))).toHaveLength(6);
+  });
+});

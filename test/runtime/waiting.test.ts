@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+import { bringUp, crash, failure, nextAttempt, remote, servers, stage, watch } from './stage.ts';
+
+const db = servers({ db: 'srv' });
+
+describe('waitFor', () => {
+  it('settles at once when it is so already, and takes degraded for ready', async () => {
+    const there = await stage({ settings: db });
+    there.sessions.of('db').impair('flooding');
+    const made = watch(there.troupe.waitFor('db', 'ready'));
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'degraded' });
+  });
+
+  it('settles when it becomes so', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const made = watch(there.troupe.waitFor('db', 'ready'));
+    await there.advance(1_000);
+    expect(made.state).toBe('pending');
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready' });
+  });
+
+  it('waits for a server that does not exist yet', async () => {
+    const there = await stage({});
+    const made = watch(there.troupe.waitFor('db', 'ready'));
+    await there.apply(db);
+    expect(made.state).toBe('done');
+  });
+
+  it.each([
+    ['TIMEOUT_WAITING at its deadline', { timeoutMs: 500 }, 'TIMEOUT_WAITING'],
+    ['CANCELLED when it was aborted before', { signal: AbortSignal.abort() }, 'CANCELLED'],
+  ])('is told %s', async (_, options, code) => {
+    const there = await stage({ settings: db, obedient: [] });
+    const made = watch(there.troupe.waitFor('db', 'ready', options));
+    await there.advance(500);
+    expect(made.error).toMatchObject({ code, server: 'db' });
+  });
+
+  it('is told CANCELLED when it is aborted meanwhile, and leaves nothing behind', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    await there.advance(2_000);
+    const before = there.clock.pendingCount;
+    const controller = new AbortController();
+    const made = watch(
+      there.troupe.waitFor('db', 'ready', { signal: controller.signal, timeoutMs: 60_000 }),
+    );
+    await there.settle();
+    controller.abort();
+    await there.settle();
+    expect(made.error?.code).toBe('CANCELLED');
+    expect(there.clock.pendingCount).toBe(before);
+  });
+
+  it('is told SHUTTING_DOWN when the troupe stops', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const made = watch(there.troupe.waitFor('db', 'ready'));
+    void there.troupe.stop();
+    await there.advance(5_000);
+    expect(made.error?.code).toBe('SHUTTING_DOWN');
+  });
+});
+
+describe('restartAndWait', () => {
+  it('from ready settles with the next session, not with the present one', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.advance(100);
+    expect(made.state).toBe('pending');
+    there.sessions.of('db').closed();
+    await there.settle();
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready', restarts: 1 });
+  });
+
+  it('from a failure settles with a session that is ready', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    there.sessions.of('db').fail(failure('versionUnsupported'));
+    await there.settle();
+    expect(there.stateOf('db')).toBe('failed.versionUnsupported');
+    there.obedient = null;
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready', restarts: 1 });
+  });
+
+  it('from a backoff does not wait for its end', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    there.sessions.of('db').fail({ ...crash(), retryAfterMs: 300_000 });
+    await there.settle();
+    there.obedient = null;
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it('goes on waiting through failed attempts', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(made.state).toBe('pending');
+    await nextAttempt(there, 'db');
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    expect(made.value).toMatchObject({ restarts: 2 });
+  });
+
+  it('clears the stop of a person', async () => {
+    const there = await stage({ settings: db });
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it('settles with the new generation when the settings change meanwhile', async () => {
+    const there = await stage({ settings: db });
+    for (let count = 0; count < 3; count += 1) {
+      there.troupe.send({ type: 'server.restart', server: 'db' });
+      await there.settle();
+    }
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    const old = there.sessions.of('db');
+    await there.apply(servers({ db: 'newer' }));
+    there.obedient = null;
+    old.closed();
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready', restarts: 0 });
+  });
+
+  it.each([
+    ['a server that may not start', servers({ db: 'srv' }, { excluded: ['db'] }), 'EXCLUDED'],
+    ['a disabled server', servers({ db: { command: 'srv', enabled: false } }), 'DISABLED'],
+    ['an entry that cannot be used', servers({ db: {} }), 'INVALID_CONFIG'],
+  ])('is refused at once for %s', async (_, settings, code) => {
+    const there = await stage({ settings });
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    expect(made.error?.code).toBe(code);
+  });
+
+  it.each([
+    ['that gives up', failure('capabilityMissing'), 'CAPABILITY_MISSING'],
+    ['that needs a log-in', failure('authRequired'), 'AUTH_REQUIRED'],
+  ])('is refused for a server %s after all', async (_, lost, code) => {
+    const there = await stage({ settings: servers({ db: remote }) });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(made.state).toBe('pending');
+    there.sessions.of('db').fail(lost);
+    await there.settle();
+    expect(made.error?.code).toBe(code);
+  });
+
+  it('is refused for a server that a person stops meanwhile', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(made.error?.code).toBe('STOPPED');
+  });
+
+  it('of a server that does not exist is refused', async () => {
+    const there = await stage({ settings: db });
+    const made = watch(there.troupe.restartAndWait('web'));
+    await there.settle();
+    expect(made.error?.code).toBe('SERVER_UNKNOWN');
+  });
+});
