@@ -17,5 +17,16 @@ export {
 export type { EventChoice, EventChoices } from './explore-events.ts';
 export type { Effect } from './inert-scope.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
+export type { MemoryFiles } from './memory-files.ts';
+export type { ScriptedCall, ScriptedSessions, SessionScript } from './scripted-session.ts';
+export {
+  createScriptedTroupe,
+  projectFile,
+  type ReportedFault,
+  type ScriptedTroupe,
+  type ScriptedTroupeOptions,
+  type SettingsContent,
+  settingsFile,
+} from './scripted-troupe.ts';
 export { recordTrace, type Trace, type TraceOptions } from './trace.ts';
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
