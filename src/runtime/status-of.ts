@@ -56,7 +56,7 @@ function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Cond
   return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
 }
 
-export function catalogOf(snapshot: ServerSnapshot): CatalogState {
+function catalogOf(snapshot: ServerSnapshot): CatalogState {
   const { catalog } = snapshot.value;
   return catalog === 'ended' || catalog === 'remembering' ? 'none' : catalog;
 }

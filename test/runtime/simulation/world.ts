@@ -44,7 +44,7 @@ export interface Start {
 }
 
 /** A value that must never be seen outside the settings. */
-export const secret = 'hunter2-very-secret';
+const secret = 'hunter2-very-secret';
 
 export class World {
   readonly scripted: ScriptedTroupe;
