@@ -62,7 +62,7 @@ function isToldOfLoss({ context, children }: ServerSnapshot): boolean {
 }
 
 /** Every event from outside, with the payloads that make a difference. */
-export const everything: Choices = {
+const everything: Choices = {
   'admission.withdrawn': [
     // One for all reasons: settling tells them apart, nothing else does.
     { type: 'admission.withdrawn', verdict: 'rejected' },
@@ -151,7 +151,7 @@ const unlikeTransport: ReadonlySet<FailureKind> = new Set([
 ]);
 
 /** Equal for states that answer every event alike: without session numbers, times and messages. */
-export function keyOf({ value, context }: ServerSnapshot): string {
+function keyOf({ value, context }: ServerSnapshot): string {
   const { loss, policy } = context;
   return JSON.stringify([
     value,

@@ -31,7 +31,7 @@ export const troupeInput: TroupeInput = {
   startupGateMs: 250,
 };
 
-export const oneServer: Settings = settingsOf([entry('db')]);
+const oneServer: Settings = settingsOf([entry('db')]);
 
 const server = 'db';
 /** One event of each type; a new type needs a line here. */
