@@ -37,7 +37,7 @@ describe('a simulated troupe', () => {
       expect(again.digest).toBe(once.digest);
       expect(once.digest).not.toBe((await play(scheduleOf(seed + 1, 60, serverCount))).digest);
     }
-  });
+  }, 60_000);
 
   it('never looks at the clock or the dice of the machine', async () => {
     const trap = setRealTimeTrap();
@@ -47,7 +47,7 @@ describe('a simulated troupe', () => {
     } finally {
       trap.release();
     }
-  });
+  }, 60_000);
 
   it('survives hours of servers that all die again and again', async () => {
     const { problems, losses, calls } = await playFlapping(1, 20, 2);
