@@ -27,18 +27,21 @@ export interface ServerTools {
  * Lists the tools that callers see, under names that are unique, at most 64
  * characters long and sorted.
  *
- * Who gets a name that several tools would like is decided by origin (server,
- * then tool), never by the order in which servers came up, so that a name means
- * the same tool from one pass to the next; the others get a hash at the end. Of
- * tools that one server lists twice, the first counts.
+ * A tool keeps its plain name when that spells its server and itself exactly. A
+ * name in which a character had to be replaced, or that had to be cut, always
+ * ends in a hash, so that a server `my.db` cannot take the names of `my_db`.
+ * What is left are names that read in two ways (`a`, `b__c` and `a__b`, `c`):
+ * origin (server, then tool) decides, never the order in which servers came up,
+ * and the other gets a hash. Of tools that one server lists twice, the first
+ * counts.
  */
 export function exposeTools(servers: readonly ServerTools[]): readonly ExposedTool[] {
   const origins = servers.flatMap(originsOf).sort(byOrigin);
   const named = new Map<string, Origin>();
   // Plain names first: a hash must never take the name that a tool has by right.
   const unnamed = origins.filter((origin) => {
-    const plain = plainName(origin.server, origin.tool.name);
-    if (plain.length > maxNameLength || named.has(plain)) return true;
+    const plain = faithfulName(origin.server, origin.tool.name);
+    if (plain === undefined || named.has(plain)) return true;
     named.set(plain, origin);
     return false;
   });
@@ -62,9 +65,9 @@ export function serverPrefix(server: string): string {
 
 /** The names under which a tool may be exposed, the preferred one first. */
 export function toolNamesOf(server: string, tool: string): readonly string[] {
-  const plain = plainName(server, tool);
+  const plain = faithfulName(server, tool);
   const hashed = hashedName(server, tool, 0);
-  return plain.length > maxNameLength ? [hashed] : [plain, hashed];
+  return plain === undefined ? [hashed] : [plain, hashed];
 }
 
 interface Origin {
@@ -80,6 +83,12 @@ function originsOf({ server, filter, catalog, tools }: ServerTools): readonly Or
     byName.set(tool.name, { server, catalog, tool });
   }
   return [...byName.values()];
+}
+
+/** The plain name, unless it had to be changed: then another tool may have it by right. */
+function faithfulName(server: string, tool: string): string | undefined {
+  const plain = plainName(server, tool);
+  return plain === `mcp__${server}__${tool}` && plain.length <= maxNameLength ? plain : undefined;
 }
 
 function plainName(server: string, tool: string): string {

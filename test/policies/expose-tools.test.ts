@@ -48,7 +48,7 @@ describe('an exposed tool', () => {
 
   it('has an underscore for each character that a name may not hold', () => {
     const tool = only([server('my db', 'größe/😀.v-2')]);
-    expect(tool.name).toBe('mcp__my_db__gr__e___v-2');
+    expect(tool.name).toMatch(/^mcp__my_db__gr__e___v-2_[0-9a-z]{8}$/);
     expect(tool.tool).toBe('größe/😀.v-2');
   });
 
@@ -136,6 +136,24 @@ describe('a name that two tools would like', () => {
     expect(originOf([one, other], hashed)).toBe('a__b/c');
   });
 
+  it.each([
+    ['my.db', 'query', 'my_db', 'query'],
+    ['db', 'a.b', 'db', 'a_b'],
+    ['a.b', 'c', 'a', 'b__c'],
+  ])(
+    'is never taken by %s/%s, which would have to change for it',
+    (server1, tool1, server2, tool2) => {
+      const [newcomer, holder] = [server(server1, tool1), server(server2, tool2)];
+      const [before] = exposeTools([holder]);
+      const name = before?.name ?? '';
+      expect(name).toBe(`mcp__${server2}__${tool2}`);
+      const servers = server1 === server2 ? [server(server1, tool1, tool2)] : [newcomer, holder];
+      expect(originOf(servers, name)).toBe(`${server2}/${tool2}`);
+      const [hashed = ''] = toolNamesOf(server1, tool1);
+      expect(originOf(servers, hashed)).toBe(`${server1}/${tool1}`);
+    },
+  );
+
   it('is never taken from a tool that has it by right by the hash of another', () => {
     const long = 'x'.repeat(100);
     const [hashed = ''] = toolNamesOf('db', long);
@@ -154,8 +172,10 @@ describe('the names of a tool', () => {
     ]);
   });
 
-  it('are but one when the plain one is too long', () => {
+  it('are but one when the plain one is too long, or not quite that of the tool', () => {
     expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
+    expect(toolNamesOf('my.db', 'query')).toHaveLength(1);
+    expect(toolNamesOf('db', 'run it')).toHaveLength(1);
   });
 
   it('begin with the prefix of the server', () => {
@@ -244,6 +264,20 @@ describe('the list of all tools', () => {
     );
   });
 
+  it('keeps a plain name when servers come whose names have to be changed', () => {
+    fc.assert(
+      fc.property(anyServers, anyServers, (servers, more) => {
+        const added = more.map((each) => ({ ...each, server: `${each.server}.` }));
+        const known = new Set(servers.map((each) => each.server));
+        const newcomers = added.filter((each) => !known.has(each.server));
+        const before = exposeTools(servers);
+        const after = exposeTools([...servers, ...newcomers]);
+        const plain = before.filter((tool) => tool.name === `mcp__${tool.server}__${tool.tool}`);
+        expect(after).toEqual(expect.arrayContaining(plain));
+      }),
+    );
+  });
+
   it('agrees with a naive twin', () => {
     fc.assert(
       fc.property(anyServers, (servers) => {
@@ -262,7 +296,7 @@ function naiveNames(servers: readonly ServerTools[]): readonly (readonly string[
     each.tools.map((tool) => ({
       server: each.server,
       tool: tool.name,
-      plain: `mcp__${clean(each.server)}__${clean(tool.name)}`,
+      plain: `mcp__${each.server}__${tool.name}`,
       origin: `${each.server}\0${tool.name}`,
     })),
   );
@@ -270,13 +304,8 @@ function naiveNames(servers: readonly ServerTools[]): readonly (readonly string[
     .map((one) => {
       const isFirst = !all.some((two) => two.plain === one.plain && two.origin < one.origin);
       const [hashed = ''] = toolNamesOf(one.server, one.tool).slice(-1);
-      return [one.plain.length <= 64 && isFirst ? one.plain : hashed, one.server, one.tool];
+      const fits = /^[\w-]{1,64}$/.test(one.plain);
+      return [fits && isFirst ? one.plain : hashed, one.server, one.tool];
     })
     .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-}
-
-function clean(text: string): string {
-  let cleaned = '';
-  for (const character of text) cleaned += /^[\w-]$/.test(character) ? character : '_';
-  return cleaned;
 }
