@@ -35,7 +35,7 @@ export function mergeSettings(
   const all = overlay === undefined ? sources : [...sources, overlay];
   const documents = all.flatMap(({ document }) => document ?? []);
   const own = documents.filter(({ scope }) => !isGated(scope));
-  const { servers, shadowed } = serversOf(documents);
+  const { servers, ignored } = serversOf(documents);
   const allowed = allowedOf(documents);
   return {
     specs: new Map(
@@ -52,7 +52,7 @@ export function mergeSettings(
         remote: lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? defaultSlots.remote,
       },
       startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? defaultStartupGateMs,
-      problems: [...all.flatMap(({ problems }) => problems), ...shadowed],
+      problems: [...all.flatMap(({ problems }) => problems), ...ignored],
     },
   };
 }
@@ -60,12 +60,20 @@ export function mergeSettings(
 /** The winners by name, in the order in which each name first appeared. */
 function serversOf(documents: readonly ParsedDocument[]): {
   servers: readonly ParsedServer[];
-  shadowed: readonly Problem[];
+  ignored: readonly Problem[];
 } {
+  const all = documents.flatMap((document) => document.servers);
+  // Shown under a name that is not its own, an entry must not take a server's that has it.
+  const taken = new Set(all.flatMap((it) => (it.isMisnamed === true ? [] : it.desired.name)));
   const winners = new Map<string, ParsedServer>();
   const losers: ParsedServer[] = [];
-  for (const server of documents.flatMap((document) => document.servers)) {
-    const { name, gated } = server.desired;
+  const hidden: Problem[] = [];
+  for (const server of all) {
+    const { name, gated, invalid } = server.desired;
+    if (server.isMisnamed === true && taken.has(name)) {
+      if (invalid !== undefined) hidden.push(invalid);
+      continue;
+    }
     const earlier = winners.get(name);
     if (gated && earlier?.desired.gated === false) {
       losers.push(server);
@@ -74,7 +82,7 @@ function serversOf(documents: readonly ParsedDocument[]): {
     if (!gated && earlier?.desired.gated === true) losers.push(earlier);
     winners.set(name, server);
   }
-  return { servers: [...winners.values()], shadowed: losers.map(shadowedProblem) };
+  return { servers: [...winners.values()], ignored: [...losers.map(shadowedProblem), ...hidden] };
 }
 
 function shadowedProblem({ desired }: ParsedServer): Problem {

@@ -49,6 +49,8 @@ export interface ParsedServer {
   readonly desired: DesiredServer;
   /** Absent when the entry is invalid. */
   readonly spec?: ServerSpec;
+  /** Its name cannot be used: it is shown under one like it, which may be another server's. */
+  readonly isMisnamed?: true;
   /** The folder the entry names and which must exist; absent when it is not known yet. */
   readonly folder?: { readonly path: string; readonly problem: Problem };
   /** What of the entry is ignored. */
@@ -220,10 +222,12 @@ function sourceOf(member: TreeMember, { file, scope }: DocumentOrigin): SourceRe
 }
 
 function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault): ParsedServer {
+  const name = legibleServerName(member.name);
   return {
     problems: [],
+    ...(name === member.name ? {} : { isMisnamed: true }),
     desired: {
-      name: legibleServerName(member.name),
+      name,
       // Of the entry as written: mending it is a new generation, reformatting is not.
       generation: digestOf(valueOf(member.node)),
       transport: likelyTransport(member),

@@ -83,6 +83,37 @@ describe('merged settings', () => {
     expect(specs.size).toBe(0);
   });
 
+  it.each([
+    ['after', [names('d_b'), names('d b')]],
+    ['before', [names('d b'), names('d_b')]],
+  ])(
+    'keep a server when an entry %s it is only shown under its name',
+    (_where, [first, second]) => {
+      const { settings, specs } = mergeSettings([source('user', first), source('config', second)]);
+      expect(settings.servers).toHaveLength(1);
+      expect(settings.servers[0]).toMatchObject({ name: 'd_b' });
+      expect(settings.servers[0]).not.toHaveProperty('invalid');
+      expect(specs.size).toBe(1);
+      expect(settings.problems).toEqual([
+        expect.objectContaining({
+          key: 'mcpServers.d b',
+          message: expect.stringContaining('name'),
+        }),
+      ]);
+    },
+  );
+
+  it('show an entry under a name like its own when nobody has that', () => {
+    const { settings } = mergeSettings([
+      source('user', names('d b')),
+      source('config', names('d b')),
+    ]);
+    expect(settings.servers).toEqual([
+      expect.objectContaining({ name: 'd_b', invalid: expect.anything() }),
+    ]);
+    expect(settings.problems).toEqual([]);
+  });
+
   it('let one folder file override another', () => {
     const { settings } = mergeSettings([
       source('project', running('node')),
