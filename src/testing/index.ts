@@ -4,6 +4,10 @@
  */
 
 export type { Clock } from '../domain/clock.ts';
+export type { Failure } from '../domain/failure.ts';
+export type { DegradedReason } from '../domain/server-state.ts';
+export type { CallFailure, SessionCommand, SessionInput } from '../domain/session.ts';
+export type { ListedTool } from '../domain/tool.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {

@@ -56,9 +56,8 @@ export interface SessionScript {
   closed(): void;
 }
 
+/** The sessions of one test. */
 export interface ScriptedSessions {
-  /** The actor logic, to be provided in place of the real one. */
-  createLogic(ports: ScriptedSessionPorts): ReturnType<typeof createScriptedLogic>;
   /** Every session that was started, oldest first. */
   readonly scripts: readonly SessionScript[];
   /** The latest session of a server; throws when there was none. */
@@ -71,9 +70,15 @@ export interface ScriptedSessions {
   onCall: ((script: SessionScript, call: ScriptedCall) => void) | undefined;
 }
 
-export function createScriptedSessions(): ScriptedSessions {
+/** Where the sessions of one test come from; hosts get them without the logic, which is ours. */
+export interface ScriptedSessionSource extends ScriptedSessions {
+  /** The actor logic, to be provided in place of the real one. */
+  createLogic(ports: ScriptedSessionPorts): ReturnType<typeof createScriptedLogic>;
+}
+
+export function createScriptedSessions(): ScriptedSessionSource {
   const scripts: SessionScript[] = [];
-  const sessions: ScriptedSessions = {
+  const sessions: ScriptedSessionSource = {
     scripts,
     onStart: undefined,
     onCommand: undefined,

@@ -13,7 +13,7 @@ import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
 import type { SettingsCommand } from '../../src/domain/settings-facts.ts';
 import {
   createScriptedSessions,
-  type ScriptedSessions,
+  type ScriptedSessionSource,
 } from '../../src/testing/scripted-session.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -65,7 +65,7 @@ export function failure(kind: FailureKind, more: Partial<Failure> = {}): Failure
 
 export interface Story {
   readonly clock: VirtualClock;
-  readonly sessions: ScriptedSessions;
+  readonly sessions: ScriptedSessionSource;
   /** Writes a heading into the story. */
   chapter(text: string): void;
   load(settings: Settings): void;
@@ -135,7 +135,7 @@ export function startStory(options: StoryOptions = {}): Story {
 
 function createRootActor(
   { server = serverMachine, slots = slotsMachine, launchBound }: StoryOptions,
-  sessions: ScriptedSessions,
+  sessions: ScriptedSessionSource,
   clock: VirtualClock,
   inspect: ReturnType<typeof recordTrace>['inspect'],
 ) {
