@@ -74,18 +74,24 @@
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
- *   ready -- server.idled --> closing
+ *   ready -- server.idled | server.reconnect --> closing
  *   ready:
- *     [*] -> health + activity
+ *     [*] -> health + listing + activity
  *     health:
  *       [*] -> steady
  *       steady -- always [isImpaired] --> degraded
  *       degraded -- always [isUnimpaired] --> steady
+ *     listing:
+ *       [*] -> current
+ *       current -- session.listFailed [isCurrentSession] --> outdated
+ *       outdated -- session.listed [isCurrentSession] --> current
+ *       outdated -- session.listFailed [isCurrentSession] --> (stays)
+ *       outdated -- after relistPause --> outdated
  *     activity:
  *       [*] -> idle
  *       idle -- calls.began [isCurrentSession] --> busy
  *       idle -- spec.updated --> idle
- *       idle -- after idleDeadline --> (stays)
+ *       idle -- after idleDeadline [stopsWhenIdle] --> (stays)
  *       busy -- calls.drained [isCurrentSession] --> idle
  *   closing -- server.start | server.stop | server.retire | server.restart | server.reconnect |
  *              admission.withdrawn --> (stays)
@@ -367,6 +373,7 @@ export const connectionRegion = serverSetup.createStateConfig({
             },
             'probe.wanted': { actions: 'tellSessionToList' },
             'server.idled': { actions: 'restWhenIdle', target: 'closing' },
+            'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
           },
           after: { sustainedReady: { actions: 'forgetAttempts' } },
           states: {
@@ -375,6 +382,40 @@ export const connectionRegion = serverSetup.createStateConfig({
               states: {
                 steady: { always: { guard: 'isImpaired', target: 'degraded' } },
                 degraded: { always: { guard: 'isUnimpaired', target: 'steady' } },
+              },
+            },
+            // A list that failed is asked for again until one comes; the old one is shown meanwhile.
+            listing: {
+              initial: 'current',
+              states: {
+                current: {
+                  on: {
+                    'session.listFailed': {
+                      guard: { type: 'isCurrentSession', params: ofSession },
+                      actions: 'recordFailedList',
+                      target: 'outdated',
+                    },
+                  },
+                },
+                outdated: {
+                  on: {
+                    'session.listed': {
+                      guard: { type: 'isCurrentSession', params: ofSession },
+                      target: 'current',
+                    },
+                    'session.listFailed': {
+                      guard: { type: 'isCurrentSession', params: ofSession },
+                      actions: 'recordFailedList',
+                    },
+                  },
+                  after: {
+                    relistPause: {
+                      actions: 'tellSessionToList',
+                      target: 'outdated',
+                      reenter: true,
+                    },
+                  },
+                },
               },
             },
             activity: {
@@ -389,7 +430,7 @@ export const connectionRegion = serverSetup.createStateConfig({
                     // The deadline under way has the old length; `engaged` takes the new one.
                     'spec.updated': { target: 'idle', reenter: true },
                   },
-                  after: { idleDeadline: { actions: 'announceIdle' } },
+                  after: { idleDeadline: { guard: 'stopsWhenIdle', actions: 'announceIdle' } },
                 },
                 busy: {
                   on: {

@@ -25,6 +25,8 @@ export interface ServerInput {
   readonly verdict: Verdict;
   /** A person stopped this generation earlier; it stays stopped. */
   readonly stopWanted: boolean;
+  /** Somebody asked for it before this actor was there. */
+  readonly startWanted: boolean;
   /** A tool list of this generation is known from before. */
   readonly hasStoredCatalog: boolean;
   /** Makes the jitter of this actor its own, and repeatable. */
@@ -160,7 +162,10 @@ export const serverSetup = setup({
     wishReconnect: assign({ demanded: true, awaited: true, loss: null }),
     wishRetire: assign({ retiring: true }),
     noteDemand: assign({ demanded: true, awaited: true }),
-    restWhenIdle: assign({ demanded: false }),
+    // Whoever rests by agreement was well: the next start is no retry.
+    restWhenIdle: assign({ demanded: false, attempt: 0 }),
+    // A session that is exchanged on request has not failed.
+    takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
     noteServed: assign({ awaited: false }),
     noteAdmitted: assign({ verdict: 'admitted' }),
     noteWithdrawn: assign(({ event }) => {
@@ -258,6 +263,10 @@ export const serverSetup = setup({
       // Nothing is lost when it broke while closing for a rest or a stop.
       return { loss: context.demanded ? loss : null, lastError: loss };
     }),
+    recordFailedList: assign(({ event }) => {
+      assertEvent(event, 'session.listFailed');
+      return { lastError: event.failure };
+    }),
     recordEvidence: assign(({ event, context }) => {
       assertEvent(event, 'session.closed');
       if (context.loss === null) return {};
@@ -291,7 +300,7 @@ export const serverSetup = setup({
     rememberCatalog: assign({ hasStoredCatalog: true }),
     reportCatalog: sendParent(({ context }) => ({
       type: 'catalog.listed' as const,
-      actorId: context.actorId,
+      server: context.name,
       generation: context.generation,
     })),
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
@@ -332,6 +341,7 @@ export const serverSetup = setup({
     isUndemanded: ({ context }) => !context.demanded,
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
+    stopsWhenIdle: ({ context }) => context.policy.idleStopMs !== null,
     isImpaired: ({ context }) => context.impairments.length > 0,
     isUnimpaired: ({ context }) => context.impairments.length === 0,
     reachesThreshold: ({ context }, params: { readonly session: number }) =>
@@ -355,8 +365,10 @@ export const serverSetup = setup({
     closeDeadline: ({ context }) => context.policy.closeTimeoutMs,
     reconnectBackoff: ({ context }) => context.delayMs,
     sustainedReady: ({ context }) => context.policy.sustainedReadyMs,
-    // Never: about 24.8 days, the longest wait a timer can hold, is then begun again.
+    // Without one, the longest wait a timer can hold; the guard then lets it pass.
     idleDeadline: ({ context }) => context.policy.idleStopMs ?? 2_147_483_647,
+    // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
+    relistPause: 30_000,
     circuitCooldown: ({ context }) => context.cooldownMs,
     probeDeadline: ({ context }) => context.policy.probeTimeoutMs,
   },

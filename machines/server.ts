@@ -35,7 +35,7 @@ export const serverMachine = serverSetup.createMachine({
   context: ({ input }) => ({
     ...input,
     retiring: false,
-    demanded: input.startup === 'eager' && !input.stopWanted,
+    demanded: (input.startup === 'eager' || input.startWanted) && !input.stopWanted,
     awaited: false,
     session: 0,
     attempt: 0,

@@ -34,12 +34,14 @@ export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
   readonly decisions: readonly ApprovalDecision[];
   readonly stopWishes: readonly StopWish[];
+  /** Servers that a person started while their actor was just leaving. */
+  readonly startWishes: readonly string[];
   readonly settings: Settings | null;
   /** By server name. */
   readonly live: ReadonlyMap<string, LiveServer>;
   /** Names that left the settings, newest last. */
   readonly removed: readonly string[];
-  /** Generations whose tools are known, newest last. */
+  /** Servers and generations whose tools are known, newest last. */
   readonly knownCatalogs: readonly string[];
   /** Server actors spawned so far; gives each its own jitter. */
   readonly spawnCount: number;
@@ -75,7 +77,7 @@ export type TroupeEvent =
       readonly demanded: boolean;
     }
   | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
-  | { readonly type: 'catalog.listed'; readonly actorId: string; readonly generation: string }
+  | { readonly type: 'catalog.listed'; readonly server: string; readonly generation: string }
   | SlotGranted
   // XState's own; never accepted from a host.
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
@@ -153,6 +155,11 @@ function freeActorId(name: string, spawnCount: number): string {
   return `${name}.${spawnCount % 2}`;
 }
 
+// Servers may share a generation and still list different tools.
+function catalogKey(server: string, generation: string): string {
+  return `${generation}:${server}`;
+}
+
 function inputOf(
   { desired, verdict }: AdmittedServer,
   actorId: string,
@@ -169,7 +176,8 @@ function inputOf(
     stopWanted: context.stopWishes.some(
       (wish) => wish.server === desired.name && wish.generation === desired.generation,
     ),
-    hasStoredCatalog: context.knownCatalogs.includes(desired.generation),
+    startWanted: context.startWishes.includes(desired.name),
+    hasStoredCatalog: context.knownCatalogs.includes(catalogKey(desired.name, desired.generation)),
     seed: context.seed + context.spawnCount,
   };
 }
@@ -244,9 +252,10 @@ export const troupeSetup = setup({
     }),
     noteCatalog: assign(({ context, event }) => {
       assertEvent(event, 'catalog.listed');
-      if (context.knownCatalogs.at(-1) === event.generation) return {};
-      const others = context.knownCatalogs.filter((known) => known !== event.generation);
-      return { knownCatalogs: newest([...others, event.generation], rememberedCatalogs) };
+      const key = catalogKey(event.server, event.generation);
+      if (context.knownCatalogs.at(-1) === key) return {};
+      const others = context.knownCatalogs.filter((known) => known !== key);
+      return { knownCatalogs: newest([...others, key], rememberedCatalogs) };
     }),
 
     /** One pass: look at everything, plan, and take the steps. */
@@ -259,6 +268,7 @@ export const troupeSetup = setup({
       enqueue.assign(({ context: before, spawn }) => {
         const live = new Map(before.live);
         let spawnCount = before.spawnCount;
+        const born = new Set<string>();
         for (const { server, step } of moving) {
           const now = live.get(server);
           const wanted = desired.get(server);
@@ -274,10 +284,12 @@ export const troupeSetup = setup({
               input: inputOf(wanted, actorId, { ...before, spawnCount }),
             });
             live.set(server, liveAs(wanted, actorId));
+            born.add(server);
             spawnCount += 1;
           }
         }
-        return { live, spawnCount };
+        const startWishes = before.startWishes.filter((server) => !born.has(server));
+        return { live, spawnCount, startWishes };
       });
       for (const { server, step } of moving) {
         const wanted = desired.get(server);
@@ -296,14 +308,19 @@ export const troupeSetup = setup({
       const type = event.type === 'auth.completed' ? 'server.reconnect' : event.type;
       const others = context.stopWishes.filter((wish) => wish.server !== server);
       const desired = desiredOf(context, server);
+      const startWishes = context.startWishes.filter((name) => name !== server);
       if (type === 'server.stop' && desired !== undefined) {
         const wish = { server, generation: desired.generation };
-        enqueue.assign({ stopWishes: newest([...others, wish], rememberedWishes) });
+        enqueue.assign({ stopWishes: newest([...others, wish], rememberedWishes), startWishes });
       } else if (type === 'server.start' || type === 'server.restart') {
         enqueue.assign({ stopWishes: others });
       }
       const target = context.live.get(server);
       if (target !== undefined && !target.leaving) enqueue.sendTo(target.actorId, { type });
+      else if (type !== 'server.stop' && desired !== undefined) {
+        // Its successor is told at birth.
+        enqueue.assign({ startWishes: newest([...startWishes, server], rememberedWishes) });
+      }
     }),
 
     requestSlot: enqueueActions(({ context, event, enqueue }) => {

@@ -51,6 +51,7 @@ export const troupeMachine = troupeSetup.createMachine({
     hostAllowed: null,
     decisions: [],
     stopWishes: [],
+    startWishes: [],
     settings: null,
     live: new Map(),
     removed: [],

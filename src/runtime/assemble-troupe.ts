@@ -25,7 +25,7 @@ import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
-import { createRoot, type TroupeParts } from './root-actor.ts';
+import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import { isSettled, startReportOf } from './start-report.ts';
@@ -260,7 +260,11 @@ class RunningTroupe implements Troupe {
       this.#onReconciled(event);
     });
     this.#root.on('actor.broke', ({ actorId, message }) => {
-      this.#parts.report(`Actor ${actorId} broke; it is being replaced.`, message);
+      const whatNow =
+        actorId === 'settingsSource'
+          ? 'settings are not read any more until the host starts again'
+          : 'it is being replaced';
+      this.#parts.report(`Actor ${actorId} broke; ${whatNow}.`, message);
     });
     return new Promise((settle) => {
       const end = (): void => {
@@ -273,6 +277,8 @@ class RunningTroupe implements Troupe {
       this.#root.subscribe({
         next: (snapshot) => {
           const { context } = snapshot;
+          // A pass before the settings were read looks at nothing.
+          if (context.settings !== null) this.#firstPassAt ??= this.#parts.clock.now();
           this.#setState(stateOf(snapshot.value));
           if (context.settings !== null && context.settings.problems !== this.#problems) {
             this.#onProblems(context.settings.problems);
@@ -280,6 +286,7 @@ class RunningTroupe implements Troupe {
           this.#checkReady();
         },
         error: (error) => {
+          disposeAll(this.#root);
           this.#parts.report('The root of the troupe broke; everything was stopped.', error);
           end();
         },
@@ -298,7 +305,6 @@ class RunningTroupe implements Troupe {
   #onReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): void {
     const now = this.#parts.clock.now();
     const durationMs = Math.max(0, now - (at ?? this.#wokenAt ?? now));
-    this.#firstPassAt ??= now;
     this.#lastReconcile = {
       at: new Date(this.#parts.clock.wallNow()).toISOString(),
       steps: plan.filter(({ step }) => step !== 'keep').length,
@@ -328,13 +334,25 @@ class RunningTroupe implements Troupe {
     const { signal, timeoutMs } = options;
     const startedAt = clock.now();
     const deadlineAt = startedAt + (timeoutMs ?? Number.POSITIVE_INFINITY);
-    await waitOnce({ clock, deadlineAt, signal }, (wake) => {
-      const subscription = this.#root.subscribe({ next: wake, complete: wake, error: wake });
-      return () => {
-        subscription.unsubscribe();
-      };
-    });
-    const leftMs = Math.max(0, deadlineAt - clock.now());
+    while (!this.#hasLooked() && signal?.aborted !== true && clock.now() < deadlineAt) {
+      await waitOnce({ clock, deadlineAt, signal }, (wake) => {
+        const subscription = this.#root.subscribe({ next: wake, complete: wake, error: wake });
+        return () => {
+          subscription.unsubscribe();
+        };
+      });
+    }
+    if (signal?.aborted === true) {
+      throw new TroupeError('CANCELLED', 'The call was cancelled before it was sent.');
+    }
+    const leftMs = deadlineAt - clock.now();
+    if (leftMs <= 0) {
+      throw new TroupeError(
+        'CONNECTING',
+        'The settings were not read within the deadline of the call. Call again, or allow more time.',
+        { retryable: true },
+      );
+    }
     return timeoutMs === undefined ? options : { ...options, timeoutMs: leftMs };
   }
 

@@ -11,6 +11,7 @@ import type { CallFact } from '../../machines/server.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { CallFailure, SessionHandle } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
+import type { TroupeError } from '../domain/troupe-error.ts';
 import { callErrorOf, countsForCircuit, provablyNeverRan } from './call-error.ts';
 import { gateFor } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
@@ -38,6 +39,9 @@ export type ToolAddress =
 
 // A request that never ran may be sent once more; a third time would be a storm.
 const maxSends = 2;
+// One second: a session that lost a request mostly says so at once. One that is still
+// there afterwards is fine, and may be asked again.
+const replacementMs = 1_000;
 // For a server whose chart is just being replaced; the policy says it for all others.
 const defaultTimeoutMs = 60_000;
 
@@ -49,8 +53,12 @@ interface Call {
   readonly startedAt: number;
   readonly deadlineAt: number;
   sends: number;
-  /** The session that lost the first request: not to be asked again. */
-  lostHandle: SessionHandle | null;
+  /** A first sending that never ran, and how long its session is given to be replaced. */
+  lost: {
+    readonly handle: SessionHandle;
+    readonly error: TroupeError;
+    readonly untilAt: number;
+  } | null;
 }
 
 export class CallDesk {
@@ -87,7 +95,7 @@ export class CallDesk {
       startedAt,
       deadlineAt: startedAt + timeoutMs,
       sends: 0,
-      lostHandle: null,
+      lost: null,
     };
     lane.enter(() => overloaded(address.server));
     try {
@@ -115,7 +123,9 @@ export class CallDesk {
         const report = this.#look(call) === null ? null : await this.#inTurn(call, bounds);
         if (report !== null) return report;
         // Watched from before the second look on, so that no change falls between.
-        if (!changes.isNews()) await waitOnce(bounds, (wake) => changes.onNext(wake));
+        if (changes.isNews()) continue;
+        const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
+        await waitOnce({ ...bounds, deadlineAt }, (wake) => changes.onNext(wake));
       }
     } finally {
       changes.end();
@@ -152,7 +162,7 @@ export class CallDesk {
     const remainingMs = call.deadlineAt - clock.now();
     const status = board.status(server);
     if (status === undefined) throw unknownServer(server, board.statuses(), removedNames());
-    if (remainingMs <= 0) throw outOfTime(server, status.state);
+    if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status.state);
     const sighting = board.sighting(server);
     if (sighting === undefined || sighting.leaving) return null;
     const gate = gateFor(sighting.callStatus, {
@@ -168,7 +178,9 @@ export class CallDesk {
 
   #handleFor(call: Call, sighting: Sighting) {
     const handle = this.#ports.sessions.get(sighting.actorId);
-    return handle === call.lostHandle ? undefined : handle;
+    const { lost } = call;
+    const isGivenTime = lost !== null && this.#ports.clock.now() < lost.untilAt;
+    return handle === lost?.handle && isGivenTime ? undefined : handle;
   }
 
   /** One sending. Null when it provably never ran and may be tried again. */
@@ -232,7 +244,8 @@ export class CallDesk {
       tell(sighting, { type: 'call.failed', session: handle.session });
     }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
-      call.lostHandle = handle;
+      const error = callErrorOf(failure, sighting.status.name, tool);
+      call.lost = { handle, error, untilAt: this.#ports.clock.now() + replacementMs };
       return null;
     }
     throw callErrorOf(failure, sighting.status.name, tool);

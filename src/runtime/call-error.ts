@@ -4,8 +4,9 @@ import type { CallerCode, Outcome } from '../domain/caller-code.ts';
 import type { CallFailure } from '../domain/session.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
-// JSON-RPC 2.0: these say that the request was refused before anything was done.
-const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32602]);
+// JSON-RPC 2.0: not understood, not a request, no such method. Invalid parameters
+// (-32602) are not among them: a tool may find its arguments wrong half-way.
+const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
 const internalError = -32603;
 
 /**
@@ -23,6 +24,7 @@ export function countsForCircuit(failure: CallFailure): boolean {
     case 'serverError':
       return failure.rpcCode === internalError;
     case 'cancelled':
+    case 'invalidArguments':
     case 'notSent':
     case 'sessionMissing':
     case 'authRequired':
@@ -53,10 +55,15 @@ export function callErrorOf(failure: CallFailure, server: string, tool: string):
       server,
       tool,
       outcome,
-      retryable: outcome === 'not_executed' && failure.reason !== 'cancelled',
+      retryable: outcome === 'not_executed' && !isOfCaller(failure),
       retryAfterMs: failure.retryAfterMs,
     },
   );
+}
+
+/** The caller ended or misstated the call: the same again would be no better. */
+function isOfCaller({ reason }: CallFailure): boolean {
+  return reason === 'cancelled' || reason === 'invalidArguments';
 }
 
 function outcomeOf(failure: CallFailure): Outcome {
@@ -73,6 +80,7 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   cancelled: 'CANCELLED',
   serverError: 'SERVER_ERROR',
   badResponse: 'BAD_RESPONSE',
+  invalidArguments: 'INVALID_ARGUMENTS',
   notSent: 'UNAVAILABLE',
   sessionMissing: 'UNAVAILABLE',
   authRequired: 'AUTH_REQUIRED',
@@ -89,6 +97,7 @@ function codeOf(failure: CallFailure): CallerCode {
 function nextStep(failure: CallFailure, outcome: Outcome, server: string): string {
   if (failure.reason === 'authRequired') return `Log in to ${server} and call again.`;
   if (failure.reason === 'serverError') return 'Check the arguments and call again.';
+  if (failure.reason === 'invalidArguments') return 'Correct them and call again.';
   if (failure.reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
     ? 'Nobody can know whether it ran: check before you call again.'

@@ -115,13 +115,17 @@ function codeFor(state: ServerState, reason: StateReason | undefined): CallerCod
   return state === 'suspended' ? 'SUSPENDED' : 'FAILED';
 }
 
+// A person's own doing: an old failure is not the reason.
+const calmStates: ReadonlySet<ServerState> = new Set(['stopped', 'disabled']);
+
 function sentenceFor(status: ServerStatus, code: CallerCode): string {
   const { name, state, reason, lastError, action } = status;
   if (code === 'CIRCUIT_OPEN') {
     return `The last calls to ${name} failed, so it rests for a moment; try again later or run: troupe restart ${name}`;
   }
   const condition = reason === undefined ? state : `${state} (${reason})`;
-  const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;
+  const hasCause = lastError !== undefined && !calmStates.has(state);
+  const cause = hasCause ? `: ${lastError.message.replace(/\.$/, '')}` : '';
   const step = action ?? 'wait for the next attempt, or run: troupe restart ' + name;
   return `Server ${name} is ${condition}${cause}. Next: ${step}`;
 }

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { inspect } from 'node:util';
 import { createSessionLogic } from '../../actors/session.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { realClock } from './real-clock.ts';
@@ -21,8 +22,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     env: options.env ?? process.env,
     createSession: createSessionLogic,
     report: (message, error) => {
-      const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      process.emitWarning(`${message} ${cause}`, { type: 'TroupeWarning' });
+      process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });
     },
   });
 }

@@ -15,9 +15,7 @@ export class Listeners {
     const listeners = this.#byName.get(name) ?? new Set();
     this.#byName.set(name, listeners);
     // A wrapper of its own: the same function may subscribe twice and leave once.
-    const entry: Listener<TroupeEventName> = (event) => {
-      listener(event as TroupeEvents[Name]);
-    };
+    const entry: Listener<TroupeEventName> = (event) => listener(event as TroupeEvents[Name]);
     listeners.add(entry);
     return () => {
       listeners.delete(entry);
@@ -27,7 +25,13 @@ export class Listeners {
   emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       try {
-        listener(event);
+        const returned: unknown = listener(event);
+        // An async listener throws later, and would end the process if nobody heard it.
+        if (returned instanceof Promise) {
+          returned.catch((error: unknown) => {
+            this.#onThrow(name, error);
+          });
+        }
       } catch (error) {
         this.#onThrow(name, error);
       }

@@ -44,6 +44,23 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   });
 }
 
+/**
+ * Lets go of all I/O below the root by force. A chart that throws leaves its
+ * children running, and when the root itself broke nobody else will end them.
+ */
+export function disposeAll(root: RootRef): void {
+  for (const child of Object.values(root.getSnapshot().children)) {
+    const { children = {} } = child?.getSnapshot() as { children?: Record<string, unknown> };
+    for (const actor of [child, ...Object.values(children)] as (Disposable | undefined)[]) {
+      actor?.send({ type: 'io.dispose' });
+    }
+  }
+}
+
+interface Disposable {
+  send(event: { readonly type: 'io.dispose' }): void;
+}
+
 const rememberedEras = 1_000;
 
 function createEraStore(): SessionPorts['eras'] {

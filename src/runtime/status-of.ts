@@ -52,7 +52,11 @@ function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Cond
   if (engaged === undefined || typeof engaged === 'string') return { state: 'stopping' };
   if ('starting' in engaged && engaged.starting !== undefined) return { state: engaged.starting };
   const { impairments } = snapshot.context;
-  const reason = degradedReasons.find((candidate) => impairments.includes(candidate));
+  const isOutdated = 'ready' in engaged && engaged.ready.listing === 'outdated';
+  const reason = degradedReasons.find(
+    (candidate) =>
+      impairments.includes(candidate) || (candidate === 'partialCatalog' && isOutdated),
+  );
   return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
 }
 

@@ -31,7 +31,8 @@ export class ToolList {
         this.#ports.sightings().flatMap((sighting) => this.#shown(sighting)),
       );
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
-      if (!equal(next, this.#tools)) this.#tools = next;
+      // Frozen, because every caller holds the same one.
+      if (!equal(next, this.#tools)) this.#tools = Object.freeze(next);
       this.#isDirty = false;
     }
     return this.#tools;

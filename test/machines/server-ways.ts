@@ -27,7 +27,13 @@ export type ConnectionState = Exclude<Leaves<Regions['connection']>, 'settling' 
 export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'ended'>;
 export type CircuitState = Exclude<Regions['circuit'], 'ended'>;
 /** The two regions within `ready`. */
-export type ReadyState = 'health.steady' | 'health.degraded' | 'activity.idle' | 'activity.busy';
+export type ReadyState =
+  | 'health.steady'
+  | 'health.degraded'
+  | 'listing.current'
+  | 'listing.outdated'
+  | 'activity.idle'
+  | 'activity.busy';
 
 /** How to get somewhere: how the server is born, and what happens to it. */
 export interface Way {
@@ -142,6 +148,8 @@ export const ways: {
   ready: {
     'health.steady': { by: toReady },
     'health.degraded': { by: [...toReady, 'session.impaired'] },
+    'listing.current': { by: toReady },
+    'listing.outdated': { by: [...toReady, 'session.listFailed'] },
     'activity.idle': { by: toReady },
     'activity.busy': { by: [...toReady, 'calls.began'] },
   },

@@ -141,10 +141,11 @@ const connection: Table<ConnectionState, 'retired'> = {
     'session.listFailed': 'engaged.closing',
     'session.notified': 'noted',
   },
-  // A list that fails here leaves the old one in place; the circuit listens when it asked for it.
+  // A list that fails here leaves the old one in place, and is asked for again.
   'engaged.ready': {
     ...withSession,
     'session.listed': 'noted',
+    'session.listFailed': 'noted',
     'session.notified': 'noted',
     'calls.began': 'noted',
     'server.idled': 'engaged.closing',
@@ -177,6 +178,12 @@ const leavesReady = {
 const ready: Table<ReadyState, 'left'> = {
   'health.steady': { ...leavesReady, 'session.impaired': 'health.degraded' },
   'health.degraded': { ...leavesReady, 'session.recovered': 'health.steady' },
+  'listing.current': { ...leavesReady, 'session.listFailed': 'listing.outdated' },
+  'listing.outdated': {
+    ...leavesReady,
+    'session.listed': 'listing.current',
+    'session.listFailed': 'noted',
+  },
   // An edit may change how long idle may last, so the deadline begins again.
   'activity.idle': { ...leavesReady, 'calls.began': 'activity.busy', 'spec.updated': 'noted' },
   'activity.busy': { ...leavesReady, 'calls.drained': 'activity.idle' },

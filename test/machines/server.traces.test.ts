@@ -148,6 +148,23 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('list-changed'));
   });
 
+  it('asks for its tools again when a list failed, and shows the old ones meanwhile', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').notify();
+    story.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+    story.chapter('half a minute later');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').list([]);
+    await expect(story.toString()).toMatchFileSnapshot(golden('list-failed'));
+  });
+
+  it('stays up for months when it has no idle deadline', () => {
+    const story = withReadyServer({ policy: { idleStopMs: null } });
+    story.clock.advanceBy(2_147_483_647 * 2);
+    expect(story.sessions.scripts).toHaveLength(1);
+    expect(story.sessions.of('db').state).toBe('open');
+  });
+
   it('stops when idle and starts when demanded', async () => {
     const story = withServer({ startup: 'lazy' });
     story.tell('db.0', { type: 'server.demanded' });

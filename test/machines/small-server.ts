@@ -42,6 +42,7 @@ export function smallServer({ policy, ...given }: SmallServer = {}): ServerInput
     startup: 'eager',
     verdict: 'admitted',
     stopWanted: false,
+    startWanted: false,
     hasStoredCatalog: false,
     seed: 1,
     ...given,

@@ -131,7 +131,7 @@ const silent: Events = {
   ],
   'slot.kept': [{ type: 'slot.kept', actorId: 'db.0' }],
   'slot.returned': [{ type: 'slot.returned', actorId: 'db.0' }],
-  'catalog.listed': [{ type: 'catalog.listed', actorId: 'db.0', generation: 'db-1' }],
+  'catalog.listed': [{ type: 'catalog.listed', server: 'db', generation: 'db-1' }],
   // These two never end by themselves.
   'xstate.done.actor.slots': [],
   'xstate.done.actor.settingsSource': [],

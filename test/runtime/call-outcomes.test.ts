@@ -34,6 +34,11 @@ const table: Record<Reason, Told> = {
     unwritten: 'BAD_RESPONSE not_executed',
     replays: false,
   },
+  invalidArguments: {
+    written: 'INVALID_ARGUMENTS unknown',
+    unwritten: 'INVALID_ARGUMENTS not_executed',
+    replays: false,
+  },
   notSent: { written: 'UNAVAILABLE unknown', unwritten: 'UNAVAILABLE not_executed', replays: true },
   sessionMissing: {
     written: 'UNAVAILABLE unknown',
@@ -149,7 +154,8 @@ describe('a failed call', () => {
     [-32700, 'not_executed'],
     [-32600, 'not_executed'],
     [-32601, 'not_executed'],
-    [-32602, 'not_executed'],
+    // A tool may find its arguments wrong when half its work is done.
+    [-32602, 'executed'],
     [-32603, 'executed'],
     [-32000, 'executed'],
     [undefined, 'executed'],

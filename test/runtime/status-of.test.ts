@@ -44,6 +44,7 @@ function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): Ser
     policy: defaultPolicy,
     verdict: 'disabled',
     stopWanted: false,
+    startWanted: false,
     hasStoredCatalog: false,
     seed: 1,
   } as const;
