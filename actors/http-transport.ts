@@ -21,6 +21,7 @@ import {
   type ConnectionSetup,
   NotSentError,
   type Seen,
+  UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
 import { ownErrorFor, streamLost } from './session-messages.ts';
@@ -100,7 +101,7 @@ export class HttpTransport implements Transport, Connection {
       });
     } catch (error) {
       this.#unanswered.delete(id);
-      throw error;
+      throw isFromWriting(error, message) ? new UnwritableError(error) : error;
     }
   }
 
@@ -180,6 +181,20 @@ export class HttpTransport implements Transport, Connection {
   #remark(message: string): void {
     this.#remarks += 1;
     if (this.#remarks === 1) this.#setup.events.remark(message);
+  }
+}
+
+/**
+ * The SDK writes the message itself, so a failed one is written once more, to
+ * see whether that is what failed. To write each beforehand would double the work.
+ */
+function isFromWriting(error: unknown, message: JSONRPCMessage): boolean {
+  try {
+    JSON.stringify(message);
+    return false;
+  } catch (again) {
+    // Another message is that of another failure: then the request may have left.
+    return String(again) === String(error);
   }
 }
 

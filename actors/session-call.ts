@@ -11,12 +11,14 @@ import type { CallFailure, SessionCallOptions, SessionHandle } from '../src/doma
 import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
 import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { type Connection, NotSentError, type Seen } from './session-connection.ts';
+import { redact } from '../src/policies/redact.ts';
+import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
 import { isRecord } from './session-messages.ts';
 
 // An error text of a server is for people; more than this nobody reads.
 const messageCharacters = 4_096;
+const closedMessage = 'The session is closed.';
 
 export interface CallerSetup {
   readonly session: number;
@@ -60,7 +62,9 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     async callTool(tool, args, options) {
       const { signal } = options;
       if (signal.aborted) return { failure: cancelled(false) };
-      if (!setup.isOpen()) return { failure: notSent('The session is closed.') };
+      if (!setup.isOpen()) return { failure: notSent(closedMessage) };
+      // Checked by hand, because JSON leaves a function out in silence.
+      if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
       try {
         return { result: await request(setup, tool, args, options) };
       } catch (error) {
@@ -103,8 +107,9 @@ async function request(
 function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup): CallFailure {
   // The SDK reports an abort as a timeout, so the signal is asked first.
   if (signal.aborted) return cancelled(!(error instanceof NotSentError));
-  if (error instanceof NotSentError || isNotConnected(error))
-    return notSent('The session is closed.');
+  if (error instanceof UnwritableError)
+    return invalidArguments(redact(error.message, setup.secrets));
+  if (error instanceof NotSentError || isNotConnected(error)) return notSent(closedMessage);
   const described = describeError(error, setup.secrets);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const failure = classifyFailure({ ...seen, phase: 'ready' });
@@ -153,6 +158,15 @@ function isNotConnected(error: unknown): boolean {
 
 function notSent(message: string): CallFailure {
   return { reason: 'notSent', written: false, message };
+}
+
+function invalidArguments(why: string): CallFailure {
+  const message = `The arguments cannot be written as JSON: ${why}`;
+  return {
+    reason: 'invalidArguments',
+    written: false,
+    message: printableLine(message, messageCharacters),
+  };
 }
 
 function cancelled(written: boolean): CallFailure {

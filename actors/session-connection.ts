@@ -48,6 +48,15 @@ export interface Connection {
 
 /** Rejects a message of which no byte has left. */
 export class NotSentError extends Error {
-  override readonly name = 'NotSentError';
+  override readonly name: string = 'NotSentError';
   readonly code = 'NOT_SENT';
+}
+
+/** Rejects a message that is no JSON, for example because it holds itself. */
+export class UnwritableError extends NotSentError {
+  override readonly name = 'UnwritableError';
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
 }

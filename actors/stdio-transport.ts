@@ -25,6 +25,7 @@ import {
   type ConnectionSetup,
   NotSentError,
   type Seen,
+  UnwritableError,
 } from './session-connection.ts';
 import { readMessages } from './session-messages.ts';
 import { endGroup } from './stdio-ending.ts';
@@ -118,8 +119,14 @@ export class StdioTransport implements Transport, Connection {
     if (stdin.writableLength > maxUnreadBytes) {
       return Promise.reject(new NotSentError('The server does not read its input.'));
     }
+    let line: string;
+    try {
+      line = serializeMessage(message);
+    } catch (error) {
+      return Promise.reject(new UnwritableError(error));
+    }
     if ('method' in message) this.#setup.events.sending(message.method);
-    stdin.write(serializeMessage(message));
+    stdin.write(line);
     return Promise.resolve();
   }
 

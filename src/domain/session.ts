@@ -63,6 +63,7 @@ export interface CallProgress {
 
 /** What a failed call tells of itself: why, and whether its request was ever written. */
 export interface CallFailure {
+  /** `invalidArguments`: they are no JSON, which is the caller's fault. */
   readonly reason:
     | 'crashed'
     | 'streamLost'
@@ -70,6 +71,7 @@ export interface CallFailure {
     | 'cancelled'
     | 'serverError'
     | 'badResponse'
+    | 'invalidArguments'
     | 'notSent'
     | 'sessionMissing'
     | 'authRequired'

@@ -13,6 +13,7 @@ import {
   callOptions,
   createBench,
   promptMs,
+  unwritable,
 } from './session-bench.ts';
 
 let bench: Bench | undefined;
@@ -149,6 +150,18 @@ describe('calls of an HTTP session', () => {
       expect(await call(session.bench)).toMatchObject({ failure });
       session.server.mode = 'ok';
       expect(await call(session.bench)).toHaveProperty('result');
+    },
+  );
+
+  it.each(unwritable)(
+    'are not sent when the arguments are %s, and the session goes on',
+    async (_what, args) => {
+      const { bench: session, server: fixture } = await opened();
+      const given = args as Readonly<Record<string, unknown>>;
+      const outcome = await session.handle().callTool('echo', given, callOptions());
+      expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
+      expect(fixture.seen).not.toContain('POST tools/call');
+      expect(await call(session)).toHaveProperty('result');
     },
   );
 

@@ -238,6 +238,25 @@ export function callOptions(more: { signal?: AbortSignal; timeoutMs?: number } =
   };
 }
 
+const endless: Record<string, unknown> = {};
+endless['self'] = endless;
+
+/** Arguments that JSON cannot hold, each with what is wrong with it. */
+export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
+  ['a BigInt', { value: 1n }],
+  ['endless', endless],
+  [
+    'in need of a conversion that throws',
+    {
+      toJSON(): never {
+        throw new Error('not for you');
+      },
+    },
+  ],
+  ['a function', () => 1],
+  ['a list', [1]],
+];
+
 /** Says whether a process exists and is not a zombie that only waits to be reaped. */
 export function isRunning(pid: number): boolean {
   try {

@@ -17,7 +17,10 @@ import {
   isRunning,
   promptMs,
   type StartBench,
+  unwritable,
 } from './session-bench.ts';
+
+type Args = Readonly<Record<string, unknown>>;
 
 let bench: Bench | undefined;
 let folder: string | undefined;
@@ -378,6 +381,16 @@ describe('calls of a stdio session', () => {
       exitCode: 9,
     });
   });
+
+  it.each(unwritable)(
+    'are not sent when the arguments are %s, and the session goes on',
+    async (_what, args) => {
+      const { bench: session } = await opened('ok');
+      const outcome = await session.handle().callTool('echo', args as Args, callOptions());
+      expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
+      expect(await call(session)).toHaveProperty('result');
+    },
+  );
 
   it('tell the server that they were cancelled', async () => {
     const { bench: session } = await opened('ok');
