@@ -14,6 +14,7 @@ import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
+import { longestTimerMs } from './session-list.ts';
 import { isRecord } from './session-messages.ts';
 
 // An error text of a server is for people; more than this nobody reads.
@@ -82,7 +83,8 @@ async function request(
 ): Promise<ToolResult> {
   const options: RequestOptions = {
     signal,
-    timeout: timeoutMs,
+    // The timer of the SDK would end a longer time at once.
+    timeout: Math.min(timeoutMs, longestTimerMs),
     ...(onProgress !== undefined && {
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
     }),

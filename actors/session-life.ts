@@ -14,7 +14,7 @@ import { createHandle } from './session-call.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { chooseEra, type EraMemory } from './session-era.ts';
 import { describeError } from './session-failure.ts';
-import { createCoalescer, listTools, noTimeoutMs, type ToolList } from './session-list.ts';
+import { createCoalescer, listTools, longestTimerMs, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
@@ -111,7 +111,7 @@ export class Session {
     this.#client = client;
     this.#connection = connection;
     try {
-      const options = { timeout: noTimeoutMs, ...(prior !== undefined && { prior }) };
+      const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
       await client.connect(connection.transport, options);
     } catch (error) {
       throw resolved.type === 'stdio' ? explainSpawn(error, resolved.launch) : error;

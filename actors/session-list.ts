@@ -14,7 +14,7 @@ import { readTool } from './session-tool.ts';
 const maxPages = 64;
 const maxTools = 1_000;
 // The deadline of a list belongs to the chart; this is the longest timer there is.
-export const noTimeoutMs = 2_147_483_647;
+export const longestTimerMs = 2_147_483_647;
 
 export interface ToolList {
   readonly tools: readonly ListedTool[];
@@ -41,7 +41,7 @@ export async function listTools(client: Client): Promise<ToolList> {
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
     const result = await client.request({ method: 'tools/list', ...params }, anyObject, {
-      timeout: noTimeoutMs,
+      timeout: longestTimerMs,
     });
     addPage(result, tools, gaps);
     cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;

@@ -392,6 +392,12 @@ describe('calls of a stdio session', () => {
     },
   );
 
+  it('may take longer than the longest timer', async () => {
+    const { bench: session } = await opened('ok');
+    expect(await call(session, 'echo', Number.POSITIVE_INFINITY)).toHaveProperty('result');
+    expect(await call(session, 'echo', 2 ** 31)).toHaveProperty('result');
+  });
+
   it('tell the server that they were cancelled', async () => {
     const { bench: session } = await opened('ok');
     const controller = new AbortController();
