@@ -111,7 +111,8 @@ function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup):
   if (signal.aborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
     return invalidArguments(redact(error.message, setup.secrets));
-  if (error instanceof NotSentError || isNotConnected(error)) return notSent(closedMessage);
+  if (isNotConnected(error)) return notSent(closedMessage);
+  if (error instanceof NotSentError) return notSent(error.message);
   const described = describeError(error, setup.secrets);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const failure = classifyFailure({ ...seen, phase: 'ready' });

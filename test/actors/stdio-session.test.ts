@@ -392,6 +392,23 @@ describe('calls of a stdio session', () => {
     },
   );
 
+  it('say that the server does not read when what it left unread is too much', async () => {
+    const { bench: session } = await opened('deaf');
+    const options = callOptions({ timeoutMs: 60_000 });
+    const args = { text: 'x'.repeat(40 * 1024 * 1024) };
+    const [first, second] = [1, 2].map(() => session.handle().callTool('echo', args, options));
+    expect(await session.handle().callTool('echo', {}, options)).toEqual({
+      failure: {
+        reason: 'notSent',
+        written: false,
+        message: 'The server does not read its input.',
+      },
+    });
+    session.send('io.dispose');
+    expect(await first).toHaveProperty('failure');
+    expect(await second).toHaveProperty('failure');
+  });
+
   it('may take longer than the longest timer', async () => {
     const { bench: session } = await opened('ok');
     expect(await call(session, 'echo', Number.POSITIVE_INFINITY)).toHaveProperty('result');
