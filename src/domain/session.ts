@@ -77,7 +77,11 @@ export interface CallFailure {
     | 'authRequired'
     | 'rateLimited'
     | 'unavailable';
-  /** False only when it is certain that no byte of the request reached the server. */
+  /**
+   * False only when it is certain that the request never ran: no byte of it
+   * reached the server, or the answer is a refusal that proves it (no log-in,
+   * unknown session, too many requests).
+   */
   readonly written: boolean;
   readonly message: string;
   /** JSON-RPC error code, when the server answered with an error. */
