@@ -16,6 +16,7 @@ import {
 export interface Stage extends ScriptedTroupe {
   /** The actor of a server that lives now. */
   actorOf(server: string): AnyActorRef;
+  rootOf(): AnyActorRef;
   /** Ids of the root's children, sorted. */
   childIds(): readonly string[];
   /** The names of servers that obey at once; others wait for the test. Null = all obey. */
@@ -63,6 +64,10 @@ export function setUp(
       const found = childrenOf()[`${server}.0`] ?? childrenOf()[`${server}.1`];
       if (found === undefined) throw new Error(`Server ${server} has no actor.`);
       return found;
+    },
+    rootOf() {
+      if (root === undefined) throw new Error('The root was not seen yet.');
+      return root;
     },
     childIds: () => Object.keys(childrenOf()).sort(),
   };

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { callFailure, pong, servers, setUp, stage, tool, watch } from './stage.ts';
+
+const db = servers({ db: 'srv' });
+const lazy = servers({ db: { command: 'srv', startup: 'lazy' } });
+
+describe('a call that provably never ran', () => {
+  it('is sent again on the same session when that turns out to be fine', async () => {
+    const there = await stage({ settings: db });
+    const made = watch(there.troupe.callServerTool('db', 'query'));
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
+    await there.advance(1_000);
+    there.sessions.of('db').calls[1]?.answer(pong);
+    await there.settle();
+    expect(made.value).toMatchObject({ meta: { attempts: 2 } });
+  });
+
+  it('ends with its own error when it fails again', async () => {
+    const there = await stage({ settings: db });
+    const made = watch(there.troupe.callServerTool('db', 'query'));
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
+    await there.advance(1_000);
+    there.sessions.of('db').calls[1]?.fail(callFailure('unavailable', false));
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'UNAVAILABLE', outcome: 'not_executed' });
+  });
+});
+
+describe('before the settings are read', () => {
+  it('an event of the host is no first pass', async () => {
+    const there = setUp({ settings: db });
+    const made = watch(there.troupe.callServerTool('db', 'query'));
+    const ready = watch(there.troupe.ready());
+    there.troupe.send({ type: 'trust.changed', trusted: true });
+    expect(ready.state).toBe('pending');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+    expect(ready.value).toMatchObject({ live: ['db'] });
+  });
+
+  it('a call is cancelled as such', async () => {
+    const there = setUp({ settings: db });
+    const aborter = new AbortController();
+    const made = watch(there.troupe.callTool('mcp__db__query', {}, { signal: aborter.signal }));
+    aborter.abort();
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+  });
+});
+
+describe('a start while the server is being replaced', () => {
+  it.each(['server.start', 'server.restart', 'server.reconnect'] as const)(
+    'is handed to the successor: %s',
+    async (type) => {
+      const there = await stage({ settings: lazy, obedient: [] });
+      there.troupe.send({ type: 'server.start', server: 'db' });
+      const changed = { db: { command: 'other', startup: 'lazy' } };
+      await there.apply(servers(changed));
+      there.troupe.send({ type, server: 'db' });
+      there.sessions.of('db').closed();
+      await there.settle();
+      expect(there.stateOf('db')).toBe('connecting');
+    },
+  );
+
+  it('is taken back by a stop', async () => {
+    const there = await stage({ settings: lazy, obedient: [] });
+    there.troupe.send({ type: 'server.start', server: 'db' });
+    await there.apply(servers({ db: { command: 'other', startup: 'lazy' } }));
+    there.troupe.send({ type: 'server.start', server: 'db' });
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(there.stateOf('db')).toBe('stopped');
+  });
+});
+
+describe('two servers with the same connection', () => {
+  it('do not share what is known of their tools', async () => {
+    const there = await stage({ settings: lazy });
+    there.troupe.send({ type: 'server.start', server: 'db' });
+    await there.apply(
+      servers({
+        db: { command: 'srv', startup: 'lazy' },
+        twin: { command: 'srv', startup: 'lazy' },
+      }),
+    );
+    expect(there.troupe.status('db')).toMatchObject({ catalog: 'live', tools: 1 });
+    expect(there.troupe.status('twin')).toMatchObject({ catalog: 'none', tools: 0 });
+  });
+});
+
+describe('a root that breaks', () => {
+  it('leaves no session open', async () => {
+    const there = await stage({ settings: db });
+    // An event that no host can send, and that no chart survives.
+    const broken = {
+      type: 'approval.grant',
+      get server(): string {
+        throw new Error('broken');
+      },
+    };
+    there.rootOf().send(broken);
+    await there.settle();
+    expect(there.sessions.of('db').state).toBe('over');
+    await there.troupe.stop();
+    expect(there.stateOf('db')).toBe('stopped');
+  });
+});
+
+describe('listeners', () => {
+  it('that fail later are reported and harm nobody', async () => {
+    const there = await stage({ settings: db });
+    there.troupe.on('status.changed', () => Promise.reject(new Error('later')));
+    there.sessions.of('db').impair('flooding');
+    await there.settle();
+    expect(there.errors.map(({ message }) => message)).toContain(
+      'A listener of "status.changed" threw.',
+    );
+  });
+
+  it('cannot change the list of tools for others', async () => {
+    const there = await stage({ settings: db });
+    expect(() => {
+      (there.troupe.tools() as unknown[]).length = 0;
+    }).toThrow(TypeError);
+    expect(there.troupe.tools()).toHaveLength(1);
+  });
+});
+
+describe('a list of tools that fails in a ready server', () => {
+  it('shows as degraded until a list succeeds, and calls go on', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([tool('query')]);
+    there.sessions.of('db').notify();
+    there.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+    expect(there.stateOf('db')).toBe('degraded.partialCatalog');
+    expect(there.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
+    await there.advance(30_000);
+    there.sessions.of('db').list([tool('query'), tool('more')]);
+    await there.settle();
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.troupe.status('db')?.tools).toBe(2);
+  });
+});
+
+describe('idle stops and reconnects', () => {
+  it('use up no attempt of a later outage', async () => {
+    const there = await stage({ settings: db });
+    for (let round = 0; round < 8; round += 1) {
+      there.troupe.send({ type: 'server.reconnect', server: 'db' });
+      await there.settle();
+    }
+    there.sessions.of('db').fail({ kind: 'crashed', message: 'It died.', exitCode: 1 });
+    expect(there.stateOf('db')).toBe('backingOff.retrying');
+  });
+});
