@@ -117,8 +117,8 @@ describe('the start of many servers', () => {
         .map(({ input }) => input.server);
     expect(opening().filter((name) => name.startsWith('l'))).toEqual(['l0', 'l1', 'l2']);
     expect(opening().filter((name) => name.startsWith('r'))).toHaveLength(20);
-    // Whoever waits for something gives way after a second without news.
-    await there.advance(1_000);
+    // Whoever waits for something gives way after a quarter second without news.
+    await there.advance(250);
     expect(opening().filter((name) => name.startsWith('l'))).toHaveLength(6);
   });
 });
