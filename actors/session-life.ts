@@ -24,8 +24,6 @@ import { StdioTransport } from './stdio-transport.ts';
 const clientInfo = { name: 'mcp-troupe', version };
 const instructionsCharacters = 16_384;
 const remarkCharacters = 2_000;
-// A remark names the first few tools that are missing; the rest is alike.
-const namedGaps = 5;
 const notifiedIntervalMs = 1_000;
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
@@ -172,7 +170,7 @@ export class Session {
     const client = this.#client;
     if (this.#state !== 'open' || client === undefined) return;
     try {
-      const list = await listTools(client);
+      const list = await listTools(client, new AbortController().signal);
       if (this.#isOpen()) this.#listed(client, list);
     } catch (error) {
       if (!this.#isOpen()) return;
@@ -184,7 +182,7 @@ export class Session {
     }
   }
 
-  #listed(client: Client, { tools, gaps }: ToolList): void {
+  #listed(client: Client, { tools, gapCount, gaps }: ToolList): void {
     this.#isVerdictUnproven = false;
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
@@ -192,13 +190,15 @@ export class Session {
       ...(instructions !== undefined && {
         instructions: printableText(instructions, instructionsCharacters),
       }),
-      ...(gaps.length > 0 && { partial: true }),
+      ...(gapCount > 0 && { partial: true }),
     });
     this.#send({ type: 'session.listed', toolCount: tools.length });
     const wasPartial = this.#isPartial;
-    this.#isPartial = gaps.length > 0;
-    if (this.#isPartial)
-      this.#remark(`listed its tools incompletely: ${gaps.slice(0, namedGaps).join('; ')}`);
+    this.#isPartial = gapCount > 0;
+    if (this.#isPartial) {
+      const more = gapCount > gaps.length ? [`and ${gapCount - gaps.length} more`] : [];
+      this.#remark(`listed its tools incompletely: ${[...gaps, ...more].join('; ')}`);
+    }
     if (this.#isPartial === wasPartial) return;
     const type = this.#isPartial ? 'session.impaired' : 'session.recovered';
     this.#send({ type, reason: 'partialCatalog' });

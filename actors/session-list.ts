@@ -13,12 +13,23 @@ import { readTool } from './session-tool.ts';
 
 const maxPages = 64;
 const maxTools = 1_000;
-// The deadline of a list belongs to the chart; this is the longest timer there is.
+// Every tool twice over: who lists more that cannot be used is not looked through to the end.
+const maxEntries = 2 * maxTools;
+// A thousand schemas at their limit would be a quarter of a gigabyte; 64 KB each is still generous.
+const maxListCharacters = 64 * 1024 * 1024;
+// Marks of pages are a few dozen characters; all of them are kept to notice a loop.
+const maxCursorCharacters = 65_536;
+// The first few say what is wrong; the rest is alike.
+const namedGaps = 5;
+const onlyTools = `only ${maxTools} tools are kept`;
+// What a session waits for is bounded by timers of its own; this is the longest one there is.
 export const longestTimerMs = 2_147_483_647;
 
 export interface ToolList {
   readonly tools: readonly ListedTool[];
-  /** What is missing from the list and why; empty when it is whole. */
+  /** How much is missing from the list; zero when it is whole. */
+  readonly gapCount: number;
+  /** What the first of it is, and why. */
   readonly gaps: readonly string[];
 }
 
@@ -31,57 +42,95 @@ const anyObject: StandardSchemaV1<unknown, Record<string, unknown>> = {
   },
 };
 
-export async function listTools(client: Client): Promise<ToolList> {
+/** Rejects as soon as the signal is aborted. */
+export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
+  const list = new GrowingList();
   // Without the capability the SDK answers by itself and writes to stdout.
-  if (client.getServerCapabilities()?.tools === undefined) return { tools: [], gaps: [] };
-  const tools = new Map<string, ListedTool>();
-  const gaps: string[] = [];
+  if (client.getServerCapabilities()?.tools === undefined) return list.result();
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
     const result = await client.request({ method: 'tools/list', ...params }, anyObject, {
       timeout: longestTimerMs,
+      signal,
     });
-    addPage(result, tools, gaps);
+    list.addPage(result);
     cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;
-    if (cursor === undefined) break;
-    if (seen.has(cursor)) {
-      gaps.push('the server repeats a page');
+    if (cursor === undefined || list.isFull) break;
+    const end = endOf(cursor, seen, page);
+    if (end !== undefined) {
+      list.addGap(end);
       break;
     }
     seen.add(cursor);
-    if (page === maxPages || tools.size >= maxTools) {
-      gaps.push(
-        tools.size >= maxTools
-          ? `only ${maxTools} tools are kept`
-          : `only ${maxPages} pages are read`,
-      );
-      break;
-    }
   }
-  return { tools: [...tools.values()], gaps };
+  return list.result();
 }
 
-function addPage(
-  result: Record<string, unknown>,
-  tools: Map<string, ListedTool>,
-  gaps: string[],
-): void {
-  const listed = result['tools'];
-  if (!Array.isArray(listed)) {
-    gaps.push('a page without a list of tools');
-    return;
+/** Why the page behind this cursor is not read. */
+function endOf(cursor: string, seen: ReadonlySet<string>, page: number): string | undefined {
+  if (cursor.length > maxCursorCharacters)
+    return `a cursor has more than ${maxCursorCharacters} characters`;
+  if (seen.has(cursor)) return 'the server repeats a page';
+  return page === maxPages ? `only ${maxPages} pages are read` : undefined;
+}
+
+class GrowingList {
+  readonly #tools = new Map<string, ListedTool>();
+  readonly #gaps: string[] = [];
+  #gapCount = 0;
+  #entries = 0;
+  #characters = 0;
+  /** A bound was reached: nothing more is taken. */
+  isFull = false;
+
+  result(): ToolList {
+    return { tools: [...this.#tools.values()], gapCount: this.#gapCount, gaps: this.#gaps };
   }
-  for (const [index, candidate] of listed.entries()) {
-    if (tools.size >= maxTools) {
-      gaps.push(`only ${maxTools} of the tools are kept`);
+
+  addGap(gap: string): void {
+    this.#gapCount += 1;
+    if (this.#gaps.length < namedGaps) this.#gaps.push(gap);
+  }
+
+  addPage(result: Record<string, unknown>): void {
+    const listed = result['tools'];
+    if (!Array.isArray(listed)) {
+      this.addGap('a page without a list of tools');
       return;
     }
+    for (const [index, candidate] of listed.entries()) {
+      this.#add(candidate, index);
+      if (this.isFull) return;
+    }
+    // Full with the last of a page: another page would not be kept.
+    if (this.#tools.size === maxTools && result['nextCursor'] !== undefined) this.#end(onlyTools);
+  }
+
+  #add(candidate: unknown, index: number): void {
+    this.#entries += 1;
+    if (this.#tools.size >= maxTools) return this.#end(onlyTools);
+    if (this.#entries > maxEntries) return this.#end(`only ${maxEntries} entries are read`);
     const read = readTool(candidate);
-    if (typeof read === 'string') gaps.push(`tool ${nameOf(candidate, index)}: ${read}`);
-    else if (tools.has(read.name)) gaps.push(`tool ${nameOf(candidate, index)} is listed twice`);
-    else tools.set(read.name, read);
+    if (typeof read === 'string') {
+      this.addGap(`tool ${nameOf(candidate, index)}: ${read}`);
+      return;
+    }
+    const { tool, characters } = read;
+    if (this.#tools.has(tool.name)) {
+      this.addGap(`tool ${nameOf(candidate, index)} is listed twice`);
+      return;
+    }
+    if (this.#characters + characters > maxListCharacters)
+      return this.#end('only 64 MB of tools are kept');
+    this.#characters += characters;
+    this.#tools.set(tool.name, tool);
+  }
+
+  #end(why: string): void {
+    this.addGap(why);
+    this.isFull = true;
   }
 }
 

@@ -10,8 +10,14 @@ const descriptionCharacters = 16_384;
 const schemaCharacters = 262_144;
 const schemaDepth = 32;
 
-/** The tool, or in a few words why it cannot be used. */
-export function readTool(value: unknown): ListedTool | string {
+export interface ReadTool {
+  readonly tool: ListedTool;
+  /** About what it takes to keep it. */
+  readonly characters: number;
+}
+
+/** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */
+export function readTool(value: unknown): ReadTool | string {
   if (!isRecord(value)) return 'is not an object';
   const { name, title, description } = value;
   if (typeof name !== 'string' || name === '') return 'has no name';
@@ -21,12 +27,12 @@ export function readTool(value: unknown): ListedTool | string {
   if (!isRecord(inputSchema) || inputSchema['type'] !== 'object')
     return 'has no input schema of type object';
   const outputSchema = value['outputSchema'];
-  const problem =
-    schemaProblem(inputSchema) ??
-    (outputSchema === undefined ? undefined : schemaProblem(outputSchema));
-  if (problem !== undefined) return problem;
+  const input = measureSchema(inputSchema);
+  if (typeof input === 'string') return input;
+  const output = outputSchema === undefined ? 0 : measureSchema(outputSchema);
+  if (typeof output === 'string') return output;
   const annotations = readAnnotations(value['annotations']);
-  return {
+  const tool: ListedTool = {
     name,
     ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
     ...(typeof description === 'string' && {
@@ -36,20 +42,35 @@ export function readTool(value: unknown): ListedTool | string {
     ...(isRecord(outputSchema) && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
   };
+  const words = name.length + (tool.title?.length ?? 0) + (tool.description?.length ?? 0);
+  return { tool, characters: words + input + output };
 }
 
-function schemaProblem(schema: unknown): string | undefined {
+/** The characters of a schema, or why it cannot be used. */
+function measureSchema(schema: unknown): number | string {
   if (!isRecord(schema)) return 'has a schema that is not an object';
-  if (isDeeperThan(schema, schemaDepth)) return `has a schema of more than ${schemaDepth} levels`;
-  return JSON.stringify(schema).length > schemaCharacters
-    ? 'has a schema of more than 256 KB'
-    : undefined;
+  const walk = { charactersLeft: schemaCharacters, isTooDeep: false };
+  // First a look that ends early: to write out megabytes only to refuse them takes long.
+  look(schema, schemaDepth, walk);
+  if (walk.isTooDeep) return `has a schema of more than ${schemaDepth} levels`;
+  const characters = walk.charactersLeft < 0 ? Infinity : JSON.stringify(schema).length;
+  return characters > schemaCharacters ? 'has a schema of more than 256 KB' : characters;
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((part) => isDeeperThan(part, levels - 1));
+/** Takes off what a value has at least of characters, until something is too much. */
+function look(
+  value: unknown,
+  levels: number,
+  walk: { charactersLeft: number; isTooDeep: boolean },
+): void {
+  walk.charactersLeft -= typeof value === 'string' ? value.length + 2 : 1;
+  if (typeof value !== 'object' || value === null) return;
+  if (levels === 0) walk.isTooDeep = true;
+  for (const [key, part] of Object.entries(value)) {
+    if (walk.charactersLeft < 0 || walk.isTooDeep) return;
+    if (!Array.isArray(value)) walk.charactersLeft -= key.length + 3;
+    look(part, levels - 1, walk);
+  }
 }
 
 function readAnnotations(value: unknown): ToolAnnotations | undefined {

@@ -1,11 +1,12 @@
 /** The small parts of a session that a clock or a byte stream drives. */
 
+import type { Client } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
 import { createReopening } from '../../actors/http-reopening.ts';
-import { createCoalescer } from '../../actors/session-list.ts';
+import { createCoalescer, listTools } from '../../actors/session-list.ts';
 import { readMessages } from '../../actors/session-messages.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
 import { createLineReader } from '../../actors/stdio-lines.ts';
@@ -146,6 +147,87 @@ describe('reopening an event stream', () => {
     cancel?.();
     clock.advanceBy(10_000);
     expect(opened).toEqual([]);
+  });
+});
+
+/** Lists what these pages hold; the last one is served for ever. */
+async function listOf(...pages: readonly Record<string, unknown>[]) {
+  let asked = 0;
+  const client = {
+    getServerCapabilities: () => ({ tools: {} }),
+    request: () => Promise.resolve(pages[Math.min((asked += 1), pages.length) - 1]),
+  };
+  const list = await listTools(client as unknown as Client, new AbortController().signal);
+  return { ...list, asked, names: list.tools.map(({ name }) => name) };
+}
+
+const toolOf = (name: string, inputSchema: Record<string, unknown> = {}) => ({
+  name,
+  inputSchema: { type: 'object', ...inputSchema },
+});
+const toolsOf = (count: number, schema?: Record<string, unknown>) =>
+  Array.from({ length: count }, (_, index) => toolOf(`t${index}`, schema));
+
+describe('a list of tools', () => {
+  it('holds a thousand tools, and no more', async () => {
+    expect(await listOf({ tools: toolsOf(1_000) })).toMatchObject({ gapCount: 0 });
+    const { names, gaps } = await listOf({ tools: toolsOf(1_001) });
+    expect(names).toHaveLength(1_000);
+    expect(gaps).toEqual(['only 1000 tools are kept']);
+  });
+
+  it('asks for no page that could not be kept', async () => {
+    const list = await listOf({ tools: toolsOf(1_000), nextCursor: 'a' }, { tools: [] });
+    expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 tools are kept'] });
+  });
+
+  it('is read for two thousand entries over all pages, and for no more', async () => {
+    const bad = (count: number) => new Array(count).fill(7);
+    const whole = await listOf({ tools: bad(1_000), nextCursor: 'a' }, { tools: bad(1_000) });
+    expect(whole).toMatchObject({ gapCount: 2_000, asked: 2 });
+    expect(whole.gaps).toHaveLength(5);
+    const cut = await listOf({ tools: [...bad(2_000), toolOf('last')], nextCursor: 'a' });
+    expect(cut).toMatchObject({ gapCount: 2_001, names: [], asked: 1 });
+  });
+
+  it('holds 64 MB, and no more', async () => {
+    const schema = { description: 'x'.repeat(262_000) };
+    const { names, gaps } = await listOf({ tools: toolsOf(300, schema), nextCursor: 'a' });
+    expect(names).toHaveLength(Math.floor((64 * 1024 * 1024) / 262_037));
+    expect(gaps).toEqual(['only 64 MB of tools are kept']);
+  });
+
+  it('keeps a schema of 256 KB, and none above it, in whatever form', async () => {
+    // What JSON adds to the text.
+    const frame = JSON.stringify({ type: 'object', description: '' }).length;
+    const fits = 'x'.repeat(262_144 - frame);
+    const { names, gaps } = await listOf({
+      tools: [
+        toolOf('fits', { description: fits }),
+        toolOf('long', { description: `${fits}x` }),
+        toolOf('quoted', { description: '"'.repeat(200_000) }),
+        toolOf('wide', { enum: new Array(200_000).fill(1) }),
+        toolOf('many', Object.fromEntries(toolsOf(50_000).map(({ name }) => [name, 1]))),
+      ],
+    });
+    expect(names).toEqual(['fits']);
+    expect(gaps).toHaveLength(4);
+    for (const gap of gaps) expect(gap).toContain('has a schema of more than 256 KB');
+  });
+
+  it('keeps a schema of 32 levels, and none above it', async () => {
+    const nested = (levels: number): Record<string, unknown> =>
+      levels === 1 ? {} : { not: nested(levels - 1) };
+    const { names, gaps } = await listOf({
+      tools: [toolOf('flat', nested(32)), toolOf('deep', nested(33))],
+    });
+    expect(names).toEqual(['flat']);
+    expect(gaps).toEqual(['tool "deep": has a schema of more than 32 levels']);
+  });
+
+  it('follows no cursor that is a novel', async () => {
+    const list = await listOf({ tools: [], nextCursor: 'x'.repeat(65_537) });
+    expect(list).toMatchObject({ asked: 1, gapCount: 1 });
   });
 });
 

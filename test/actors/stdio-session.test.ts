@@ -297,6 +297,13 @@ describe('the tool list of a stdio session', () => {
     await session.next('session.impaired');
   });
 
+  it('is over soon, though the server lists millions of things that are no tools', async () => {
+    const session = await listed('zeros');
+    expect(session.catalog).toEqual([]);
+    await session.next('session.impaired');
+    expect(session.lines.join()).toContain('tool number 5: is not an object; and 1996 more');
+  });
+
   it('is empty without the capability, and nothing is written to our stdout', async () => {
     expect((await listed('no-tools')).catalog).toEqual([]);
   });
