@@ -3,6 +3,7 @@
 import { Client } from '@modelcontextprotocol/client';
 
 import type { Failure } from '../src/domain/failure.ts';
+import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { version } from '../src/domain/version.ts';
@@ -41,12 +42,14 @@ export class Session {
   #phase: SessionPhase = 'connect';
   #isProbing = false;
   #isPartial = false;
+  #hasListed = false;
   /** The stored verdict "modern" was taken at its word and no request has proved it yet. */
   #isVerdictUnproven = false;
   #secrets: readonly string[] = [];
   #tools: ReadonlyMap<string, ListedTool> = new Map();
   #client: Client | undefined;
   #connection: Connection | undefined;
+  #policy: (() => ServerPolicy) | undefined;
   #liveness: Liveness | undefined;
   #listening: Listening | undefined;
 
@@ -120,6 +123,8 @@ export class Session {
 
   #createConnection(resolved: Resolved, target: SessionTarget, client: Client): Connection {
     const { clock } = this.#ports;
+    const policy = () => (this.#ports.specOf(this.#input) ?? target).policy;
+    this.#policy = policy;
     const setup: ConnectionSetup = {
       clock,
       secrets: this.#secrets,
@@ -128,7 +133,7 @@ export class Session {
         ended: (seen) => this.#ended(seen),
         sending: (method) => this.#trackPhase(method),
       },
-      policy: () => (this.#ports.specOf(this.#input) ?? target).policy,
+      policy,
     };
     if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
     const liveness = createLiveness(client, clock, (error) => this.#lose(error));
@@ -168,22 +173,38 @@ export class Session {
 
   async #list(): Promise<void> {
     const client = this.#client;
-    if (this.#state !== 'open' || client === undefined) return;
+    const limitMs = this.#policy?.().listTimeoutMs;
+    if (this.#state !== 'open' || client === undefined || limitMs === undefined) return;
+    // A request that is never answered would keep every later list from being sent.
+    const controller = new AbortController();
+    const { clock } = this.#ports;
+    const timer = clock.setTimeout(() => controller.abort(), limitMs);
     try {
-      const list = await listTools(client, new AbortController().signal);
+      const list = await listTools(client, controller.signal);
       if (this.#isOpen()) this.#listed(client, list);
     } catch (error) {
       if (!this.#isOpen()) return;
       // Perhaps the server was replaced by an older one since it was asked for its era.
       if (this.#isVerdictUnproven) this.#memory.doubted.add(this.#input.generation);
-      const failure = this.#failureOf(error);
+      const failure = controller.signal.aborted ? this.#lateList(limitMs) : this.#failureOf(error);
       this.#send({ type: 'session.listFailed', failure });
       this.#reconsider(failure, describeError(error, this.#secrets));
+    } finally {
+      clock.clearTimeout(timer);
     }
+  }
+
+  #lateList(limitMs: number): Failure {
+    return {
+      // Only the first list belongs to the start.
+      kind: this.#hasListed ? 'protocol' : 'initTimeout',
+      message: `The server did not list its tools within ${limitMs} ms.`,
+    };
   }
 
   #listed(client: Client, { tools, gapCount, gaps }: ToolList): void {
     this.#isVerdictUnproven = false;
+    this.#hasListed = true;
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
     this.#ports.catalogs.put(this.#input, tools, {

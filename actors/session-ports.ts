@@ -32,7 +32,7 @@ export interface CatalogExtra {
 export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
 
 export interface SessionPorts {
-  /** Looked up at `session.open` and again at each close, so that a new policy counts at once. */
+  /** Looked up at `session.open` and again at each list and close, so that a new policy counts at once. */
   specOf(owner: SessionOwner): SessionTarget | undefined;
   /** Where `${VAR}` finds its value at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;

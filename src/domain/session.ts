@@ -20,7 +20,10 @@ export interface SessionInput {
 export type SessionCommand =
   /** Opens the connection; nothing is opened before. */
   | { readonly type: 'session.open' }
-  /** Fetches the whole tool list. A list asked for during another runs once, after it. */
+  /**
+   * Fetches the whole tool list, or fails after `listTimeoutMs` of the policy. A
+   * list asked for during another runs once, after it.
+   */
   | { readonly type: 'session.list' }
   /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
   | { readonly type: 'session.close' }

@@ -329,6 +329,33 @@ describe('the tool list of a stdio session', () => {
     expect(await call(session)).toHaveProperty('result');
   });
 
+  it.each([
+    ['first', '1', 'initTimeout'],
+    ['later', '2', 'protocol'],
+  ])(
+    'is given up when the %s one is not answered, and asked for again',
+    async (_which, value, kind) => {
+      const { bench: session } = await opened('', {
+        spec: fixtureSpec('hang-list', { value }),
+        policy: { listTimeoutMs: 300 },
+      });
+      session.send('session.list');
+      if (value === '2') {
+        await session.next('session.listed');
+        session.send('session.list');
+      }
+      session.send('session.list');
+      const { failure } = await session.next('session.listFailed');
+      expect(failure).toEqual({
+        kind,
+        message: 'The server did not list its tools within 300 ms.',
+      });
+      expect(await session.next('session.listed')).toMatchObject({ toolCount: 4 });
+      expect(await session.logged('cancelled')).toContain('cancelled');
+      expect(await call(session)).toHaveProperty('result');
+    },
+  );
+
   it('can be closed while a list hangs', async () => {
     const { bench: session } = await opened('hang-tools');
     session.send('session.list');
