@@ -44,7 +44,9 @@ describe('expanding variables', () => {
     };
     fc.assert(
       fc.property(fc.array(part), (parts) => {
-        const expected = parts.map((one) => byHand[one] ?? one).join('');
+        const expected = parts
+          .map((one) => (Object.hasOwn(byHand, one) ? byHand[one] : one))
+          .join('');
         expect(expandVariables(parts.join(''), variables)).toMatchObject({ value: expected });
       }),
     );

@@ -58,7 +58,9 @@ const anyLive = fc
 
 describe('a plan', () => {
   it('spawns a server that is desired and not live, whatever its verdict', () => {
-    expect(planOne(wanted('db', 'disabled'), undefined)).toEqual(['spawn: in the settings, not running yet, but disabled']);
+    expect(planOne(wanted('db', 'disabled'), undefined)).toEqual([
+      'spawn: in the settings, not running yet, but disabled',
+    ]);
   });
 
   it('retires a server that nobody desires any more', () => {
