@@ -25,6 +25,17 @@ export interface EraMemory {
   readonly doubted: Set<string>;
 }
 
+// A generation is asked for again within seconds or, its settings gone, never.
+const maxRemembered = 1_000;
+
+/** Remembers a generation; the one remembered longest ago is forgotten when there are too many. */
+export function remember(generations: Set<string>, generation: string): void {
+  generations.delete(generation);
+  generations.add(generation);
+  const [oldest] = generations;
+  if (generations.size > maxRemembered && oldest !== undefined) generations.delete(oldest);
+}
+
 export function createEraMemory(): EraMemory {
   return { guessedLegacy: new Set(), doubted: new Set() };
 }

@@ -13,7 +13,7 @@ import { createLiveness, type Liveness } from './http-liveness.ts';
 import { HttpTransport } from './http-transport.ts';
 import { createHandle } from './session-call.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
-import { chooseEra, type EraMemory } from './session-era.ts';
+import { chooseEra, type EraMemory, remember } from './session-era.ts';
 import { describeError } from './session-failure.ts';
 import { createCoalescer, listTools, longestTimerMs, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
@@ -185,7 +185,7 @@ export class Session {
     } catch (error) {
       if (!this.#isOpen()) return;
       // Perhaps the server was replaced by an older one since it was asked for its era.
-      if (this.#isVerdictUnproven) this.#memory.doubted.add(this.#input.generation);
+      if (this.#isVerdictUnproven) remember(this.#memory.doubted, this.#input.generation);
       const failure = controller.signal.aborted ? this.#lateList(limitMs) : this.#failureOf(error);
       this.#send({ type: 'session.listFailed', failure });
       this.#reconsider(failure, describeError(error, this.#secrets));
@@ -242,7 +242,7 @@ export class Session {
 
   #ended(seen: Seen): void {
     // Some servers leave when they are asked anything before the handshake.
-    if (this.#isProbing) this.#memory.guessedLegacy.add(this.#input.generation);
+    if (this.#isProbing) remember(this.#memory.guessedLegacy, this.#input.generation);
     this.#finish(classifyFailure({ ...seen, message: inWords(seen), phase: this.#phase }));
   }
 

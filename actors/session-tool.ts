@@ -19,10 +19,8 @@ export interface ReadTool {
 /** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */
 export function readTool(value: unknown): ReadTool | string {
   if (!isRecord(value)) return 'is not an object';
-  const { name, title, description } = value;
-  if (typeof name !== 'string' || name === '') return 'has no name';
-  if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
-  if (printableLine(name, nameCharacters) !== name) return 'has a name that cannot be printed';
+  const name = readName(value['name']);
+  if (typeof name === 'string') return name;
   const inputSchema = value['inputSchema'];
   if (!isRecord(inputSchema) || inputSchema['type'] !== 'object')
     return 'has no input schema of type object';
@@ -31,19 +29,31 @@ export function readTool(value: unknown): ReadTool | string {
   if (typeof input === 'string') return input;
   const output = outputSchema === undefined ? 0 : measureSchema(outputSchema);
   if (typeof output === 'string') return output;
+  const words = { ...name, ...readWords(value) };
   const annotations = readAnnotations(value['annotations']);
   const tool: ListedTool = {
-    name,
-    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
-    ...(typeof description === 'string' && {
-      description: printableText(description, descriptionCharacters),
-    }),
+    ...words,
     inputSchema,
     ...(isRecord(outputSchema) && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
   };
-  const words = name.length + (tool.title?.length ?? 0) + (tool.description?.length ?? 0);
-  return { tool, characters: words + input + output };
+  return { tool, characters: JSON.stringify(words).length + input + output };
+}
+
+function readName(name: unknown): Pick<ListedTool, 'name'> | string {
+  if (typeof name !== 'string' || name === '') return 'has no name';
+  if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
+  if (printableLine(name, nameCharacters) !== name) return 'has a name that cannot be printed';
+  return { name };
+}
+
+function readWords({ title, description }: Record<string, unknown>) {
+  return {
+    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
+    ...(typeof description === 'string' && {
+      description: printableText(description, descriptionCharacters),
+    }),
+  };
 }
 
 /** The characters of a schema, or why it cannot be used. */

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
 import { createReopening } from '../../actors/http-reopening.ts';
+import { remember } from '../../actors/session-era.ts';
 import { createCoalescer, listTools } from '../../actors/session-list.ts';
 import { readMessages } from '../../actors/session-messages.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
@@ -182,7 +183,7 @@ describe('a list of tools', () => {
   });
 
   it('is read for two thousand entries over all pages, and for no more', async () => {
-    const bad = (count: number) => new Array(count).fill(7);
+    const bad = (count: number) => Array.from({ length: count }, () => 7);
     const whole = await listOf({ tools: bad(1_000), nextCursor: 'a' }, { tools: bad(1_000) });
     expect(whole).toMatchObject({ gapCount: 2_000, asked: 2 });
     expect(whole.gaps).toHaveLength(5);
@@ -193,7 +194,7 @@ describe('a list of tools', () => {
   it('holds 64 MB, and no more', async () => {
     const schema = { description: 'x'.repeat(262_000) };
     const { names, gaps } = await listOf({ tools: toolsOf(300, schema), nextCursor: 'a' });
-    expect(names).toHaveLength(Math.floor((64 * 1024 * 1024) / 262_037));
+    expect(names).toHaveLength(Math.floor((64 * 1024 * 1024) / 262_048));
     expect(gaps).toEqual(['only 64 MB of tools are kept']);
   });
 
@@ -206,7 +207,7 @@ describe('a list of tools', () => {
         toolOf('fits', { description: fits }),
         toolOf('long', { description: `${fits}x` }),
         toolOf('quoted', { description: '"'.repeat(200_000) }),
-        toolOf('wide', { enum: new Array(200_000).fill(1) }),
+        toolOf('wide', { enum: Array.from({ length: 200_000 }, () => 1) }),
         toolOf('many', Object.fromEntries(toolsOf(50_000).map(({ name }) => [name, 1]))),
       ],
     });
@@ -228,6 +229,18 @@ describe('a list of tools', () => {
   it('follows no cursor that is a novel', async () => {
     const list = await listOf({ tools: [], nextCursor: 'x'.repeat(65_537) });
     expect(list).toMatchObject({ asked: 1, gapCount: 1 });
+  });
+});
+
+describe('the memory of eras', () => {
+  it('forgets what it was told longest ago', () => {
+    const generations = new Set<string>();
+    for (let count = 0; count < 1_000; count += 1) remember(generations, `g${count}`);
+    remember(generations, 'g0');
+    expect(generations.size).toBe(1_000);
+    remember(generations, 'new');
+    expect(generations.size).toBe(1_000);
+    expect(['g0', 'g1', 'new'].map((name) => generations.has(name))).toEqual([true, false, true]);
   });
 });
 
