@@ -380,3 +380,6 @@ export function ofSession({ event }: { readonly event: { readonly session: numbe
 } {
   return { session: event.session };
 }
+
+/** Where every loss and every wish is decided. */
+export const settle = '#connection.settling';

@@ -1,0 +1,232 @@
+/**
+ * The life of one session, from the wait for a permit to its orderly end.
+ *
+ * A session actor exists exactly as long as this state. Facts of another session
+ * are ignored; every wait has a deadline, and all of them end in `closing`, so
+ * that nothing is left behind. The picture is in `server.connection.ts`.
+ */
+
+import { ofSession, serverSetup, settle } from './server.setup.ts';
+
+export const engagedStates = serverSetup.createStateConfig({
+  initial: 'starting',
+  entry: 'beginSession',
+  exit: 'forgetPeer',
+  invoke: {
+    id: 'session',
+    src: 'session',
+    input: ({ context }) => ({
+      actorId: context.actorId,
+      server: context.name,
+      generation: context.generation,
+      session: context.session,
+    }),
+    onError: { actions: ['recordBrokenSession', 'announceAbandoned'], target: settle },
+  },
+  on: {
+    'server.stop': { actions: 'wishStop', target: '.closing' },
+    'server.retire': { actions: 'wishRetire', target: '.closing' },
+    'server.restart': { actions: 'wishRestart', target: '.closing' },
+    'server.reconnect': { actions: 'wishReconnect', target: '.closing' },
+    'server.demanded': { actions: 'noteDemand' },
+    'admission.granted': { actions: 'noteAdmitted' },
+    'admission.withdrawn': { actions: 'noteWithdrawn', target: '.closing' },
+    'spec.updated': { actions: 'applySpec' },
+    'session.impaired': {
+      guard: { type: 'isCurrentSession', params: ofSession },
+      actions: 'noteImpaired',
+    },
+    'session.recovered': {
+      guard: { type: 'isCurrentSession', params: ofSession },
+      actions: 'noteRecovered',
+    },
+  },
+  states: {
+    starting: {
+      initial: 'queued',
+      tags: ['busy', 'waits'],
+      entry: 'askForSlot',
+      exit: 'returnSlot',
+      on: {
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'recordFailedStart',
+          target: settle,
+        },
+      },
+      states: {
+        queued: {
+          on: {
+            'slot.granted': { actions: 'tellSessionToOpen', target: 'connecting' },
+            'server.demanded': { actions: ['noteDemand', 'askForSlot'] },
+          },
+          after: {
+            queueDeadline: {
+              actions: 'recordQueueDeadline',
+              target: '#connection.engaged.closing',
+            },
+          },
+        },
+        connecting: {
+          on: {
+            'session.opened': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: ['noteOpened', 'keepSlot', 'tellSessionToList'],
+              target: 'loadingTools',
+            },
+          },
+          after: {
+            connectDeadline: {
+              actions: {
+                type: 'recordDeadline',
+                params: ({ context }) => ({
+                  message: `The server did not finish its handshake within ${context.policy.connectTimeoutMs} ms.`,
+                }),
+              },
+              target: '#connection.engaged.closing',
+            },
+          },
+        },
+        loadingTools: {
+          on: {
+            'session.listed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'announceListing',
+              target: '#connection.engaged.ready',
+            },
+            // The list under way may be older than the change: the session runs one more.
+            'session.notified': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'tellSessionToList',
+            },
+            'session.listFailed': {
+              guard: { type: 'isCurrentSession', params: ofSession },
+              actions: 'recordFailedStart',
+              target: '#connection.engaged.closing',
+            },
+          },
+          after: {
+            listDeadline: {
+              actions: {
+                type: 'recordDeadline',
+                params: ({ context }) => ({
+                  message: `The server did not list its tools within ${context.policy.listTimeoutMs} ms.`,
+                }),
+              },
+              target: '#connection.engaged.closing',
+            },
+          },
+        },
+      },
+    },
+    ready: {
+      type: 'parallel',
+      tags: 'usable',
+      entry: 'noteServed',
+      on: {
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'recordLostSession',
+          target: settle,
+        },
+        'session.notified': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'tellSessionToList',
+        },
+        'session.listed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'announceListing',
+        },
+        'probe.wanted': { actions: 'tellSessionToList' },
+        'server.idled': { actions: 'restWhenIdle', target: 'closing' },
+        'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
+      },
+      after: { sustainedReady: { actions: 'forgetAttempts' } },
+      states: {
+        health: {
+          initial: 'steady',
+          states: {
+            steady: { always: { guard: 'isImpaired', target: 'degraded' } },
+            degraded: { always: { guard: 'isUnimpaired', target: 'steady' } },
+          },
+        },
+        // A list that failed is asked for again until one comes; the old one is shown meanwhile.
+        listing: {
+          initial: 'current',
+          states: {
+            current: {
+              on: {
+                'session.listFailed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'recordFailedList',
+                  target: 'outdated',
+                },
+              },
+            },
+            outdated: {
+              on: {
+                'session.listed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: 'current',
+                },
+                'session.listFailed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'recordFailedList',
+                },
+              },
+              after: {
+                relistPause: {
+                  actions: 'tellSessionToList',
+                  target: 'outdated',
+                  reenter: true,
+                },
+              },
+            },
+          },
+        },
+        activity: {
+          initial: 'idle',
+          states: {
+            idle: {
+              on: {
+                'calls.began': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: 'busy',
+                },
+                // The deadline under way has the old length; `engaged` takes the new one.
+                'spec.updated': { target: 'idle', reenter: true },
+              },
+              after: { idleDeadline: { guard: 'stopsWhenIdle', actions: 'announceIdle' } },
+            },
+            busy: {
+              on: {
+                'calls.drained': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: 'idle',
+                },
+              },
+            },
+          },
+        },
+      },
+    },
+    closing: {
+      tags: 'busy',
+      entry: 'tellSessionToClose',
+      on: {
+        'server.start': { actions: 'wishStart' },
+        'server.stop': { actions: 'wishStop' },
+        'server.retire': { actions: 'wishRetire' },
+        'server.restart': { actions: 'wishRestart' },
+        'server.reconnect': { actions: 'wishReconnect' },
+        'admission.withdrawn': { actions: 'noteWithdrawn' },
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'recordEvidence',
+          target: settle,
+        },
+      },
+      after: { closeDeadline: { actions: 'announceAbandoned', target: settle } },
+    },
+  },
+});

@@ -1,0 +1,86 @@
+/**
+ * Where a server rests without a session: each state says why, and what would
+ * end the rest. Every command only notes the wish and goes back to `settling`,
+ * which decides anew. The picture is in `server.connection.ts`.
+ */
+
+import { serverSetup, settle } from './server.setup.ts';
+
+export const parkedStates = serverSetup.createStateConfig({
+  initial: 'dormant',
+  on: {
+    'server.start': { actions: 'wishStart', target: settle },
+    'server.stop': { actions: 'wishStop', target: settle },
+    'server.restart': { actions: 'wishRestart', target: settle },
+    'server.reconnect': { actions: 'wishReconnect', target: settle },
+    'server.retire': { actions: 'wishRetire', target: settle },
+    'admission.granted': { actions: 'noteAdmitted', target: settle },
+    'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
+    'spec.updated': { actions: 'applySpec', target: settle },
+  },
+  states: {
+    disabled: { entry: 'announceRest' },
+    blocked: {
+      tags: 'needsUser',
+      entry: 'announceRest',
+      initial: 'untrusted',
+      states: {
+        untrusted: {},
+        excluded: {},
+        notAllowed: {},
+        pendingApproval: {},
+        rejected: {},
+        invalidConfig: {},
+        overBudget: {},
+      },
+    },
+    dormant: {
+      tags: 'waits',
+      entry: 'announceRest',
+      on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
+    },
+    backingOff: {
+      initial: 'retrying',
+      on: {
+        // The wait under way goes on: a demand or a new number must not shorten it.
+        'server.demanded': { actions: 'noteDemand' },
+        'spec.updated': { actions: 'applySpec' },
+      },
+      states: {
+        retrying: {
+          entry: 'drawReconnectDelay',
+          after: { reconnectBackoff: '#connection.engaged' },
+        },
+        lost: {
+          entry: 'drawLostDelay',
+          after: { reconnectBackoff: '#connection.engaged' },
+        },
+      },
+    },
+    authRequired: { tags: 'needsUser', entry: ['forgetWindows', 'announceRest'] },
+    suspended: {
+      tags: 'needsUser',
+      entry: ['forgetWindows', 'announceRest'],
+      // The windows are forgotten here, so settling again would let the server go:
+      // an edit of its description must not end a suspension, nor being admitted twice.
+      on: {
+        'spec.updated': { actions: 'applySpec' },
+        'admission.granted': { actions: 'noteAdmitted' },
+      },
+      initial: 'crashLoop',
+      states: { crashLoop: {}, reconnectStorm: {} },
+    },
+    failed: {
+      tags: 'needsUser',
+      entry: ['announceGivingUp', 'announceRest'],
+      initial: 'attemptsExhausted',
+      states: {
+        attemptsExhausted: {},
+        capabilityMissing: {},
+        versionUnsupported: {},
+        restartNever: {},
+      },
+    },
+    stopped: { entry: 'announceRest' },
+  },
+});
