@@ -7,7 +7,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
+import type { CliProgram } from './compiled-cli.ts';
 import { temporaryFolder } from './run-cli.ts';
 
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
@@ -39,9 +40,11 @@ export interface Place {
   run(...argv: string[]): Promise<{ exitCode: number | null; stdout: string; stderr: string }>;
   /** Pids of the servers that live. */
   servers(): readonly number[];
+  /** Settles when no server lives; fails when one still does after a while. */
+  isEmpty(): Promise<void>;
 }
 
-export function createPlace(): Place {
+export function createPlace(program: CliProgram): Place {
   const folder = temporaryFolder();
   const mark = `MARK_${randomUUID()}`;
   const settings = path.join(folder, 'troupe.json');
@@ -49,14 +52,13 @@ export function createPlace(): Place {
     writeFileSync(file, JSON.stringify({ mcpServers: servers }, null, 2));
   const start = (...argv: string[]): CliProcess => {
     const common = ['--project', folder, '--state-dir', path.join(folder, 'state')];
-    const args = ['--import', 'tsx', 'src/cli/main.ts', ...argv, ...common];
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, [...program.words, ...argv, ...common], {
       cwd: repository,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     onTestFinished(() => {
       child.kill('SIGKILL');
-      for (const pid of marked(mark)) process.kill(pid, 'SIGKILL');
+      for (const pid of marked(mark)) killIfThere(pid);
     });
     return follow(child);
   };
@@ -79,6 +81,10 @@ export function createPlace(): Place {
       return { exitCode, stdout: run.stdout(), stderr: run.stderr() };
     },
     servers: () => marked(mark),
+    // The kernel takes a killed process away in its own time, and tells only its parent.
+    isEmpty: () =>
+      // oxlint-disable-next-line vitest/no-restricted-vi-methods
+      vi.waitFor(() => expect(marked(mark)).toEqual([]), { timeout: 5_000, interval: 10 }),
   };
 }
 
@@ -115,6 +121,15 @@ function follow(child: CliProcess['child']): CliProcess {
         void ended.then(() => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
       }),
   };
+}
+
+/** A process may end by itself between being found and being killed. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Linux tells the environment of every process; a zombie's is empty. */
