@@ -27,9 +27,9 @@ export interface ControlClient {
     args: ControlArgs[Command],
     timeoutMs?: number,
   ): Promise<ControlResults[Command]>;
-  /** Reports every event from now on; settles when the troupe went away. */
+  /** Reports every event of these types, or all, from now on; settles when the troupe went away. */
   follow(
-    types: readonly ControlEvent['type'][],
+    types: readonly ControlEvent['type'][] | undefined,
     listener: (event: ControlEvent) => void,
   ): Promise<void>;
   close(): void;
@@ -154,7 +154,7 @@ function clientOn(socket: Socket): ControlClient {
       const gone = new Promise<void>((resolve) => {
         whenGone = resolve;
       });
-      await request('events', { types: [...types] });
+      await request('events', types === undefined ? {} : { types: [...types] });
       await gone;
     },
     close() {

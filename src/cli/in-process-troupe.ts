@@ -5,6 +5,7 @@ import type { CliSession } from './cli-session.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { troupeOptionsOf } from './launch.ts';
 import { stopOrderly } from './orderly-stop.ts';
+import { showStartProgress } from './start-progress.ts';
 import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
 
 /** What a command did: its exit code, after printing what there was to print. */
@@ -31,6 +32,10 @@ export async function inProcess(
     });
   });
   const troupe = createTroupe(troupeOptionsOf(launch, bound));
+  const endProgress = showStartProgress(output, {
+    servers: () => troupe.snapshot().servers,
+    onChange: (listener) => troupe.on('status.changed', listener),
+  });
   try {
     await Promise.race([troupe.ready(), crash]);
     return await Promise.race([use(troupe, request.signal), crash]);
@@ -41,6 +46,7 @@ export async function inProcess(
     output.error(document);
     return exitCodeOfSignal(received);
   } finally {
+    endProgress();
     await stopOrderly(troupe, request, crashed);
     request.dispose();
   }

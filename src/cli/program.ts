@@ -2,22 +2,34 @@
 
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
+import { printableLine } from '../policies/printable.ts';
 import type { CliHost } from './cli-host.ts';
 import type { CommandDefinition, DefineCommand } from './command-definition.ts';
 import { defineApprovalCommands } from './commands/approve.ts';
 import { defineCall } from './commands/call.ts';
+import { defineCompletion } from './commands/completion.ts';
+import { defineEvents } from './commands/events.ts';
+import { defineHelp } from './commands/help.ts';
 import { definePlan } from './commands/plan.ts';
 import { defineServerCommands } from './commands/server-control.ts';
 import { defineStatus } from './commands/status.ts';
 import { defineTools } from './commands/tools.ts';
 import { defineUp } from './commands/up.ts';
+import { completeWords, type Suggestions } from './complete-words.ts';
+import { completeCommand } from './completion-scripts.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
+import { knownNames } from './known-names.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
-import { createOutput } from './output.ts';
+import { createOutput, widthOf } from './output.ts';
+import { unknownCommand } from './unknown-command.ts';
+
+/** Shells show notes in one line beside the word, and cut them. */
+const longestNote = 200;
 
 /** Runs one command line to its end and settles with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
+  if (host.argv[0] === completeCommand) return answerShell(host, host.argv.slice(1));
   const json = asksForJson(host.argv);
   let exitCode = 0;
   const program = createProgram(host, (code) => {
@@ -36,6 +48,26 @@ export async function runCli(host: CliHost): Promise<number> {
     }
     return exitCodeFor(document);
   }
+}
+
+/** Suggests words to a completion script; says nothing of what goes wrong, as somebody is typing. */
+async function answerShell(host: CliHost, words: readonly string[]): Promise<number> {
+  try {
+    const program = createProgram(host, () => undefined);
+    const suggestions = await completeWords(program, words, knownNames(host));
+    host.stdout.write(`${suggestionLines(suggestions).join('\n')}\n`);
+    return 0;
+  } catch {
+    return 1;
+  }
+}
+
+function suggestionLines(suggestions: Suggestions): readonly string[] {
+  if (suggestions.kind !== 'words') return [suggestions.kind];
+  const words = suggestions.words.map(({ word, note }) =>
+    note === undefined || note === '' ? word : `${word}\t${printableLine(note, longestNote)}`,
+  );
+  return ['words', ...words];
 }
 
 /** Needed before the flags are parsed, because parsing itself may fail. */
@@ -57,10 +89,9 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
       writeOut: (text) => host.stdout.write(text),
       // Errors are printed once, by `runCli`, in the shape that was asked for.
       writeErr: () => undefined,
-      ...(host.stdout.columns === undefined
-        ? {}
-        : { getOutHelpWidth: () => host.stdout.columns ?? 80 }),
+      ...(host.stdout.columns === undefined ? {} : { getOutHelpWidth: () => widthOf(host.stdout) }),
     })
+    .helpCommand(false)
     .exitOverride()
     .allowExcessArguments(false);
   addCommonOptions(program);
@@ -72,6 +103,15 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   definePlan(define);
   defineApprovalCommands(define);
   defineServerCommands(define);
+  defineEvents(define);
+  defineCompletion(define);
+  defineHelp(define, program);
+  program.on('command:*', ([name = '']: string[]) => {
+    throw unknownCommand(
+      name,
+      program.commands.map((each) => each.name()),
+    );
+  });
   program.addHelpText('after', '\nExample:\n  troupe up --config troupe.json\n');
   return program;
 }

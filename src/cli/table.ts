@@ -2,7 +2,8 @@
  * Lays text out in columns that fit a terminal. Pure: rows in, lines out.
  *
  * Too wide, the columns that may be dropped go first, in their order; then the
- * widest cells are cut, each column down to its least width.
+ * widest cells are cut, each column down to its least width, and below it where
+ * even that is too much.
  */
 
 /** One piece of text; `paint` is applied after the layout, so that colour codes count for nothing. */
@@ -13,7 +14,7 @@ export interface Cell {
 
 export interface Column {
   readonly title: string;
-  /** Not cut below this. Default: the title's width. */
+  /** Not cut below this while the columns that may go are there. Default: the title's width. */
   readonly leastWidth?: number;
   /** Dropped when too little room is left, lowest number first. Default: never. */
   readonly dropOrder?: number;
@@ -94,12 +95,15 @@ function chooseColumns(table: Table, widths: readonly Width[], width: number): n
 
 function fitWidths(chosen: readonly Width[], width: number): number[] {
   const fitted = chosen.map((each) => each.natural);
-  const floors = chosen.map((each) => each.least);
-  for (let excess = total(fitted) - width; excess > 0; excess -= 1) {
-    const widest = widestAbove(fitted, floors);
-    if (widest === undefined) break;
-    fitted[widest] = (fitted[widest] ?? 0) - 1;
-  }
+  const narrow = (floors: readonly number[]): void => {
+    for (let excess = total(fitted) - width; excess > 0; excess -= 1) {
+      const widest = widestAbove(fitted, floors);
+      if (widest === undefined) break;
+      fitted[widest] = (fitted[widest] ?? 0) - 1;
+    }
+  };
+  narrow(chosen.map((each) => each.least));
+  narrow(chosen.map(() => 1));
   return fitted;
 }
 
@@ -129,14 +133,25 @@ export function cutTo(text: string, width: number): string {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const plain = /^[\x20-\x7e]*$/;
-// East Asian wide and fullwidth letters and pictures that terminals draw over two columns.
+// East Asian wide and fullwidth letters and pictures that terminals draw over two columns;
+// the variation selector asks for a picture.
 const wide =
-  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}])/u;
+  /^(?:[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{16fe0}-\u{1b2ff}\u{20000}-\u{3fffd}])|\ufe0f/u;
+/** Anything but the marks that are drawn on the letter before. */
+const drawnAlone = /[^\p{Mn}\p{Me}\p{Cf}]/gu;
 
-/** How many terminal columns a text takes. */
+/**
+ * How many terminal columns a text takes. Where terminals disagree, as about
+ * Indic clusters, the larger answer: a line too short is better than one that wraps.
+ */
 export function columnsOf(text: string): number {
   if (plain.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of graphemes.segment(text)) columns += wide.test(segment) ? 2 : 1;
+  for (const { segment } of graphemes.segment(text)) columns += columnsOfCluster(segment);
   return columns;
+}
+
+function columnsOfCluster(cluster: string): number {
+  if (wide.test(cluster)) return 2;
+  return Math.min(2, cluster.match(drawnAlone)?.length ?? 0);
 }

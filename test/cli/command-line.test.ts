@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { commandsOf } from '../../scripts/docs/command-table.ts';
 import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
@@ -14,9 +15,15 @@ const db = (answer = () => Promise.resolve(reportOf('hello'))) =>
     answer,
   });
 
+const commands = commandsOf();
+
 describe('the command line', () => {
   it.each([
     [['--jsno', 'status'], "unknown option '--jsno'; did you mean --json?"],
+    [['status', '--wacth'], "unknown option '--wacth'; did you mean --watch?"],
+    [['call', 'db', 'echo', '--agrs', '{}'], "unknown option '--agrs'; did you mean --args?"],
+    [['nonsense'], "unknown command 'nonsense'; see troupe --help"],
+    [['completion', 'bsh'], /Allowed choices are bash, zsh, fish/],
     [['stauts'], "unknown command 'stauts'; did you mean status?"],
     [['call', 'db'], "missing required argument 'tool'; see troupe --help"],
     [['plan', 'extra'], /too many arguments/],
@@ -65,24 +72,51 @@ describe('the command line', () => {
     expect(run.stderr).toBe('');
   });
 
+  it.each(commands.map((command) => [command.name(), command] as const))(
+    'has an example in the help of %s that could be typed',
+    async (name, command) => {
+      const run = await runCliHere([name, '--help'], { folder: temporaryFolder() });
+      expect(run.exitCode).toBe(0);
+      expect(run.stdout).toContain('--state-dir <dir>');
+      const [, example = ''] = /\nExample:\n {2}troupe (.*)\n/.exec(run.stdout) ?? [];
+      const [own = ''] = example.split(' | ');
+      const [typed, ...words] = own.split(' ');
+      expect(typed).toBe(name);
+      const options = [...command.options, ...(command.parent?.options ?? [])];
+      const flags = words.filter((word) => word.startsWith('--'));
+      expect(options.map((option) => option.long)).toEqual(expect.arrayContaining(flags));
+      const needed = command.registeredArguments.filter((argument) => argument.required);
+      expect(words.length).toBeGreaterThanOrEqual(needed.length);
+    },
+  );
+
   it.each([
-    'up',
-    'status',
-    'tools',
-    'call',
-    'plan',
-    'approve',
-    'reject',
-    'revoke',
-    'start',
-    'stop',
-    'restart',
-    'reload',
-  ])('has an example in the help of %s', async (command) => {
-    const run = await runCliHere([command, '--help'], { folder: temporaryFolder() });
-    expect(run.exitCode).toBe(0);
-    expect(run.stdout).toMatch(new RegExp(`Example:\\n  troupe ${command}`));
-    expect(run.stdout).toContain('--state-dir <dir>');
+    ['serve', 'troupe up'],
+    ['explain', 'troupe status'],
+    ['logs', 'troupe status'],
+    ['doctor', 'troupe status'],
+    ['import', 'troupe up --config'],
+    ['inspect', 'troupe status --watch'],
+    ['replay', 'troupe events'],
+    ['login', 'troupe status'],
+    ['logout', 'troupe stop'],
+  ])('says of %s that it is not available, and what comes closest', async (name, closest) => {
+    const run = await runCliHere([name, 'db', '--flag'], { folder: temporaryFolder() });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain(`troupe: ${name} is not available in this version; ${closest} `);
+    expect(commands.map((command) => command.name())).not.toContain(name);
+  });
+
+  it('shows the help of a command by its name, and guesses which was meant', async () => {
+    const folder = temporaryFolder();
+    const asked = await runCliHere(['help', 'status'], { folder });
+    expect(asked).toMatchObject({ exitCode: 0 });
+    expect(asked.stdout).toBe((await runCliHere(['status', '--help'], { folder })).stdout);
+    const mistyped = await runCliHere(['help', 'stauts'], { folder });
+    expect(mistyped).toMatchObject({
+      exitCode: 2,
+      stderr: "troupe: unknown command 'stauts'; did you mean status?\n",
+    });
   });
 
   it('prints its version', async () => {
@@ -232,6 +266,16 @@ describe('the command line', () => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(message);
+  });
+
+  it('guesses which server --allow meant', async () => {
+    const setting = { folder: temporaryFolder(), troupe: db() };
+    const run = await runCliHere(['tools', '--allow', 'bd,db,nonsense'], setting);
+    expect(run.exitCode).toBe(0);
+    expect(run.stderr).toBe(
+      'troupe: --allow names bd, which is no server so far; did you mean db?\n' +
+        'troupe: --allow names nonsense, which is no server so far; see troupe plan\n',
+    );
   });
 
   it('names the settings file that could not be read when a server is not known', async () => {

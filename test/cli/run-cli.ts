@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import type { CliHost, StopSignal } from '../../src/cli/cli-host.ts';
+import type { CliHost, StopSignal, TerminalStream } from '../../src/cli/cli-host.ts';
 import { runCli } from '../../src/cli/program.ts';
 import type { Troupe, TroupeOptions } from '../../src/runtime/troupe.ts';
 
@@ -22,6 +22,8 @@ export interface CliSetting {
   readonly troupe?: Troupe;
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Makes stdout and stderr terminals of so many columns. Default: no terminals. */
+  readonly columns?: number;
 }
 
 /** A temporary folder that is gone after the test. */
@@ -36,6 +38,8 @@ export interface OngoingRun {
   readonly signal: (signal: StopSignal) => void;
   /** Settles once stdout holds the text. */
   readonly printed: (text: string) => Promise<void>;
+  /** Settles once stderr holds the text. */
+  readonly noted: (text: string) => Promise<void>;
 }
 
 export function runCliHere(argv: readonly string[], setting: CliSetting): Promise<CliRun> {
@@ -43,8 +47,9 @@ export function runCliHere(argv: readonly string[], setting: CliSetting): Promis
 }
 
 export function startCliHere(argv: readonly string[], setting: CliSetting): OngoingRun {
-  const out = remember();
-  const err = remember();
+  const terminal = setting.columns === undefined ? {} : { isTTY: true, columns: setting.columns };
+  const out = remember(terminal);
+  const err = remember(terminal);
   const created: TroupeOptions[] = [];
   const signals = new Set<(signal: StopSignal) => void>();
   const host: CliHost = {
@@ -80,11 +85,12 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
       for (const listener of signals) listener(signal);
     },
     printed: (text) => out.holds(text),
+    noted: (text) => err.holds(text),
   };
 }
 
-function remember() {
-  const stream = new PassThrough();
+function remember(terminal: Pick<TerminalStream, 'isTTY' | 'columns'>) {
+  const stream = Object.assign(new PassThrough(), terminal);
   let text = '';
   const waiting = new Set<() => void>();
   stream.on('data', (chunk: Buffer) => {

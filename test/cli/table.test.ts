@@ -52,15 +52,25 @@ describe('table', () => {
     expect(columnsOf('データ')).toBe(6);
     expect(columnsOf('🎭')).toBe(2);
     expect(columnsOf('e\u0301')).toBe(1);
+    expect(columnsOf('\u0301')).toBe(0);
+    expect(columnsOf('❤\ufe0f')).toBe(2);
+    expect(columnsOf('👩\u200d👧')).toBe(2);
+    expect(columnsOf('\u1112\u1161\u11ab')).toBe(2);
+    expect(columnsOf('क्ष')).toBe(2);
+    expect(columnsOf('กำ')).toBe(2);
     expect(cutTo('データベース', 7)).toBe('データ…');
   });
 
-  it('never passes the width while it is above the least widths', () => {
-    const word = fc.string({ maxLength: 60 });
+  it('cuts below the least widths rather than pass the width', () => {
+    expect(fitTable(table, 12)).toEqual(['SERV…  ACTI…', 'ever…', 'db     trou…']);
+  });
+
+  it('never passes the width', () => {
+    const word = fc.string({ maxLength: 60, unit: 'grapheme' });
     fc.assert(
       fc.property(
         fc.array(fc.tuple(word, word, word)),
-        fc.integer({ min: 20, max: 200 }),
+        fc.integer({ min: 10, max: 200 }),
         (rows, width) => {
           const lines = fitTable(
             { columns: table.columns, rows: rows.map((row) => cells(...row)) },

@@ -1,19 +1,8 @@
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
 import { approvalOf, createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
-
-/** Runs `up` in this process until the test ends. */
-async function upHere(troupe = createStandIn({ servers: [statusOf('db')] }), ...more: string[]) {
-  const folder = temporaryFolder();
-  const run = startCliHere(['up', ...more], { folder, troupe });
-  onTestFinished(async () => {
-    run.signal('SIGTERM');
-    await run.finished;
-  });
-  await run.printed('servers: ');
-  return { folder, run, troupe };
-}
+import { upHere } from './up-here.ts';
 
 describe('up', () => {
   it.each([
@@ -131,6 +120,32 @@ describe('commands beside a running troupe', () => {
     const unknown = await runCliHere(['approve', 'gatde'], { folder });
     expect(unknown.exitCode).toBe(2);
     expect(unknown.stderr).toContain('did you mean gated?');
+  });
+
+  it.each([
+    ['status', 'bd'],
+    ['tools', 'bd'],
+    ['start', 'bd'],
+    ['stop', 'bd'],
+    ['restart', 'bd'],
+    ['approve', 'bd'],
+    ['reject', 'bd'],
+    ['revoke', 'bd'],
+    ['call', 'bd', 'echo', 'count=1'],
+  ])('guess which server was meant: %s %s', async (...argv) => {
+    const { folder } = await upHere();
+    const run = await runCliHere(argv, { folder });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toMatch(/did you mean db\?/i);
+  });
+
+  it('guess which tool was meant', async () => {
+    const { folder } = await upHere(
+      createStandIn({ servers: [statusOf('db', { tools: 1 })], tools: [toolOf('db', 'echo')] }),
+    );
+    const run = await runCliHere(['call', 'db', 'ehco', 'count=1'], { folder });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain('There is no tool ehco on db. Did you mean echo?');
   });
 
   it.each([

@@ -1,6 +1,10 @@
+import type { ServerStatus } from '../../domain/status.ts';
 import type { DefineCommand } from '../command-definition.ts';
+import type { ControlClient } from '../control-client.ts';
+import type { Output } from '../output.ts';
 import { withRunning } from '../running-troupe.ts';
 import { settleTimeoutMs } from '../settled-servers.ts';
+import { showStartProgress } from '../start-progress.ts';
 import { problemLines, statusLine } from '../status-log.ts';
 
 type Wish = 'start' | 'stop' | 'restart';
@@ -23,9 +27,14 @@ export function defineServerCommands(define: DefineCommand): void {
       example: `troupe ${wish} db`,
       async run({ launch, output }, [server = '']) {
         const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
-        const { status } = await withRunning(launch, (client) =>
-          client.request(wish, { server, timeoutMs }, timeoutMs + extraMs),
-        );
+        const { status } = await withRunning(launch, async (client) => {
+          const endProgress = wish === 'stop' ? undefined : followStart(output, client, server);
+          try {
+            return await client.request(wish, { server, timeoutMs }, timeoutMs + extraMs);
+          } finally {
+            endProgress?.();
+          }
+        });
         output.document({ status });
         output.lines([statusLine(status, Date.now())]);
         return 0;
@@ -44,6 +53,24 @@ export function defineServerCommands(define: DefineCommand): void {
         ...problemLines(troupe.problems),
       ]);
       return 0;
+    },
+  });
+}
+
+/** The line of progress, fed by the running troupe's events; returns how to end it. */
+function followStart(output: Output, client: ControlClient, server: string): () => void {
+  let latest: readonly ServerStatus[] = [];
+  return showStartProgress(output, {
+    servers: () => latest,
+    onChange(listener) {
+      const follow = client.follow(['status.changed'], (event) => {
+        if (event.type !== 'status.changed' || event.status.name !== server) return;
+        latest = [event.status];
+        listener();
+      });
+      // Progress is a comfort: what is wrong is told by the answer.
+      follow.catch(() => undefined);
+      return () => undefined;
     },
   });
 }

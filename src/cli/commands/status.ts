@@ -4,10 +4,10 @@ import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import type { ControlClient } from '../control-client.ts';
 import { sinceText } from '../durations.ts';
+import { followEvents } from '../follow-events.ts';
 import { withRunning } from '../running-troupe.ts';
 import { problemLines } from '../status-log.ts';
 import { statusDetails, statusLines } from '../status-table.ts';
-import { exitCodeOfSignal, listenForStop } from '../stop-request.ts';
 import { createTroupeView } from '../troupe-view.ts';
 
 /** Defines `status`: how every server is, or everything about one. */
@@ -61,22 +61,20 @@ async function watchStatus(
     }),
     footer: [`pid ${first.troupe.pid}; leave with Ctrl-C, the troupe goes on`],
   };
-  const request = listenForStop(host);
-  request.signal.addEventListener('abort', () => client.close());
   const view = createTroupeView(
     output,
     source,
     (listener) => void host.stdout.on('resize', listener),
   );
-  host.onOutputClosed(() => client.close());
   for (const status of first.servers) view.event({ type: 'status.changed', status });
   const refresh = async (): Promise<void> => {
     const { servers: present } = await client.request('status', {});
     const names = new Set(present.map((server) => server.name));
     for (const name of servers.keys()) if (!names.has(name)) servers.delete(name);
   };
+  const followed = ['status.changed', 'reconciled', 'settings.invalid'] as const;
   try {
-    await client.follow(['status.changed', 'reconciled', 'settings.invalid'], (event) => {
+    return await followEvents(host, client, followed, (event) => {
       if (event.type === 'status.changed') {
         if (only !== undefined && event.status.name !== only) return;
         servers.set(event.status.name, event.status);
@@ -85,14 +83,7 @@ async function watchStatus(
       if (event.type === 'reconciled') refresh().catch(() => undefined);
       view.event(event);
     });
-  } catch (error) {
-    if (request.received() === undefined) throw error;
   } finally {
     view.end();
-    request.dispose();
   }
-  const received = request.received();
-  if (received !== undefined) return exitCodeOfSignal(received);
-  if (host.stdout.destroyed) return 0;
-  throw new TroupeError('NOT_RUNNING', 'the troupe has ended; start it again with troupe up');
 }

@@ -1,5 +1,6 @@
 import type { ExposedTool } from '../../domain/tool.ts';
 import { printableLine } from '../../policies/printable.ts';
+import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { listTools } from '../control-commands.ts';
@@ -56,6 +57,9 @@ function toolsInProcess(
       if (unread !== undefined && tools.length === 0) throw unread;
       if (unread !== undefined) session.output.note(unread.message);
       showTools(session, tools);
+      for (const remark of unknownAllowed(session.launch, troupe.snapshot().servers)) {
+        session.output.note(remark);
+      }
       for (const status of troupe.snapshot().servers) {
         if (server !== undefined || status.tools > 0) continue;
         const next = `see troupe tools ${status.name}`;

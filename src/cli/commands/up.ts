@@ -2,6 +2,7 @@ import type { TroupeEventName } from '../../domain/host-event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/printable.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
+import { unknownAllowed } from '../allowed-names.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
@@ -91,6 +92,7 @@ async function tellStart(
   await troupe.ready();
   const snapshot = troupe.snapshot();
   output.document({ ...snapshot, socket });
+  view.say(...unknownAllowed(launch, snapshot.servers));
   if (snapshot.servers.length === 0) {
     const files = sourcesOf(launch).map(({ file }) => file);
     view.say(

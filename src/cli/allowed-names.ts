@@ -1,0 +1,19 @@
+/** Looks for mistyped names in `--allow`, which would silently allow nothing. */
+
+import { closestName } from '../policies/closest-name.ts';
+import type { Launch } from './launch.ts';
+
+/** A remark for each name that no server has. It may come later, so this is no error. */
+export function unknownAllowed(
+  { allow = [] }: Pick<Launch, 'allow'>,
+  servers: readonly { readonly name: string }[],
+): readonly string[] {
+  const names = servers.map((server) => server.name);
+  return allow
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const closest = closestName(name, names);
+      const next = closest === undefined ? 'see troupe plan' : `did you mean ${closest}?`;
+      return `--allow names ${name}, which is no server so far; ${next}`;
+    });
+}

@@ -1,0 +1,122 @@
+/**
+ * Scripts that let a shell complete our command lines. Each hands the words up to
+ * the cursor to `troupe __complete`, which answers with a line that says what is
+ * meant (`words`, `files` or `folders`) and one line for each word: the word, a
+ * tab, and a note. They run the `troupe` of the PATH, never the program that is
+ * being typed: pressing Tab must not run what a folder brought.
+ */
+
+export const completeCommand = '__complete';
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof shells)[number];
+
+// For bash 3.2, which macOS has: no mapfile, and compopt may be missing.
+const bash = `# bash completion for troupe; in ~/.bashrc: source <(troupe completion bash)
+
+_troupe() {
+  local words=() word note kind i rest=$COMP_LINE breaks= head=
+  COMPREPLY=()
+  # Bash cuts words at = and : as well; what no blank divides is one word of ours.
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word=\${COMP_WORDS[i]}
+    if ((i > 0)) && [[ -n $COMP_LINE && $rest != [[:blank:]]* ]]; then
+      words[\${#words[@]} - 1]+=$word
+    else
+      words+=("$word")
+    fi
+    rest=\${rest#*"$word"}
+  done
+  local current=\${words[\${#words[@]} - 1]}
+  {
+    IFS= read -r kind
+    while IFS=$'\\t' read -r word note; do
+      COMPREPLY+=("$word")
+    done
+  } < <(command troupe ${completeCommand} "\${words[@]:1}" 2>/dev/null)
+  case $kind in
+    files | folders)
+      [[ $current == --*=* ]] && current=\${current#*=}
+      compopt -o filenames 2>/dev/null
+      local action=-f
+      [[ $kind == folders ]] && action=-d
+      while IFS= read -r word; do
+        COMPREPLY+=("$word")
+      done < <(compgen "$action" -- "$current")
+      ;;
+  esac
+  # Bash replaces only what follows the last = or :.
+  [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
+  [[ $COMP_WORDBREAKS == *:* ]] && breaks+=':'
+  [[ -n $breaks ]] && head=\${current%"\${current##*[$breaks]}"}
+  for i in "\${!COMPREPLY[@]}"; do
+    COMPREPLY[i]=\${COMPREPLY[i]#"$head"}
+  done
+}
+
+complete -F _troupe troupe
+`;
+
+const zsh = `#compdef troupe
+# zsh completion for troupe; in ~/.zshrc, after compinit: source <(troupe completion zsh)
+
+_troupe() {
+  local -a lines values notes
+  local line
+  lines=("\${(@f)$(command troupe ${completeCommand} "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+  case $lines[1] in
+    files)
+      compset -P '--*='
+      _files
+      ;;
+    folders)
+      compset -P '--*='
+      _files -/
+      ;;
+    words)
+      for line in "\${(@)lines[2,-1]}"; do
+        values+=("\${line%%$'\\t'*}")
+        notes+=("\${line/$'\\t'/  -- }")
+      done
+      compadd -l -d notes -a values
+      ;;
+  esac
+}
+
+if [[ $funcstack[1] == _troupe ]]; then
+  _troupe "$@"
+else
+  compdef _troupe troupe
+fi
+`;
+
+const fish = `# fish completion for troupe; in ~/.config/fish/config.fish: troupe completion fish | source
+
+function __troupe_complete
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l current (commandline -ct)
+    set -l lines (command troupe ${completeCommand} $words "$current" 2>/dev/null)
+    set -l before (string match -r -- '^--[^=]*=' "$current")
+    set -l value (string replace -r -- '^--[^=]*=' '' "$current")
+    switch "$lines[1]"
+        case words
+            set -e lines[1]
+            for line in $lines
+                echo -- $line
+            end
+        case files
+            for path in (__fish_complete_path "$value")
+                echo -- "$before$path"
+            end
+        case folders
+            for path in (__fish_complete_directories "$value" '')
+                echo -- "$before$path"
+            end
+    end
+end
+
+complete -c troupe -f -a '(__troupe_complete)'
+`;
+
+export const completionScripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };

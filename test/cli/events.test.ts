@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
+import { type StandIn, statusOf } from './stand-in-troupe.ts';
+import { upHere } from './up-here.ts';
+
+const documentsOf = (stdout: string): unknown[] =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+
+/** Settles once the troupe is listened to on top of what `up` itself listens to. */
+async function followed(troupe: StandIn, before: number): Promise<void> {
+  while (troupe.listenerCount() <= before) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('events', () => {
+  it.each([[[]], [['--json']]])(
+    'are printed as one JSON document per line until a signal comes, with %j',
+    async (flags) => {
+      const { folder, troupe } = await upHere();
+      const before = troupe.listenerCount();
+      const run = startCliHere(['events', ...flags], { folder });
+      await followed(troupe, before);
+      troupe.become(statusOf('db', { state: 'stopped' }));
+      troupe.emit('tools.changed', { servers: ['db'] });
+      troupe.emit('server.log', { server: 'db', line: 'two\nlines \u202egnp.exe \u009b2J' });
+      await run.printed('server.log');
+      run.signal('SIGINT');
+      const { exitCode, stdout, stderr } = await run.finished;
+      expect(exitCode).toBe(130);
+      expect(stderr).toBe('');
+      expect(documentsOf(stdout)).toEqual([
+        { type: 'status.changed', status: statusOf('db', { state: 'stopped' }) },
+        { type: 'tools.changed', servers: ['db'] },
+        { type: 'server.log', server: 'db', line: 'two\nlines \u202egnp.exe \u009b2J' },
+      ]);
+      // A terminal that shows the stream is not steered by it.
+      expect(stdout).not.toMatch(/[\u0080-\u009f\u202e]/);
+    },
+  );
+
+  it('end with an error in one more line when the troupe ends', async () => {
+    const { folder, run: up, troupe } = await upHere();
+    const before = troupe.listenerCount();
+    const run = startCliHere(['events', '--json'], { folder });
+    await followed(troupe, before);
+    up.signal('SIGTERM');
+    const { exitCode, stdout } = await run.finished;
+    expect(exitCode).toBe(3);
+    expect(documentsOf(stdout)).toEqual([
+      { error: expect.objectContaining({ code: 'NOT_RUNNING' }) as unknown },
+    ]);
+  });
+
+  it('need a running troupe', async () => {
+    const folder = temporaryFolder();
+    expect(await runCliHere(['events'], { folder })).toMatchObject({ exitCode: 3, stdout: '' });
+  });
+});
+
+describe('status --watch', () => {
+  it('tells every change in a line until a signal comes', async () => {
+    const { folder, troupe } = await upHere();
+    const before = troupe.listenerCount();
+    const run = startCliHere(['status', '--watch'], { folder });
+    await followed(troupe, before);
+    troupe.become(statusOf('db', { state: 'stopped' }));
+    await run.printed('db stopped');
+    run.signal('SIGINT');
+    const { exitCode, stdout, stderr } = await run.finished;
+    expect(exitCode).toBe(130);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/db ready[^]*db stopped/);
+  });
+});
