@@ -133,7 +133,7 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     takes: 'milliseconds or null',
     byDefault: policyDefault('idleStopMs'),
     meaning:
-      'Ready and without a call for this long, the server rests until the next one; null = never.',
+      'Ready and without a call for this long, the server rests until the next one; the count begins within a second of the last call. Null = never.',
     example: 1,
   },
   restart: {

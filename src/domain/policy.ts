@@ -42,7 +42,10 @@ export interface ServerPolicy {
   readonly circuitCooldownMs: number;
   readonly circuitMaxCooldownMs: number;
   readonly probeTimeoutMs: number;
-  /** Ready without a call for this long, the session is closed until demanded; null = never. */
+  /**
+   * Ready without a call for this long, the session is closed until demanded; null = never.
+   * Counted from a second after the last call: until then the next may belong to the same work.
+   */
   readonly idleStopMs: number | null;
   /** Deadline of one call, waiting included. */
   readonly callTimeoutMs: number;

@@ -7,7 +7,6 @@
  * when the first provably never ran.
  */
 
-import type { CallFact } from '../../machines/server.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { CallFailure, SessionHandle } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
@@ -17,6 +16,7 @@ import { gateFor } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
 import { type WaitBounds, waitOnce } from './call-wait.ts';
+import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
@@ -64,11 +64,13 @@ interface Call {
 export class CallDesk {
   readonly #ports: CallDeskPorts;
   readonly #lanes = new Map<string, CallLane>();
+  readonly #atWork: CallsAtWork;
   readonly #lostHandles = new WeakSet<SessionHandle>();
   #isClosed = false;
 
   constructor(ports: CallDeskPorts) {
     this.#ports = ports;
+    this.#atWork = new CallsAtWork(ports);
   }
 
   /** @throws TroupeError, always with an `outcome`. */
@@ -109,6 +111,7 @@ export class CallDesk {
   /** Ends every call that still waits with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
+    this.#atWork.close();
   }
 
   async #run(call: Call): Promise<CallReport> {
@@ -198,7 +201,7 @@ export class CallDesk {
     };
     call.options.signal?.addEventListener('abort', abort, { once: true });
     call.sends += 1;
-    if (call.lane.began(handle)) tell(sighting, { type: 'calls.began', session });
+    this.#atWork.began(handle, sighting);
     const answer = await handle
       .callTool(tool, call.args, {
         signal: controller.signal,
@@ -207,7 +210,7 @@ export class CallDesk {
       })
       .finally(() => {
         call.options.signal?.removeEventListener('abort', abort);
-        if (call.lane.ended(handle)) tell(sighting, { type: 'calls.drained', session });
+        this.#atWork.ended(handle);
       });
     if ('result' in answer) return this.#succeed(call, sighting, session, tool, answer.result);
     return this.#fail(call, sighting, handle, tool, answer.failure);
@@ -297,9 +300,4 @@ export class CallDesk {
     this.#lanes.set(server, lane);
     return lane;
   }
-}
-
-// The server may have ended while its call was in flight: it needs no news then.
-function tell({ ref }: Sighting, fact: CallFact): void {
-  if (ref.getSnapshot().status === 'active') ref.send(fact);
 }

@@ -1,4 +1,3 @@
-import type { SessionHandle } from '../domain/session.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 
 // Enough for any model's burst; a server that needs more is better asked in turn.
@@ -6,12 +5,8 @@ const maxAtWork = 16;
 // Four rounds of the above: whoever stands further back is better told at once.
 const maxInLine = 64;
 
-/**
- * Bounds the calls to one server: so many at work, so many waiting. Counts the
- * calls at work by session, because the charts want the edges and not each call.
- */
+/** Bounds the calls to one server: so many at work, so many waiting. */
 export class CallLane {
-  readonly #atWork = new Map<SessionHandle, number>();
   readonly #line: (() => void)[] = [];
   #places = 0;
   #inside = 0;
@@ -50,20 +45,5 @@ export class CallLane {
     const next = this.#line.shift();
     if (next === undefined) this.#places -= 1;
     else next();
-  }
-
-  /** True at the edge: this is now the only call of its session. */
-  began(handle: SessionHandle): boolean {
-    const count = this.#atWork.get(handle) ?? 0;
-    this.#atWork.set(handle, count + 1);
-    return count === 0;
-  }
-
-  /** True at the edge: it was the last call of its session. */
-  ended(handle: SessionHandle): boolean {
-    const count = (this.#atWork.get(handle) ?? 1) - 1;
-    if (count > 0) this.#atWork.set(handle, count);
-    else this.#atWork.delete(handle);
-    return count <= 0;
   }
 }
