@@ -16,13 +16,7 @@ import { createEraMemory } from './session-era.ts';
 import { Session } from './session-life.ts';
 import type { SessionPorts } from './session-ports.ts';
 
-export type {
-  CatalogExtra,
-  EraVerdict,
-  SessionOwner,
-  SessionPorts,
-  SessionTarget,
-} from './session-ports.ts';
+export type { EraVerdict, SessionPorts } from './session-ports.ts';
 
 export function createSessionLogic(ports: SessionPorts) {
   const memory = createEraMemory();

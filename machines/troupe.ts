@@ -36,7 +36,6 @@ import { ofChild, troupeSetup } from './troupe.setup.ts';
 export {
   gatesOf,
   planOf,
-  type TroupeContext,
   type TroupeEmitted,
   type TroupeEvent,
   type TroupeInput,
