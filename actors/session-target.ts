@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 
 import type { HttpSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
 import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
-import { looksSecret, secretsOf } from '../src/policies/redact.ts';
+import { looksSecret, secretsInArgs, secretsInText, secretsOf } from '../src/policies/redact.ts';
 import type { StdioLaunch } from './stdio-transport.ts';
 
 // What a program needs to find its home, its tools and its terminal; the same list as the SDK's.
@@ -36,26 +36,27 @@ export function resolveSpec(spec: ServerSpec, variables: Variables): Resolved {
         `The variable ${expansion.missing}, which "${key}" needs, is not set.`,
       );
     }
-    secrets.push(...expansion.used);
+    secrets.push(...expansion.used, ...secretsInText(expansion.value));
     if (looksSecret(key)) secrets.push(expansion.value);
     return expansion.value;
   };
   const resolved =
     spec.type === 'stdio'
-      ? resolveStdio(spec, variables, expand)
+      ? resolveStdio(spec, variables, expand, secrets)
       : resolveHttp(spec, expand, secrets);
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
 type Expand = (key: string, text: string) => string;
 
-function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand) {
+function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand, secrets: string[]) {
   const launch: StdioLaunch = {
     command: expand('command', spec.command),
     args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
     env: { ...inheritedFrom(variables), ...expandAll('env', spec.env, expand) },
     cwd: expand('cwd', spec.cwd),
   };
+  secrets.push(...secretsInArgs(launch.args));
   return { type: 'stdio', launch } as const;
 }
 

@@ -7,11 +7,12 @@ import { StringDecoder } from 'node:string_decoder';
 
 import type { Clock } from '../src/domain/clock.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redact, safeCut } from '../src/policies/redact.ts';
 
 const ringBytes = 65_536;
 // Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
 const lineCharacters = 2_000;
+const unendedCharacters = lineCharacters * 4;
 const tailLines = 20;
 // A chatty server logs tens of lines a second; a flood must not drown the others' lines.
 const passedPerSecond = 200;
@@ -31,6 +32,7 @@ export function createStderrRing(
 ): StderrRing {
   const decoder = new StringDecoder('utf8');
   const lines: string[] = [];
+  const overlap = secrets[0]?.length ?? 0;
   let held = 0;
   let partial = '';
   let windowStart = Number.NEGATIVE_INFINITY;
@@ -64,10 +66,11 @@ export function createStderrRing(
       const pieces = (partial + decoder.write(chunk)).split('\n');
       partial = pieces.pop() ?? '';
       for (const piece of pieces) keep(piece);
-      if (partial.length > lineCharacters * 4) {
-        keep(partial);
-        partial = '';
-      }
+      if (partial.length <= unendedCharacters + overlap) return;
+      // What is left may be the beginning of a secret; a text of nothing else is let go whole.
+      const cut = safeCut(partial, secrets) || partial.length;
+      keep(partial.slice(0, cut));
+      partial = partial.slice(cut);
     },
     end() {
       keep(partial + decoder.end());

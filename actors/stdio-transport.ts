@@ -188,7 +188,8 @@ export class StdioTransport implements Transport, Connection {
   #ignore(line: string): void {
     this.#noiseCount += 1;
     if (this.#noiseCount > 1) return;
-    const start = printableLine(redact(line.slice(0, 2_000), this.#setup.secrets), 200);
+    // Whole, because a cut could leave the first half of a secret; it happens once.
+    const start = printableLine(redact(line, this.#setup.secrets), 200);
     this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
     if (/^content-length:/iu.test(line)) {
       this.#lose({

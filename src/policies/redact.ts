@@ -2,6 +2,8 @@
 
 // Shorter values are ports, flags and counts: hiding every "1" would leave nothing to read.
 const shortestSecret = 4;
+// A key has lines of 64 characters; shorter ones than this are brackets and words of every text.
+const shortestLine = 6;
 
 const secretKey =
   /token|secret|passw|passphrase|api.?key|access.?key|private.?key|credential|authorization|cookie|session|^auth|_pat$|bearer/iu;
@@ -11,9 +13,44 @@ export function looksSecret(key: string): boolean {
   return secretKey.test(key);
 }
 
+// Password of `scheme://user:password@host`. The bounds keep long texts from taking long.
+const urlPassword = /:\/\/[^\s/?#:@]{0,256}:([^\s/?#]{1,1024})@/gu;
+const bearer = /\b(?:bearer|basic)\s+(\S{4,})/giu;
+// What stands behind a switch such as `--use-token` and is none.
+const switchValue = /^(?:-|true$|false$|none$|null$)/iu;
+
+/** Finds the secrets that a text holds whatever it is called: passwords in URLs, bearer tokens. */
+export function secretsInText(text: string): readonly string[] {
+  const passwords = [...text.matchAll(urlPassword)].flatMap(([, password = '']) => [
+    password,
+    decoded(password),
+  ]);
+  return [...passwords, ...[...text.matchAll(bearer)].map(([, token = '']) => token)];
+}
+
+/** Finds the secrets of a command line: `--token X`, `--token=X`, `API_KEY=X`. */
+export function secretsInArgs(args: readonly string[]): readonly string[] {
+  return args.flatMap((arg, index) => {
+    const [, dashes = '', name = '', value] =
+      /^(-{0,2})([\w.-]{1,100})(?:=(.*))?$/su.exec(arg) ?? [];
+    if (!looksSecret(name)) return [];
+    const secret = value ?? (dashes === '' ? '' : (args[index + 1] ?? ''));
+    return switchValue.test(secret) ? [] : [secret];
+  });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /**
  * Puts the secrets into the order in which they must be taken out: the longest
- * first, so that a secret that contains another one leaves no half behind.
+ * first, so that a secret that contains another one leaves no half behind. Of a
+ * secret of several lines each line is one, because it is shown line by line.
  */
 export function secretsOf(values: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
@@ -22,8 +59,35 @@ export function secretsOf(values: Iterable<string>): readonly string[] {
     // A header "Bearer abc" turns up in messages as "abc", too.
     const word = /^\S+\s+(\S+)$/u.exec(value)?.[1];
     if (word !== undefined && word.length >= shortestSecret) kept.add(word);
+    for (const line of linesOf(value)) kept.add(line);
   }
   return [...kept].sort((left, right) => right.length - left.length);
+}
+
+/** In an environment, line ends of keys are often written as `\n`. */
+function linesOf(value: string): readonly string[] {
+  const lines = value.split(/\r?\n|\\n/u).map((line) => line.trim());
+  return lines.length === 1 ? [] : lines.filter((line) => line.length >= shortestLine);
+}
+
+/**
+ * Where a text that is not over yet can be cut so that no secret is: neither one
+ * that stands in it nor one of which it holds only the beginning.
+ */
+export function safeCut(text: string, secrets: readonly string[]): number {
+  // A secret of several lines is looked for line by line.
+  const words = secrets.filter((secret) => !secret.includes('\n'));
+  const longest = words[0]?.length ?? 1;
+  let cut = text.length - longest + 1;
+  for (let before = Infinity; cut > 0 && cut < before; ) {
+    before = cut;
+    for (const word of words) {
+      const from = Math.max(0, cut - word.length + 1);
+      const at = text.slice(from, cut + word.length - 1).indexOf(word);
+      if (at !== -1 && from + at < cut) cut = from + at;
+    }
+  }
+  return Math.max(0, cut);
 }
 
 export function redact(text: string, secrets: readonly string[]): string {

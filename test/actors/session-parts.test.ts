@@ -9,6 +9,7 @@ import { createReopening } from '../../actors/http-reopening.ts';
 import { remember } from '../../actors/session-era.ts';
 import { createCoalescer, listTools } from '../../actors/session-list.ts';
 import { readMessages } from '../../actors/session-messages.ts';
+import { resolveSpec } from '../../actors/session-target.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
 import { createLineReader } from '../../actors/stdio-lines.ts';
 import { createStderrRing } from '../../actors/stdio-stderr.ts';
@@ -281,6 +282,20 @@ describe('Retry-After', () => {
   });
 });
 
+describe('a resolved spec', () => {
+  it('knows the secrets that stand in its settings as they are', () => {
+    const spec = {
+      type: 'stdio',
+      command: 'node',
+      args: ['--token', 'arg-secret', '--header', 'X: Bearer head-secret'],
+      env: { DATABASE_URL: 'postgres://me:url-secret@db/x', PORT: '8080' },
+      cwd: '/tmp',
+      era: 'auto',
+    } as const;
+    expect(resolveSpec(spec, {}).secrets).toEqual(['head-secret', 'arg-secret', 'url-secret']);
+  });
+});
+
 describe('the stderr ring', () => {
   it('keeps the last lines, hides secrets that chunks split, and passes on a bounded number', () => {
     const clock = new VirtualClock();
@@ -298,5 +313,18 @@ describe('the stderr ring', () => {
     clock.advanceBy(1_000);
     ring.push(Buffer.from('later\n'));
     expect(passed.slice(-2)).toEqual(['802 lines of stderr were left out', 'later']);
+  });
+
+  it('hides a secret wherever a line without an end has to be cut', () => {
+    const secret = 'hunter2-hunter2-hunter2';
+    for (let before = 7_990; before < 8_060; before += 1) {
+      const passed: string[] = [];
+      const ring = createStderrRing(new VirtualClock(), [secret], (line) => passed.push(line));
+      // Only the beginning of what is cut is shown, so blanks that are shown as one come first.
+      ring.push(Buffer.from(' '.repeat(before) + secret.slice(0, 12)));
+      ring.push(Buffer.from(secret.slice(12)));
+      ring.push(Buffer.from(`${'.'.repeat(100)}\n`));
+      expect(passed.join('')).not.toMatch(/hunter2/u);
+    }
   });
 });

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { looksSecret, redact, secretsOf } from '../../src/policies/redact.ts';
+import {
+  looksSecret,
+  redact,
+  safeCut,
+  secretsInArgs,
+  secretsInText,
+  secretsOf,
+} from '../../src/policies/redact.ts';
 
 describe('redacting', () => {
   it('takes every secret out, wherever it stands', () => {
@@ -27,6 +34,12 @@ describe('redacting', () => {
     expect(secretsOf(['same-one', 'same-one'])).toEqual(['same-one']);
   });
 
+  it.each(['\n', '\r\n', '\\n'])('takes out each line of a key whose lines end in %j', (end) => {
+    const secrets = secretsOf([['-----BEGIN KEY-----', 'MIIabcdef', 'xyz', '----'].join(end)]);
+    expect(redact('read MIIabcdef', secrets)).toBe('read [redacted]');
+    expect(secrets).not.toContain('xyz');
+  });
+
   it('leaves no secret behind', () => {
     const secret = fc.stringMatching(/^[a-z0-9]{4,12}$/u);
     fc.assert(
@@ -44,6 +57,73 @@ describe('redacting', () => {
         },
       ),
     );
+  });
+});
+
+describe('the secrets of a text', () => {
+  it.each([
+    [
+      'postgres://me:hunter2@db/x and redis://:other%21@r',
+      ['hunter2', 'hunter2', 'other%21', 'other!'],
+    ],
+    ['https://me:100%@host', ['100%', '100%']],
+    ['Authorization: Bearer abc.def', ['abc.def']],
+    ['https://host/a:b@c', []],
+    ['nothing', []],
+  ])('are those of %s', (text, secrets) => {
+    expect(secretsInText(text)).toEqual(secrets);
+  });
+
+  it('are found in a long one at once', () => {
+    for (const part of ['a', ':', '://', '://a:', 'bearer ']) {
+      expect(secretsInText(part.repeat(20_000)).every((each) => each.length > 3)).toBe(true);
+    }
+  });
+});
+
+describe('the secrets of a command line', () => {
+  it.each([
+    [['--token', 'abcd1234'], ['abcd1234']],
+    [['--token=abcd1234', 'x'], ['abcd1234']],
+    [
+      ['--api-key', 'abcd1234', '--password', 'hunter2'],
+      ['abcd1234', 'hunter2'],
+    ],
+    [['-e', 'API_KEY=a=b'], ['a=b']],
+    [['--use-token', '--port', '80'], []],
+    [['--token', 'true'], []],
+    [['token', 'list'], ['']],
+    [['--token'], ['']],
+    [['an argument', '--port=80'], []],
+  ])('of %j are %j', (args, secrets) => {
+    expect(secretsInArgs(args)).toEqual(secrets);
+  });
+});
+
+describe('cutting a text that is not over', () => {
+  it('never cuts a secret, nor one that may be about to come', () => {
+    const secret = fc.stringMatching(/^[ab]{4,9}$/u);
+    const pieces = fc.array(fc.oneof(secret, fc.constantFrom('a', 'b', '-', 'ab')));
+    fc.assert(
+      fc.property(fc.array(secret, { maxLength: 3 }), pieces, pieces, (values, now, later) => {
+        const secrets = secretsOf(values);
+        const text = now.join('');
+        const cut = safeCut(text, secrets);
+        const all = text + later.join('');
+        for (const value of secrets) {
+          for (let at = all.indexOf(value); at !== -1; at = all.indexOf(value, at + 1)) {
+            expect(at < cut && at + value.length > cut).toBe(false);
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('needs no care without secrets', () => {
+    expect(safeCut('abc', [])).toBe(3);
+    expect(safeCut('abc', ['one\ntwo'])).toBe(3);
+    expect(safeCut('abc', ['abcdefgh'])).toBe(0);
   });
 });
 
