@@ -292,7 +292,7 @@ describe('a resolved spec', () => {
       cwd: '/tmp',
       era: 'auto',
     } as const;
-    expect(resolveSpec(spec, {}).secrets).toEqual(['head-secret', 'arg-secret', 'url-secret']);
+    expect(resolveSpec(spec, {}).secrets).toEqual(['head-secret', 'url-secret', 'arg-secret']);
   });
 });
 
