@@ -3,6 +3,7 @@
 import type { ServerState } from '../domain/server-state.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { closestName } from '../policies/closest-name.ts';
 import { gateFor } from '../runtime/call-gate.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { unknownServer } from '../runtime/unknown-name.ts';
@@ -84,8 +85,14 @@ export async function demandServer(
 export function requireServer(troupe: Troupe, name: string): ServerStatus {
   const status = troupe.status(name);
   if (status !== undefined) return status;
-  const unknown = unknownServer(name, troupe.snapshot().servers, []);
-  throw unknown.message.includes('Did you mean') ? unknown : (unreadSettings(troupe) ?? unknown);
+  const known = troupe.snapshot().servers;
+  const isMistyped =
+    closestName(
+      name,
+      known.map((server) => server.name),
+    ) !== undefined;
+  const unread = isMistyped ? undefined : unreadSettings(troupe);
+  throw unread ?? unknownServer(name, known, []);
 }
 
 /** The error of a settings file that nothing could be taken from; nothing when all were read. */

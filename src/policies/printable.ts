@@ -36,6 +36,18 @@ export function printableLine(text: string, maxLength: number): string {
   );
 }
 
+/**
+ * Shows every character, for a person who decides by reading: what would hide or
+ * act is written as `\u{200b}`, and nothing is left out, folded or cut.
+ */
+export function spelledOut(text: string): string {
+  return text.replace(unprintable, escaped).replace(/[\t\n]/gu, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
+}
+
 /** Cuts without splitting a surrogate pair; the last character then is an ellipsis. */
 function shorten(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;

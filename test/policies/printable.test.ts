@@ -1,9 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { printableLine, printableText } from '../../src/policies/printable.ts';
+import { printableLine, printableText, spelledOut } from '../../src/policies/printable.ts';
 
 const limit = 100;
+
+describe('a text spelled out', () => {
+  it.each([
+    ['rm   -rf', 'rm   -rf'],
+    ['a\u200b\u202eb', String.raw`a\u{200b}\u{202e}b`],
+    ['\u001b[31m', String.raw`\u{1b}[31m`],
+    ['tag\u{e0041}', String.raw`tag\u{e0041}`],
+    ['two\nlines\tand \ud800', String.raw`two\u{a}lines\u{9}and \u{d800}`],
+    ['\u{1f600} é', '\u{1f600} é'],
+  ])('of %j is %j', (text, expected) => {
+    expect(spelledOut(text)).toBe(expected);
+  });
+
+  it('is never cut', () => {
+    expect(spelledOut('x'.repeat(100_000))).toHaveLength(100_000);
+  });
+});
 
 describe('printable text', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/closest-name.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { spelledOut } from '../../policies/printable.ts';
 import type { ApprovalRequest } from '../../runtime/troupe.ts';
 import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
 import { withRunning } from '../running-troupe.ts';
@@ -74,7 +74,7 @@ function describe(request: ApprovalRequest): string[] {
   const facts: readonly (readonly [string, string])[] = [
     ['server', request.server],
     ['from', `${source.file ?? ''}${line}`],
-    ['runs', words.map((word) => JSON.stringify(word)).join(' ')],
+    ['runs', words.map((word) => `"${word.replaceAll('"', String.raw`\"`)}"`).join(' ')],
     ['in', cwd ?? ''],
     ['variables', envNames.join(', ')],
     ['connects to', url ?? ''],
@@ -82,5 +82,5 @@ function describe(request: ApprovalRequest): string[] {
   ];
   return facts
     .filter(([, value]) => value !== '')
-    .map(([title, value]) => `${title.padEnd(12)} ${printableLine(value, 20_000)}`);
+    .map(([title, value]) => `${title.padEnd(12)} ${spelledOut(value)}`);
 }
