@@ -52,9 +52,17 @@ export function approvalFingerprintOf(subject: ApprovalSubject): string {
  * question, and where it was declared is nobody's: neither counts.
  */
 export function settingsDigestOf(desired: DesiredServer): string {
+  const known = settingsDigests.get(desired);
+  if (known !== undefined) return known;
   const { startup, trust, tools, policy, description } = desired;
-  return digestOf({ startup, trust, tools, policy, description });
+  const digest = digestOf({ startup, trust, tools, policy, description });
+  settingsDigests.set(desired, digest);
+  return digest;
 }
+
+// Every pass asks for every server, and settings are never changed in place: remembered
+// for as long as they are held, which nobody outside can tell from counting again.
+const settingsDigests = new WeakMap<DesiredServer, string>();
 
 /**
  * Hashes any JSON value.

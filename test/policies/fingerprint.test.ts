@@ -182,6 +182,11 @@ describe('settings digest', () => {
   ])('ignores %s', (_field, changed) => {
     expect(settingsDigestOf(changed)).toBe(settingsDigestOf(desired));
   });
+
+  it('is the same when asked again, and for an equal server', () => {
+    expect(settingsDigestOf(desired)).toBe(settingsDigestOf(desired));
+    expect(settingsDigestOf({ ...desired })).toBe(settingsDigestOf(desired));
+  });
 });
 
 describe('digest', () => {
