@@ -421,15 +421,14 @@ class RunningTroupe implements Troupe {
 
   /** Finds the server of an exposed name, also while its tools are not known yet. */
   #addressOf(exposedName: string): ToolAddress {
-    const tools = this.#toolList.all();
-    const known = tools.find(({ name }) => name === exposedName);
+    const known = this.#toolList.named(exposedName);
     if (known !== undefined) return { server: known.server, exposedName };
     const { removed } = this.#root.getSnapshot().context;
     const candidates = [...this.#board.statuses().map(({ name }) => name), ...removed]
       .filter((name) => exposedName.startsWith(serverPrefix(name)))
       .sort((a, b) => serverPrefix(b).length - serverPrefix(a).length);
     const [server] = candidates;
-    if (server === undefined) throw unknownTool(exposedName, tools);
+    if (server === undefined) throw unknownTool(exposedName, this.#toolList.all());
     return { server, exposedName };
   }
 }

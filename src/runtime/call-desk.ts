@@ -268,23 +268,22 @@ export class CallDesk {
   #timeoutMsOf(address: ToolAddress, sighting: Sighting | undefined): number {
     if (sighting === undefined) return defaultTimeoutMs;
     const { tools, policy } = sighting.desired;
+    if (tools.overrides === undefined) return policy.callTimeoutMs;
     const tool =
-      'tool' in address
-        ? address.tool
-        : this.#ports.tools.all().find(({ name }) => name === address.exposedName)?.tool;
-    const override = tools.overrides?.find((candidate) => candidate.tool === tool);
+      'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool;
+    const override = tools.overrides.find((candidate) => candidate.tool === tool);
     return override?.timeoutMs ?? policy.callTimeoutMs;
   }
 
   #toolNameOf(address: ToolAddress, sighting: Sighting): string {
-    const all = this.#ports.tools.all();
+    const { tools } = this.#ports;
     if ('exposedName' in address) {
-      const known = all.find(({ name }) => name === address.exposedName);
+      const known = tools.named(address.exposedName);
       if (known?.server === address.server) return known.tool;
-      throw unknownTool(address.exposedName, all);
+      throw unknownTool(address.exposedName, tools.all());
     }
     const { name: server } = sighting.status;
-    const shown = all.filter((tool) => tool.server === server);
+    const shown = tools.of(server);
     if (shown.some(({ tool }) => tool === address.tool)) return address.tool;
     throw unknownTool(
       address.tool,

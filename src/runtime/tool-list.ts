@@ -16,9 +16,11 @@ export interface ToolListPorts {
 export class ToolList {
   readonly #ports: ToolListPorts;
   #tools: readonly ExposedTool[] = [];
+  #byName: ReadonlyMap<string, ExposedTool> = new Map();
+  #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
   #isDirty = true;
   #isScheduled = false;
-  #announced: readonly ExposedTool[] = [];
+  #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
   constructor(ports: ToolListPorts) {
     this.#ports = ports;
@@ -32,10 +34,22 @@ export class ToolList {
       );
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
-      if (!equal(next, this.#tools)) this.#tools = Object.freeze(next);
+      if (!equal(next, this.#tools)) this.#show(Object.freeze(next));
       this.#isDirty = false;
     }
     return this.#tools;
+  }
+
+  /** The tool that callers reach by this exposed name. */
+  named(exposedName: string): ExposedTool | undefined {
+    this.all();
+    return this.#byName.get(exposedName);
+  }
+
+  /** What of a server's tools is shown, in the order of `all`. */
+  of(server: string): readonly ExposedTool[] {
+    this.all();
+    return this.#byServer.get(server) ?? [];
   }
 
   countOf(desired: DesiredServer, generation: string): number {
@@ -60,16 +74,21 @@ export class ToolList {
   }
 
   #announce(): void {
-    const before = this.#announced;
-    const now = this.all();
-    if (now === before) return;
-    this.#announced = now;
-    const [earlier, present] = [byServer(before), byServer(now)];
+    this.all();
+    const [earlier, present] = [this.#announced, this.#byServer];
+    if (earlier === present) return;
+    this.#announced = present;
     const servers = new Set([...earlier.keys(), ...present.keys()]);
     const changed = [...servers].filter(
       (server) => !equal(earlier.get(server), present.get(server)),
     );
     if (changed.length > 0) this.#ports.onChange(changed.sort());
+  }
+
+  #show(tools: readonly ExposedTool[]): void {
+    this.#tools = tools;
+    this.#byName = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#byServer = byServer(tools);
   }
 
   #shown(sighting: Sighting): ServerTools[] {
