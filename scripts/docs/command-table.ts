@@ -4,7 +4,6 @@ import { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { CliHost } from '../../src/cli/cli-host.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { version } from '../../src/domain/version.ts';
 import { code, table } from './markdown.ts';
 
 /** Nothing is run on it: the program is only asked what it can do. */
