@@ -15,6 +15,7 @@ import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '..
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
 import { serverPrefix } from '../policies/expose-tools.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
@@ -23,6 +24,7 @@ import { refusalAtRest } from './call-gate.ts';
 import { waitOnce } from './call-wait.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
+import { checkName, checkOptions, checkState } from './check-options.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
@@ -77,6 +79,7 @@ class RunningTroupe implements Troupe {
   #state: TroupeState = 'starting';
 
   constructor(options: TroupeOptions, parts: TroupeParts) {
+    checkOptions(options);
     this.#parts = parts;
     this.#startedWallMs = parts.clock.wallNow();
     this.#stateSinceMs = this.#startedWallMs;
@@ -194,6 +197,7 @@ class RunningTroupe implements Troupe {
     args: Readonly<Record<string, unknown>> = {},
     options: CallOptions = {},
   ): Promise<CallReport> {
+    checkName('name of the tool', name);
     const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
     return this.#desk.call(this.#addressOf(name), args, rest);
   }
@@ -204,6 +208,8 @@ class RunningTroupe implements Troupe {
     args: Readonly<Record<string, unknown>> = {},
     options: CallOptions = {},
   ): Promise<CallReport> {
+    checkName('name of the server', server);
+    checkName('name of the tool', tool);
     const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
     return this.#desk.call({ server, tool }, args, rest);
   }
@@ -212,13 +218,21 @@ class RunningTroupe implements Troupe {
     name: Name,
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void {
+    checkName('name of the event', name);
+    if (typeof listener !== 'function') {
+      throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
+    }
     return this.#listeners.on(name, listener);
   }
 
   send(event: HostEvent): void {
     const checked = checkHostEvent(event);
     this.#refuseIdleTalk(checked);
-    if (checked.type === 'troupe.stop' || checked.type === 'troupe.kill') this.#desk.close();
+    const isEnd = checked.type === 'troupe.stop' || checked.type === 'troupe.kill';
+    if (this.#state === 'stopped' && !isEnd) {
+      throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
+    }
+    if (isEnd) this.#desk.close();
     // Nobody is left to obey.
     if (this.#state === 'stopped') return;
     this.#wokenAt = this.#parts.clock.now();
@@ -226,7 +240,12 @@ class RunningTroupe implements Troupe {
     this.#wokenAt = null;
   }
 
-  waitFor(server: string, state: ServerState, options: WaitOptions = {}): Promise<ServerStatus> {
+  async waitFor(
+    server: string,
+    state: ServerState,
+    options: WaitOptions = {},
+  ): Promise<ServerStatus> {
+    checkState(state);
     const isThere = (status: ServerStatus): boolean =>
       status.state === state || (state === 'ready' && status.state === 'degraded');
     return this.#waitFor(server, state, options, (status) => isThere(status));
@@ -314,7 +333,7 @@ class RunningTroupe implements Troupe {
   }
 
   #onProblems(problems: readonly Problem[]): void {
-    this.#problems = problems;
+    this.#problems = deepFreeze(problems);
     if (problems.length > 0) this.#listeners.emit('settings.invalid', { problems });
   }
 

@@ -1,4 +1,5 @@
 import type { ListedTool } from '../domain/tool.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
 
 // More than the servers of a large host, so that what is in use is never dropped.
 const rememberedCatalogs = 1_000;
@@ -18,7 +19,8 @@ export class CatalogStore {
   put(server: string, generation: string, tools: readonly ListedTool[]): void {
     const key = keyOf(server, generation);
     this.#tools.delete(key);
-    this.#tools.set(key, tools);
+    // Callers get these very objects.
+    this.#tools.set(key, deepFreeze(tools));
     for (const oldest of this.#tools.keys()) {
       if (this.#tools.size <= rememberedCatalogs) break;
       this.#tools.delete(oldest);

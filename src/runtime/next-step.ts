@@ -42,7 +42,7 @@ function stepWhenBlocked(name: string, place: string, reason: StateReason | unde
     case 'excluded':
       return `remove ${name} from mcp.excluded`;
     case 'notAllowed':
-      return `add ${name} to mcp.allowed and to --allow`;
+      return `add ${name} to the list that leaves it out (--allow, or mcp.allowed where it is set)`;
     case 'overBudget':
       return 'disable another server, or raise the budget';
     default:

@@ -15,7 +15,7 @@ export interface TroupeParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
   /** Default: the disk. */
-  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch'>;
+  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch' | 'startWakeUps'>;
   /** Where a throwing listener and a broken actor are reported. */
   readonly report: (message: string, error: unknown) => void;
   /** Sees every event of the charts. It must not throw and must not act. */

@@ -16,6 +16,7 @@ import {
 } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { LastError, ServerStatus } from '../domain/status.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
 import { nextStepFor } from './next-step.ts';
 
 export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
@@ -86,7 +87,7 @@ export function statusOf(
     condition.state === 'connecting' ||
     condition.state === 'loadingTools' ||
     condition.state === 'backingOff';
-  return {
+  return deepFreeze({
     name: context.name,
     ...condition,
     catalog: catalogOf(snapshot),
@@ -105,7 +106,7 @@ export function statusOf(
     source: desired.source,
     ...(lastError === undefined ? {} : { lastError }),
     ...(action === undefined ? {} : { action }),
-  };
+  });
 }
 
 /**

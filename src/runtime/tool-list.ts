@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
 import { exposeTools, type ServerTools } from '../policies/expose-tools.ts';
 import { passesFilter } from '../policies/tool-filter.ts';
 import type { CatalogStore } from './catalog-store.ts';
@@ -34,7 +35,7 @@ export class ToolList {
       );
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
-      if (!equal(next, this.#tools)) this.#show(Object.freeze(next));
+      if (!equal(next, this.#tools)) this.#show(deepFreeze(next));
       this.#isDirty = false;
     }
     return this.#tools;

@@ -69,7 +69,7 @@ export interface CallReport {
 
 export interface WaitOptions {
   readonly signal?: AbortSignal;
-  /** Default: no limit. */
+  /** Default: 60 s. `Infinity` = no limit. */
   readonly timeoutMs?: number;
 }
 
@@ -126,7 +126,11 @@ export interface Troupe extends AsyncDisposable {
   ): () => void;
   /** @throws TroupeError `INVALID_ARGUMENTS` for an event that is not one of {@link HostEvent}. */
   send(event: HostEvent): void;
-  /** Settles when the server is in the state; `ready` accepts `degraded`. */
+  /**
+   * Settles when the server is in the state; `ready` accepts `degraded`. The
+   * server may be one that is yet to be added.
+   * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
+   */
   waitFor(server: string, state: ServerState, options?: WaitOptions): Promise<ServerStatus>;
   /** Restarts a server and settles when a later session is ready. */
   restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;

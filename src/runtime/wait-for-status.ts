@@ -16,6 +16,9 @@ export interface StatusWait {
   readonly isOver: () => boolean;
 }
 
+// One minute: what a server may take to connect and to list its tools, 30 s each.
+const defaultTimeoutMs = 60_000;
+
 /**
  * Waits until a server's status gives an answer.
  *
@@ -23,7 +26,7 @@ export interface StatusWait {
  */
 export async function waitForStatus(wait: StatusWait, options: WaitOptions): Promise<ServerStatus> {
   const { board, clock, server, answer } = wait;
-  const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
+  const { signal, timeoutMs = defaultTimeoutMs } = options;
   const deadlineAt = clock.now() + timeoutMs;
   for (;;) {
     const found = answer(board.sighting(server));

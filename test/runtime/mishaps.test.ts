@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createTroupe } from '../../src/index.ts';
 import { callFailure, pong, servers, setUp, stage, tool, watch } from './stage.ts';
 
 const db = servers({ db: 'srv' });
@@ -131,6 +132,51 @@ describe('listeners', () => {
       (there.troupe.tools() as unknown[]).length = 0;
     }).toThrow(TypeError);
     expect(there.troupe.tools()).toHaveLength(1);
+  });
+});
+
+describe('what a host is handed', () => {
+  it("is nobody's to change", async () => {
+    const there = await stage({ settings: db });
+    const [shown] = there.troupe.tools();
+    const status = there.troupe.status('db');
+    expect(() => Object.assign(shown ?? {}, { name: 'mine' })).toThrow(TypeError);
+    expect(() => Object.assign(shown?.inputSchema ?? {}, { type: 'mine' })).toThrow(TypeError);
+    expect(() => Object.assign(status ?? {}, { state: 'mine' })).toThrow(TypeError);
+  });
+});
+
+describe('arguments that cannot be meant', () => {
+  const options = [{ sources: 'x' }, { bogus: 1 }, { allow: 'all' }, { settings: 5 }];
+  it.each(options)('are refused with their name: %j', (wrong) => {
+    expect(() => createTroupe(wrong as never)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_ARGUMENTS',
+        message: expect.stringContaining(Object.keys(wrong)[0] ?? '') as string,
+      }),
+    );
+  });
+
+  it('are refused by every method', async () => {
+    const { troupe } = await stage({ settings: db });
+    const invalid = { code: 'INVALID_ARGUMENTS' };
+    await expect(troupe.callTool(undefined as never)).rejects.toMatchObject(invalid);
+    await expect(troupe.callServerTool('db', null as never)).rejects.toMatchObject(invalid);
+    await expect(troupe.waitFor('db', 'happy' as never)).rejects.toMatchObject(invalid);
+    expect(() => troupe.on('status.changed', 5 as never)).toThrow(expect.objectContaining(invalid));
+    await troupe.stop();
+    expect(() => troupe.send({ type: 'settings.reload' })).toThrow(
+      expect.objectContaining({ code: 'SHUTTING_DOWN' }),
+    );
+  });
+});
+
+describe('a wait without a limit of its own', () => {
+  it('ends after a minute', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const made = watch(there.troupe.waitFor('db', 'ready'));
+    await there.advance(60_000);
+    expect(made.error).toMatchObject({ code: 'TIMEOUT_WAITING' });
   });
 });
 

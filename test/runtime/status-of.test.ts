@@ -105,7 +105,7 @@ const actionSentences = [
   /^set "enabled": true for db in \/project\/troupe\.json:7$/,
   /^trust this folder: start with --trust$/,
   /^remove db from mcp\.excluded$/,
-  /^add db to mcp\.allowed and to --allow$/,
+  /^add db to the list that leaves it out \(--allow, or mcp\.allowed where it is set\)$/,
   /^disable another server, or raise the budget$/,
   /^mend \/project\/troupe\.json:7$/,
   /^log in to db, then troupe restart db$/,

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { serverStates } from '../domain/server-state.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { TroupeOptions } from './troupe.ts';
+
+const file = z.string().min(1);
+const aFunction = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function');
+
+const optionsSchema = z.strictObject({
+  sources: z
+    .array(
+      z.union([file, z.strictObject({ file, scope: z.enum(['config', 'project']).optional() })]),
+    )
+    .optional(),
+  settings: z.record(z.string(), z.unknown()).optional(),
+  projectRoot: z.string().min(1).optional(),
+  allow: z.array(z.string()).optional(),
+  trusted: z.boolean().optional(),
+  seed: z.number().int().optional(),
+  clock: z
+    .looseObject({
+      now: aFunction,
+      wallNow: aFunction,
+      setTimeout: aFunction,
+      clearTimeout: aFunction,
+    })
+    .optional(),
+  env: z.record(z.string(), z.string().optional()).optional(),
+});
+
+/**
+ * Refuses options that cannot be meant, so that a misspelt one is not ignored.
+ *
+ * @throws TroupeError `INVALID_ARGUMENTS` that names the option.
+ */
+export function checkOptions(options: TroupeOptions): void {
+  // The environment of the process is an exotic object; it is only read by name.
+  const { env: _env, ...plain } = options;
+  const checked = optionsSchema.safeParse(plain);
+  if (checked.success) return;
+  const [issue] = checked.error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : undefined;
+  const name = unknown ?? issue?.path.join('.') ?? '';
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    unknown === undefined
+      ? `The option "${name}" of createTroupe is wrong: ${issue?.message ?? 'unknown'}. See TroupeOptions.`
+      : `createTroupe has no option ${unknown}. See TroupeOptions for those it has.`,
+  );
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` when it is not a name at all. */
+export function checkName(what: string, name: unknown): void {
+  if (typeof name === 'string' && name !== '') return;
+  throw new TroupeError('INVALID_ARGUMENTS', `The ${what} must be a text that is not empty.`);
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` when there is no such state: the wait would never end. */
+export function checkState(state: string): void {
+  if ((serverStates as readonly string[]).includes(state)) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    `There is no state "${state}". The states are: ${serverStates.join(', ')}.`,
+  );
+}
