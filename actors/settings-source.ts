@@ -13,20 +13,6 @@
  */
 
 import equal from 'fast-deep-equal';
-import {
-  concatMap,
-  debounce,
-  defer,
-  finalize,
-  from,
-  merge,
-  Observable,
-  Subject,
-  startWith,
-  switchMap,
-  tap,
-  throttle,
-} from 'rxjs';
 import { fromCallback } from 'xstate';
 
 import type { Clock } from '../src/domain/clock.ts';
@@ -39,6 +25,7 @@ import {
   type SettingsReaderPorts,
   type SettingsReading,
 } from './settings-reader.ts';
+import type { startWakeUps, WakeUps } from './settings-wake-ups.ts';
 import { type WatchFiles, watchSettingsFiles } from './settings-watcher.ts';
 
 export interface SettingsPorts extends SettingsReaderPorts {
@@ -49,66 +36,81 @@ export interface SettingsPorts extends SettingsReaderPorts {
   readonly watch?: WatchFiles;
   /** Default: one of its own. Shared, a dry run sees the same last good contents. */
   readonly reader?: SettingsReader;
+  /** Default: loaded after the first reading, which must not wait for it. */
+  readonly startWakeUps?: typeof startWakeUps;
 }
-
-// An editor writes a file in several steps, all within a fraction of this; a
-// person does not notice the wait.
-const debounceMs = 300;
-
-// A file that is written without a pause is read all the same, at the latest after this.
-const maxDebounceMs = 2_000;
 
 export function createSettingsSource(ports: SettingsPorts) {
   return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
     const { clock, files, specs, watch = watchSettingsFiles } = ports;
     const { reader = createSettingsReader(ports) } = ports;
-    const commands = new Subject<void>();
-    const touches = new Subject<void>();
-    const vanished = new Subject<number>();
+    let wakeUps: WakeUps | undefined;
+    /** What came before anybody could be woken. */
+    const early = { command: false, touch: false };
     let watchProblems: readonly Problem[] = [];
     let sent: Settings | undefined;
+    let isDisposed = false;
 
-    const wakeUps = merge(
-      commands,
-      calmed(touches, clock),
-      vanished.pipe(switchMap((ms) => clockTimer(clock, ms))),
-    ).pipe(startWith(undefined));
+    const command = (): void => {
+      if (wakeUps === undefined) early.command = true;
+      else wakeUps.command();
+    };
+    const touch = (): void => {
+      if (wakeUps === undefined) early.touch = true;
+      else wakeUps.touch();
+    };
 
-    const reading = oneAtATime(wakeUps, () => reader.read(clock.now())).subscribe(
-      ({ settings: read, specs: readSpecs, againInMs }) => {
-        if (againInMs !== undefined) vanished.next(againInMs);
-        const settings = { ...read, problems: [...read.problems, ...watchProblems] };
-        if (equal(settings, sent)) return;
-        const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));
-        const type = isSame ? 'settings.relocated' : 'settings.loaded';
-        sent = settings;
-        specs.put(readSpecs);
-        sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
-      },
-    );
+    const read = (): Promise<SettingsReading> => reader.read(clock.now());
+    const take = ({ settings: present, specs: presentSpecs }: SettingsReading): void => {
+      const settings = { ...present, problems: [...present.problems, ...watchProblems] };
+      if (equal(settings, sent)) return;
+      const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));
+      const type = isSame ? 'settings.relocated' : 'settings.loaded';
+      sent = settings;
+      specs.put(presentSpecs);
+      sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
+    };
+    const readThenLoad = async (): Promise<void> => {
+      const first = await read();
+      if (isDisposed) return;
+      take(first);
+      const { startWakeUps: start } = await import('./settings-wake-ups.ts');
+      if (isDisposed) return;
+      wakeUps = start({ clock, read, take });
+      if (first.againInMs !== undefined) wakeUps.later(first.againInMs);
+      if (early.touch) touch();
+      if (early.command) command();
+    };
+    if (ports.startWakeUps === undefined) {
+      void readThenLoad();
+    } else {
+      wakeUps = ports.startWakeUps({ clock, read, take });
+      command();
+    }
 
     const unwatch = watch(
       files.map(({ file }) => file),
       {
-        changed: () => touches.next(),
+        changed: touch,
         slowed: (message) => {
           watchProblems = [{ file: files[0]?.file ?? 'settings', message }];
-          touches.next();
+          touch();
         },
       },
     );
     const dispose = (): void => {
-      reading.unsubscribe();
+      isDisposed = true;
+      wakeUps?.stop();
       unwatch();
     };
 
-    receive((command) => {
-      if (command.type === 'io.dispose') {
+    receive((order) => {
+      if (order.type === 'io.dispose') {
         dispose();
         return;
       }
-      if (command.type === 'settings.overlay') reader.setOverlay(command.settings);
-      commands.next();
+      if (order.type === 'settings.overlay') reader.setOverlay(order.settings);
+      command();
     });
     return dispose;
   });
@@ -121,45 +123,4 @@ function meaningOf(settings: Settings): unknown {
     source,
   }));
   return { ...settings, servers };
-}
-
-/** One signal after a burst of them: when it has been calm, or has lasted too long. */
-function calmed(signals: Observable<void>, clock: Clock): Observable<void> {
-  return defer(() => {
-    let burstSince: number | undefined;
-    return signals.pipe(
-      debounce(() => {
-        burstSince ??= clock.now();
-        const leftMs = burstSince + maxDebounceMs - clock.now();
-        return clockTimer(clock, Math.max(0, Math.min(debounceMs, leftMs)));
-      }),
-      tap(() => {
-        burstSince = undefined;
-      }),
-    );
-  });
-}
-
-/** Reads for a signal; any number of signals during a reading cause exactly one more. */
-function oneAtATime(
-  signals: Observable<void>,
-  read: () => Promise<SettingsReading>,
-): Observable<SettingsReading> {
-  return defer(() => {
-    const done = new Subject<void>();
-    return signals.pipe(
-      throttle(() => done, { leading: true, trailing: true }),
-      concatMap(() => from(read()).pipe(finalize(() => done.next()))),
-    );
-  });
-}
-
-function clockTimer(clock: Clock, delayMs: number): Observable<void> {
-  return new Observable((subscriber) => {
-    const timer = clock.setTimeout(() => {
-      subscriber.next();
-      subscriber.complete();
-    }, delayMs);
-    return () => clock.clearTimeout(timer);
-  });
 }

@@ -14,7 +14,7 @@ import { unwatchFile, watchFile } from 'node:fs';
 import { access, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
-import { watch as watchFolders } from 'chokidar';
+import type { FSWatcher } from 'chokidar';
 
 export interface WatchListener {
   changed(): void;
@@ -51,40 +51,47 @@ export const watchSettingsFiles: WatchFiles = (paths, listener) => {
   const folders = [...new Set(files.map((file) => path.dirname(file)))];
   const wanted = new Set([...folders, ...files]);
   const names = new Set(files.map((file) => path.basename(file)));
-  const watcher = watchFolders([], {
-    depth: 0,
-    ignoreInitial: true,
-    ignored: (name) => !wanted.has(path.resolve(name)),
-  });
+  let watcher: FSWatcher | undefined;
 
   const fallBack = (error: unknown): void => {
     if (isStopped) return;
-    void watcher.close();
+    void watcher?.close();
     for (const file of files) poll(file);
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     listener.slowed(
       `settings are looked at once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
     );
   };
-  watcher
-    .on('all', () => {
-      changed();
-      void pollWhatWatchesMiss();
-    })
-    // What chokidar leaves out, such as an edit that keeps the time of the file.
-    .on('raw', (_event, name: string | null) => {
-      if (name === null || names.has(path.basename(name))) changed();
-    })
-    .on('error', fallBack)
-    // Edits made before the watch stood are found by one more look.
-    .on('ready', changed);
-  watcher.add(folders);
+  const watchFolders = async (): Promise<void> => {
+    // Loaded here, so that a host without files to watch never pays for it.
+    const { watch } = await import('chokidar');
+    if (isStopped) return;
+    watcher = watch([], {
+      depth: 0,
+      ignoreInitial: true,
+      ignored: (name) => !wanted.has(path.resolve(name)),
+    });
+    watcher
+      .on('all', () => {
+        changed();
+        void pollWhatWatchesMiss();
+      })
+      // What chokidar leaves out, such as an edit that keeps the time of the file.
+      .on('raw', (_event, name: string | null) => {
+        if (name === null || names.has(path.basename(name))) changed();
+      })
+      .on('error', fallBack)
+      // Edits made before the watch stood are found by one more look.
+      .on('ready', changed);
+    watcher.add(folders);
+  };
+  if (folders.length > 0) void watchFolders().catch(fallBack);
   void pollWhatWatchesMiss();
 
   return () => {
     isStopped = true;
     for (const file of polled) unwatchFile(file, changed);
-    void watcher.close();
+    void watcher?.close();
   };
 };
 

@@ -5,6 +5,7 @@
  */
 
 import type { InspectionEvent } from 'xstate';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { assembleTroupe } from '../runtime/assemble-troupe.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';
@@ -85,7 +86,8 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       seed: options.seed ?? 1,
       env: {},
       createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
-      settings: ports,
+      // Loaded already, so that what happens next depends on the clock alone.
+      settings: { ...ports, startWakeUps },
       report: (message, error) => {
         errors.push({ message, error });
       },

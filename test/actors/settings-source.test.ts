@@ -1,9 +1,11 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import type { FileReading } from '../../actors/settings-file.ts';
 import { readSettings, type SettingsFileRef } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import type { WatchListener } from '../../actors/settings-watcher.ts';
+import { realClock } from '../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { namesOf, serversText, startSettings } from './settings-bench.ts';
 
@@ -31,6 +33,7 @@ function start(
     files: [mine, project],
     projectRoot: '/project',
     clock,
+    startWakeUps,
     ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
     folderExists: async (folder) => options.folders?.has(folder) ?? true,
     readFile: async (file) => {
@@ -346,6 +349,49 @@ describe('settings source', () => {
     source.send({ type: 'settings.overlay', settings: {} });
     source.send({ type: 'io.dispose' });
     await source.advance(60_000);
+    expect(source.facts).toHaveLength(1);
+  });
+});
+
+describe('settings source that loads its stream when it is needed', () => {
+  const startLazily = (texts: Map<string, string>) => {
+    const bench = startSettings({
+      files: [mine],
+      projectRoot: '/project',
+      clock: realClock,
+      readFile: async (file) => ({ text: texts.get(file) ?? '{}' }),
+      watch: () => () => {},
+    });
+    onTestFinished(() => bench.stop());
+    return bench;
+  };
+
+  it('obeys what it was told before', async () => {
+    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
+    const source = startLazily(texts);
+    await source.next();
+    texts.set(mine.file, serversText({ b: 'y' }));
+    source.send({ type: 'settings.reload' });
+    expect(namesOf(await source.next())).toEqual(['b']);
+  });
+
+  it('says nothing when it is stopped before it has read', async () => {
+    const source = startLazily(new Map());
+    source.stop();
+    await vi.dynamicImportSettled();
+    await quiet();
+    expect(source.facts).toEqual([]);
+  });
+
+  it('reads no more when it is stopped while it loads', async () => {
+    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
+    const source = startLazily(texts);
+    await source.next();
+    texts.set(mine.file, serversText({ b: 'y' }));
+    source.send({ type: 'settings.reload' });
+    source.stop();
+    await vi.dynamicImportSettled();
+    await quiet();
     expect(source.facts).toHaveLength(1);
   });
 });
