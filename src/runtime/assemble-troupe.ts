@@ -21,10 +21,10 @@ import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
-import { waitOnce } from './call-wait.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
+import { afterFirstPass } from './first-pass.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
@@ -347,32 +347,9 @@ class RunningTroupe implements Troupe {
     return this.#firstPassAt !== null || this.#state !== 'starting';
   }
 
-  /** Names mean nothing until the settings were read. Settles with what is left of the options. */
   async #afterFirstPass(options: CallOptions): Promise<CallOptions> {
-    const { clock } = this.#parts;
-    const { signal, timeoutMs } = options;
-    const startedAt = clock.now();
-    const deadlineAt = startedAt + (timeoutMs ?? Number.POSITIVE_INFINITY);
-    while (!this.#hasLooked() && signal?.aborted !== true && clock.now() < deadlineAt) {
-      await waitOnce({ clock, deadlineAt, signal }, (wake) => {
-        const subscription = this.#root.subscribe({ next: wake, complete: wake, error: wake });
-        return () => {
-          subscription.unsubscribe();
-        };
-      });
-    }
-    if (signal?.aborted === true) {
-      throw new TroupeError('CANCELLED', 'The call was cancelled before it was sent.');
-    }
-    const leftMs = deadlineAt - clock.now();
-    if (leftMs <= 0) {
-      throw new TroupeError(
-        'CONNECTING',
-        'The settings were not read within the deadline of the call. Call again, or allow more time.',
-        { retryable: true },
-      );
-    }
-    return timeoutMs === undefined ? options : { ...options, timeoutMs: leftMs };
+    if (this.#hasLooked()) return options;
+    return afterFirstPass(this.#root, this.#parts.clock, () => this.#hasLooked(), options);
   }
 
   /** Tells the host once for each thing that a person has to decide or do. */
