@@ -14,6 +14,7 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 
+import type { SessionEvidence } from '../src/domain/session.ts';
 import { createGuardedFetch } from './http-fetch.ts';
 import { createReopening, type Reopening } from './http-reopening.ts';
 import {
@@ -113,6 +114,10 @@ export class HttpTransport implements Transport, Connection {
       ...(this.sessionId !== undefined && { hasSessionId: true }),
       ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     };
+  }
+
+  evidence(): SessionEvidence {
+    return {};
   }
 
   close(isLost = false): Promise<void> {

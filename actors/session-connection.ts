@@ -8,6 +8,7 @@ import type { Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { SessionEvidence } from '../src/domain/session.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
 
 /** A description without the phase, which only the session knows. */
@@ -37,6 +38,8 @@ export interface Connection {
   readonly pid: number | undefined;
   /** What the connection knows of a failure besides the error itself and its HTTP status. */
   context(status?: number): Partial<Seen>;
+  /** What the peer left behind, for a loss that others found out. */
+  evidence(): SessionEvidence;
   /**
    * Closes in an orderly way; resolves when nothing is left. Never rejects. To a
    * peer that is lost no goodbye is said.

@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/client';
 
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
-import type { SessionFact, SessionInput } from '../src/domain/session.ts';
+import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { version } from '../src/domain/version.ts';
 import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
@@ -261,9 +261,16 @@ export class Session {
     this.#state = 'closing';
     void (async () => {
       await this.#connection?.close(failure !== undefined);
-      this.#send({ type: 'session.closed', ...(failure !== undefined && { failure }) });
+      this.#send({ type: 'session.closed', ...this.#endingOf(failure) });
       this.#state = 'over';
     })();
+  }
+
+  /** A session that had to be closed may know why: the deadline that closed it does not. */
+  #endingOf(failure?: Failure): { failure?: Failure; evidence?: SessionEvidence } {
+    if (failure !== undefined) return { failure };
+    const evidence = this.#connection?.evidence() ?? {};
+    return Object.keys(evidence).length > 0 ? { evidence } : {};
   }
 
   /** Stops all that would act by itself; calls from now on are not sent. */

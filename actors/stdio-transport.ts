@@ -18,6 +18,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 
+import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import {
@@ -130,10 +131,15 @@ export class StdioTransport implements Transport, Connection {
     return Promise.resolve();
   }
 
-  context(): Partial<Seen> {
+  context(): Pick<Seen, 'exitCode' | 'signal' | 'stderrTail'> {
     const tail = this.#stderr.tail();
     // An exit that we asked for explains nothing.
     return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
+  }
+
+  evidence(): SessionEvidence {
+    const noiseCount = this.#noiseCount;
+    return { ...this.context(), ...(noiseCount > 0 && { noiseCount }) };
   }
 
   close(): Promise<void> {

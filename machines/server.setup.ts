@@ -10,7 +10,12 @@ import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { TransportKind } from '../src/domain/server-spec.ts';
 import { isRemote } from '../src/domain/server-spec.ts';
 import type { BlockedReason, DegradedReason, Verdict } from '../src/domain/server-state.ts';
-import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
+import type {
+  SessionCommand,
+  SessionEvidence,
+  SessionFact,
+  SessionInput,
+} from '../src/domain/session.ts';
 import { backoffDelay, chanceOf } from '../src/policies/backoff-delay.ts';
 import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
 
@@ -98,7 +103,8 @@ type InternalEvent =
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
 
-type SessionEnding = Extract<ServerEvent, { type: 'session.closed' | 'session.listFailed' }>;
+type SessionClosed = Extract<ServerEvent, { type: 'session.closed' }>;
+type SessionEnding = SessionClosed | Extract<ServerEvent, { type: 'session.listFailed' }>;
 
 /** A session that closed unasked has failed, even when it did not say why. */
 function lossOf({ failure }: SessionEnding): Failure {
@@ -106,15 +112,22 @@ function lossOf({ failure }: SessionEnding): Failure {
 }
 
 /** Keeps what a deadline found out and adds what the process left behind. */
-function withEvidence(loss: Failure | null, { failure }: SessionEnding): Failure | null {
-  if (loss === null || failure === undefined) return loss;
-  const { exitCode, signal, stderrTail } = failure;
+function withEvidence(loss: Failure, { failure, evidence }: SessionClosed): Failure {
+  const { exitCode, signal, stderrTail } = failure ?? evidence ?? {};
   return {
     ...loss,
+    message: `${loss.message}${noiseInWords(loss, evidence)}`,
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(signal === undefined ? {} : { signal }),
     ...(stderrTail === undefined ? {} : { stderrTail }),
   };
+}
+
+/** Who talks on the wire about something else may be too busy, or the wrong program, to answer. */
+function noiseInWords({ kind }: Failure, evidence: SessionEvidence = {}): string {
+  const { noiseCount = 0 } = evidence;
+  if (kind !== 'initTimeout' || noiseCount === 0) return '';
+  return ` It wrote ${noiseCount} ${noiseCount === 1 ? 'line that is' : 'lines that are'} not MCP.`;
 }
 
 // A peer's wish is honoured within these bounds: below a second it is no wait,
@@ -269,11 +282,10 @@ export const serverSetup = setup({
     }),
     recordEvidence: assign(({ event, context }) => {
       assertEvent(event, 'session.closed');
+      // Whom a person's wish closed has lost nothing that wants an explanation.
       if (context.loss === null) return {};
-      return {
-        loss: withEvidence(context.loss, event),
-        lastError: withEvidence(context.lastError, event),
-      };
+      const loss = withEvidence(context.loss, event);
+      return { loss, lastError: loss };
     }),
     drawReconnectDelay: assign(({ context }) => {
       const chance = chanceOf(context.seed, context.session);

@@ -48,8 +48,21 @@ export type SessionFact =
   | (Stamp & { readonly type: 'session.notified' })
   | (Stamp & { readonly type: 'session.impaired'; readonly reason: DegradedReason })
   | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
-  /** Exactly one per session, last. Without a failure: closed because it was told to. */
-  | (Stamp & { readonly type: 'session.closed'; readonly failure?: Failure });
+  /**
+   * Exactly one per session, last. Without a failure: closed because it was told
+   * to; the evidence may then explain why it had to be told.
+   */
+  | (Stamp & {
+      readonly type: 'session.closed';
+      readonly failure?: Failure;
+      readonly evidence?: SessionEvidence;
+    });
+
+/** What a session knows of its server that no failure of its own has told. */
+export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {
+  /** How many lines of its output were no MCP. */
+  readonly noiseCount?: number;
+}
 
 export interface SessionCallOptions {
   readonly signal: AbortSignal;

@@ -3,6 +3,7 @@
 import type { AnyMachineSnapshot, AnyStateNode, EventObject } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { FailureKind } from '../../src/domain/failure.ts';
+import type { SessionEvidence } from '../../src/domain/session.ts';
 import { createInertScope } from '../../src/testing/inert-scope.ts';
 import { type ServerSnapshot, type SmallServer, smallPolicy, smallServer } from './small-server.ts';
 
@@ -38,10 +39,15 @@ export type ReadyState =
 /** How to get somewhere: how the server is born, and what happens to it. */
 export interface Way {
   readonly born?: SmallServer;
-  readonly by?: readonly (ServerEventType | Lost | After)[];
+  readonly by?: readonly Step[];
 }
+type Step = ServerEventType | Lost | Left | After;
 interface Lost {
   readonly lost: FailureKind;
+}
+/** The session closed as it was told to. */
+interface Left {
+  readonly left: SessionEvidence;
 }
 interface After {
   readonly after: string;
@@ -89,6 +95,10 @@ interface Stamp {
 
 function closed(kind: FailureKind, stamp: Stamp): EventOf<'session.closed'> {
   return { type: 'session.closed', ...stamp, failure: { kind, message: `It is ${kind}.` } };
+}
+
+function endedAsTold(evidence: SessionEvidence, stamp: Stamp): EventOf<'session.closed'> {
+  return { type: 'session.closed', ...stamp, evidence };
 }
 
 export const serverEventTypes = Object.keys(exampleOf) as readonly ServerEventType[];
@@ -181,9 +191,10 @@ export function reach({ born, by = [] }: Way): ServerSnapshot {
   return by.reduce((snapshot, step) => take(snapshot, eventFor(step, snapshot)), start);
 }
 
-function eventFor(step: ServerEventType | Lost | After, snapshot: ServerSnapshot): EventObject {
+function eventFor(step: Step, snapshot: ServerSnapshot): EventObject {
   const stamp = { session: snapshot.context.session, at: 0 };
   if (typeof step === 'string') return exampleOf[step](stamp);
+  if ('left' in step) return endedAsTold(step.left, stamp);
   return 'lost' in step ? closed(step.lost, stamp) : { type: timerOf(snapshot, step.after) };
 }
 
