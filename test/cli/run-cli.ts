@@ -24,6 +24,8 @@ export interface CliSetting {
   readonly env?: Readonly<Record<string, string>>;
   /** Makes stdout and stderr terminals of so many columns. Default: no terminals. */
   readonly columns?: number;
+  /** Lines of those terminals. Default: they do not tell. */
+  readonly rows?: number;
 }
 
 /** A temporary folder that is gone after the test. */
@@ -47,7 +49,9 @@ export function runCliHere(argv: readonly string[], setting: CliSetting): Promis
 }
 
 export function startCliHere(argv: readonly string[], setting: CliSetting): OngoingRun {
-  const terminal = setting.columns === undefined ? {} : { isTTY: true, columns: setting.columns };
+  const { columns, rows } = setting;
+  const terminal =
+    columns === undefined ? {} : { isTTY: true, columns, ...(rows === undefined ? {} : { rows }) };
   const out = remember(terminal);
   const err = remember(terminal);
   const created: TroupeOptions[] = [];
@@ -89,7 +93,7 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
   };
 }
 
-function remember(terminal: Pick<TerminalStream, 'isTTY' | 'columns'>) {
+function remember(terminal: Pick<TerminalStream, 'isTTY' | 'columns' | 'rows'>) {
   const stream = Object.assign(new PassThrough(), terminal);
   let text = '';
   const waiting = new Set<() => void>();

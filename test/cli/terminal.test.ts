@@ -70,6 +70,18 @@ describe('on a terminal', () => {
     expect(help.stdout).toBe((await runCliHere(['--help'], { folder, columns: 80 })).stdout);
   });
 
+  it('the live table is whole where a pty tells a size of zero', async () => {
+    const many = Array.from({ length: 9 }, (_, index) => statusOf(`server-${index}`));
+    const troupe = createStandIn({ servers: many });
+    const setting = { folder: temporaryFolder(), troupe, columns: 0, rows: 0 };
+    const run = startCliHere(['up'], { ...setting, env: { NO_COLOR: '1' } });
+    await run.printed('servers: 9');
+    troupe.become(statusOf('server-0', { state: 'stopped' }));
+    await run.printed('server-8  ready');
+    run.signal('SIGINT');
+    expect((await run.finished).stdout).not.toContain('more: troupe status');
+  });
+
   it.each([
     ['colours', 80, {}, true],
     ['no colours with NO_COLOR', 80, { NO_COLOR: '1' }, false],
