@@ -41,14 +41,15 @@ export function statusLines(
 function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
   return {
     columns: [
-      { title: 'SERVER', leastWidth: 8 },
+      // Together 80 columns: name, state and action are whole on the usual terminal.
+      { title: 'SERVER', keptWidth: 24, leastWidth: 8 },
       { title: 'STATE', leastWidth: 12 },
-      { title: 'REASON', dropOrder: 3 },
+      { title: 'REASON', keptWidth: 17, dropOrder: 3 },
       { title: 'TOOLS', align: 'right', dropOrder: 4 },
       { title: 'PID', align: 'right', leastWidth: 7, dropOrder: 1 },
       { title: 'SINCE', align: 'right', leastWidth: 6, dropOrder: 0 },
       { title: 'NEXT TRY', leastWidth: 8, dropOrder: 2 },
-      { title: 'ACTION', leastWidth: 20 },
+      { title: 'ACTION', keptWidth: 40, leastWidth: 20 },
     ],
     rows: servers.map((server) => rowOf(server, nowMs, paint)),
   };

@@ -1,9 +1,9 @@
 /**
  * Lays text out in columns that fit a terminal. Pure: rows in, lines out.
  *
- * Too wide, the columns that may be dropped go first, in their order; then the
- * widest cells are cut, each column down to its least width, and below it where
- * even that is too much.
+ * Too wide, the columns that may be dropped go first, in their order, until the
+ * others have the width that is kept for them; then the widest cells are cut, each
+ * column down to its least width, and below it where even that is too much.
  */
 
 /** One piece of text; `paint` is applied after the layout, so that colour codes count for nothing. */
@@ -14,7 +14,9 @@ export interface Cell {
 
 export interface Column {
   readonly title: string;
-  /** Not cut below this while the columns that may go are there. Default: the title's width. */
+  /** The columns that may go are dropped before this one is cut below it. Default: the least width. */
+  readonly keptWidth?: number;
+  /** Not cut below this while another column can still be cut. Default: the title's width. */
   readonly leastWidth?: number;
   /** Dropped when too little room is left, lowest number first. Default: never. */
   readonly dropOrder?: number;
@@ -38,7 +40,7 @@ export function fitTable(
   const all = widthsOf(table);
   const shown = chooseColumns(table, all, width);
   const widths = fitWidths(
-    shown.map((index) => all[index] ?? { natural: 0, least: 0 }),
+    shown.map((index) => all[index] ?? { natural: 0, kept: 0, least: 0 }),
     width,
   );
   const line = (cells: readonly Cell[]): string => {
@@ -65,7 +67,9 @@ export function fitTable(
 
 interface Width {
   readonly natural: number;
-  /** Not cut below this; never more than the column has. */
+  /** Columns go before this is cut; never more than the column has. */
+  readonly kept: number;
+  /** Not cut below this; never more than is kept. */
   readonly least: number;
 }
 
@@ -73,7 +77,8 @@ function widthsOf(table: Table): readonly Width[] {
   return table.columns.map((column, index) => {
     const title = columnsOf(column.title);
     const natural = Math.max(title, ...table.rows.map((row) => columnsOf(row[index]?.text ?? '')));
-    return { natural, least: Math.min(natural, column.leastWidth ?? title) };
+    const least = Math.min(natural, column.leastWidth ?? title);
+    return { natural, kept: Math.min(natural, column.keptWidth ?? least), least };
   });
 }
 
@@ -87,7 +92,7 @@ function chooseColumns(table: Table, widths: readonly Width[], width: number): n
     .filter((index) => table.columns[index]?.dropOrder !== undefined)
     .sort((a, b) => (table.columns[a]?.dropOrder ?? 0) - (table.columns[b]?.dropOrder ?? 0));
   for (const index of droppable) {
-    if (total(shown.map((each) => widths[each]?.least ?? 0)) <= width) break;
+    if (total(shown.map((each) => widths[each]?.kept ?? 0)) <= width) break;
     shown.splice(shown.indexOf(index), 1);
   }
   return shown;
@@ -102,6 +107,7 @@ function fitWidths(chosen: readonly Width[], width: number): number[] {
       fitted[widest] = (fitted[widest] ?? 0) - 1;
     }
   };
+  narrow(chosen.map((each) => each.kept));
   narrow(chosen.map((each) => each.least));
   narrow(chosen.map(() => 1));
   return fitted;

@@ -39,6 +39,23 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
+  it('is a table whose times and pids go before a name or an action is cut', () => {
+    const longer = [...servers, statusOf('a-much-longer-name', { tools: 2, pid: 4343 })];
+    expect(statusLines(longer, now, 100, plain)).toEqual([
+      'SERVER              STATE       REASON           TOOLS   PID  NEXT TRY  ACTION',
+      'broken              backingOff  retrying                      in 4s     troupe restart broken',
+      'everything          ready                           13  4242',
+      'gated               blocked     pendingApproval                         troupe approve gated',
+      'a-much-longer-name  ready                            2  4343',
+    ]);
+    expect(statusLines(servers, now, 80, plain)).toEqual([
+      'SERVER      STATE       REASON           TOOLS  NEXT TRY  ACTION',
+      'broken      backingOff  retrying                in 4s     troupe restart broken',
+      'everything  ready                           13',
+      'gated       blocked     pendingApproval                   troupe approve gated',
+    ]);
+  });
+
   it('is a table that keeps name, state and action on a narrow terminal', () => {
     expect(statusLines(servers, now, 56, plain)).toEqual([
       'SERVER      STATE       TOOLS  ACTION',
