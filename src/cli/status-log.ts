@@ -5,6 +5,7 @@ import type { Problem } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { printableLine } from '../policies/printable.ts';
 import { untilText } from './durations.ts';
+import { actionOf, failureAtRest } from './status-facts.ts';
 
 const longestText = 500;
 
@@ -21,14 +22,11 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
   ].filter((fact) => fact !== '');
   const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
   const told = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
-  const why = restsAfterFailure(status) ? ` - ${status.lastError?.message}` : '';
-  const action = status.action === undefined ? '' : ` -> ${status.action}`;
-  return printableLine(`${status.name} ${state}${told}${why}${action}`, longestText);
-}
-
-function restsAfterFailure({ state, lastError }: ServerStatus): boolean {
-  if (lastError === undefined) return false;
-  return ['backingOff', 'failed', 'suspended', 'authRequired', 'blocked'].includes(state);
+  const failure = failureAtRest(status);
+  const why = failure === undefined ? '' : ` - ${failure}`;
+  const action = actionOf(status);
+  const help = action === undefined ? '' : ` -> ${action}`;
+  return printableLine(`${status.name} ${state}${told}${why}${help}`, longestText);
 }
 
 /** The steps of a plan that do something, one line each. */

@@ -5,7 +5,8 @@ import type { ServerStatus } from '../domain/status.ts';
 import { printableLine } from '../policies/printable.ts';
 import { sinceText, untilText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
-import { type Cell, fitTable, type Table } from './table.ts';
+import { actionOf, failureAtRest, reasonOf } from './status-facts.ts';
+import { type Cell, cutTo, fitTable, type Table } from './table.ts';
 
 const styleOf: Readonly<Record<ServerState, Style>> = {
   ready: 'green',
@@ -26,16 +27,41 @@ const styleOf: Readonly<Record<ServerState, Style>> = {
 
 /** No cell of ours is longer; a name has at most 100 characters. */
 const longestCell = 200;
+/** As long as the line of a log: beyond it, `troupe status SERVER` tells all. */
+const longestWhy = 500;
 
-/** Lays the table of servers out in lines that fit `width`. */
+/**
+ * Lays the table of servers out in lines that fit `width`. Under a server that
+ * rests after a failure stands why.
+ *
+ * With more than `mostLines`, the whys go first; then the last servers, and a line says how many.
+ */
 export function statusLines(
   servers: readonly ServerStatus[],
   nowMs: number,
   width: number,
   paint: Paint,
+  mostLines = Number.POSITIVE_INFINITY,
 ): string[] {
   if (servers.length === 0) return ['no servers'];
-  return fitTable(statusTable(servers, nowMs, paint), width, (title) => paint('bold', title));
+  const table = statusTable(servers, nowMs, paint);
+  const [titles = '', ...rows] = fitTable(table, width, (title) => paint('bold', title));
+  const lines = [
+    titles,
+    ...rows.flatMap((row, index) => [row, ...whyLines(servers[index], width, paint)]),
+  ];
+  if (lines.length <= mostLines) return lines;
+  if (rows.length + 1 <= mostLines) return [titles, ...rows];
+  const shown = rows.slice(0, Math.max(0, mostLines - 2));
+  const more = `… and ${rows.length - shown.length} more: troupe status`;
+  return [titles, ...shown, cutTo(more, width)];
+}
+
+function whyLines(server: ServerStatus | undefined, width: number, paint: Paint): string[] {
+  const why = server === undefined ? undefined : failureAtRest(server);
+  return why === undefined
+    ? []
+    : [paint('gray', cutTo(`  ${printableLine(why, longestWhy)}`, width))];
 }
 
 function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
@@ -59,13 +85,13 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
   return [
     { text: printableLine(server.name, longestCell) },
     { text: server.state, paint: (text) => paint(styleOf[server.state], text) },
-    { text: server.reason ?? '' },
+    { text: reasonOf(server) ?? '' },
     { text: server.tools === 0 ? '' : String(server.tools) },
     { text: server.pid === undefined ? '' : String(server.pid) },
     { text: sinceText(server.since, nowMs) },
     { text: untilText(server.nextAttemptAt, nowMs) },
     {
-      text: printableLine(server.action ?? '', longestCell),
+      text: printableLine(actionOf(server) ?? '', longestCell),
       paint: (text) => paint('cyan', text),
     },
   ];
@@ -93,7 +119,7 @@ export function statusDetails(server: ServerStatus, nowMs: number): string[] {
     ['generation', server.generation.slice(0, 12)],
     ['last error', lastError === undefined ? undefined : `${lastError.code}: ${lastError.message}`],
     ['exit', lastError?.signal ?? lastError?.exitCode],
-    ['next step', server.action],
+    ['next step', actionOf(server)],
   ];
   const told = facts.flatMap(([title, value]) =>
     value === undefined || value === ''

@@ -80,15 +80,11 @@ function liveView(
   const screen = createLiveScreen((text) => output.raw(text));
   const cut = (line: string): string => cutTo(line, output.width);
   const draw = (): void => {
-    const table = statusLines(source.snapshot().servers, Date.now(), output.width, output.paint);
     const room = Math.max(2, output.height - source.footer.length - 3);
-    const hidden = table.length - room;
-    const shown =
-      hidden > 0
-        ? [...table.slice(0, room - 1), cut(`… and ${hidden + 1} more: troupe status`)]
-        : table;
+    const { servers } = source.snapshot();
+    const table = statusLines(servers, Date.now(), output.width, output.paint, room);
     const footer = source.footer.map((line) => output.paint('gray', cut(line)));
-    screen.show(['', ...shown, '', ...footer]);
+    screen.show(['', ...table, '', ...footer]);
   };
   let gathering: NodeJS.Timeout | undefined;
   const drawSoon = (): void => {

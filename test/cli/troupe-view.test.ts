@@ -34,6 +34,7 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines(servers, now, 100, plain)).toEqual([
       'SERVER      STATE       REASON           TOOLS   PID   SINCE  NEXT TRY  ACTION',
       'broken      backingOff  retrying                      2m 05s  in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
       'everything  ready                           13  4242  2m 05s',
       'gated       blocked     pendingApproval               2m 05s            troupe approve gated',
     ]);
@@ -44,6 +45,7 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines(longer, now, 100, plain)).toEqual([
       'SERVER              STATE       REASON           TOOLS   PID  NEXT TRY  ACTION',
       'broken              backingOff  retrying                      in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
       'everything          ready                           13  4242',
       'gated               blocked     pendingApproval                         troupe approve gated',
       'a-much-longer-name  ready                            2  4343',
@@ -51,6 +53,7 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines(servers, now, 80, plain)).toEqual([
       'SERVER      STATE       REASON           TOOLS  NEXT TRY  ACTION',
       'broken      backingOff  retrying                in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
       'everything  ready                           13',
       'gated       blocked     pendingApproval                   troupe approve gated',
     ]);
@@ -60,9 +63,40 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines(servers, now, 56, plain)).toEqual([
       'SERVER      STATE       TOOLS  ACTION',
       'broken      backingOff         troupe restart broken',
+      '  spawn no-such-server ENOENT',
       'everything  ready          13',
       'gated       blocked            troupe approve gated',
     ]);
+  });
+
+  it('is a table whose whys are cut, then left out, before a server is', () => {
+    const lines = (width: number, most: number) => statusLines(servers, now, width, plain, most);
+    expect(lines(20, 5)[2]).toBe('  spawn no-such-ser…');
+    expect(lines(56, 4).map((line) => line.split(' ')[0])).toEqual([
+      'SERVER',
+      'broken',
+      'everything',
+      'gated',
+    ]);
+    expect(lines(56, 3).slice(2)).toEqual(['… and 2 more: troupe status']);
+    expect(lines(56, 2).slice(1)).toEqual(['… and 3 more: troupe status']);
+  });
+
+  it('says that a server which is there refuses calls, and what helps', () => {
+    const open = statusOf('db', { circuit: 'open', tools: 2 });
+    expect(statusLines([open], now, 80, plain)[1]).toMatch(
+      /^db +ready +circuit open +2 .* troupe restart db$/,
+    );
+    expect(statusDetails(open, now)).toContain('next step   troupe restart db');
+    expect(statusLine(open, now)).toBe('db ready: 2 tools, circuit open -> troupe restart db');
+    const away = statusOf('db', { circuit: 'open', state: 'stopped', action: 'troupe start db' });
+    expect(statusLines([away], now, 80, plain)[1]).not.toContain('circuit');
+    const slow = statusOf('db', {
+      circuit: 'halfOpen',
+      state: 'degraded',
+      reason: 'healthCheck',
+    });
+    expect(statusLines([slow], now, 200, plain)[1]).toContain('circuit halfOpen, healthCheck');
   });
 
   it('is everything about one server when one was asked for', () => {
