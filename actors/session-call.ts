@@ -13,7 +13,7 @@ import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
-import { describeError } from './session-failure.ts';
+import { describeError, endOf, lastWordsOf } from './session-failure.ts';
 import { longestTimerMs } from './session-list.ts';
 import { isRecord } from './session-messages.ts';
 
@@ -22,12 +22,15 @@ const messageCharacters = 4_096;
 const closedMessage = 'The session is closed.';
 
 export interface CallerSetup {
+  readonly server: string;
   readonly session: number;
   readonly client: Client;
   readonly connection: Connection;
   readonly secrets: readonly string[];
   /** False as soon as the session is ending: nothing is sent any more. */
   readonly isOpen: () => boolean;
+  /** The session was open until it was told to end. */
+  readonly wasClosed: () => boolean;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   /** A call failed in a way that says something about the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
@@ -118,12 +121,22 @@ function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup):
   const failure = classifyFailure({ ...seen, phase: 'ready' });
   if (described.rpcCode === undefined || failure.kind === 'sessionMissing')
     setup.onTrouble(failure, seen);
+  const verdict = verdictOf(failure, described, setup.connection.kind);
+  const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
+  if (isLost && setup.wasClosed()) return cutOff(setup);
   return {
-    ...verdictOf(failure, described, setup.connection.kind),
-    message: printableLine(described.message, messageCharacters),
+    ...verdict,
+    message: printableLine(inWords(seen), messageCharacters),
     ...(described.rpcCode !== undefined && { rpcCode: described.rpcCode }),
     ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
   };
+}
+
+/** "Connection closed" is what the SDK knows; how the process ended is known here. */
+function inWords(seen: Seen): string {
+  const end = endOf(seen);
+  if (end === undefined) return seen.message;
+  return `The server process ${end} during the call.${lastWordsOf(seen)}`;
 }
 
 type CallVerdict = Pick<CallFailure, 'reason' | 'written'>;
@@ -170,6 +183,15 @@ function invalidArguments(why: string): CallFailure {
     written: false,
     message: printableLine(message, messageCharacters),
   };
+}
+
+/** A person or the settings ended the session, which is no fault of the server. */
+function cutOff({ server, connection }: CallerSetup): CallFailure {
+  const message =
+    connection.kind === 'stdio'
+      ? `${server} was stopped during the call.`
+      : `The session with ${server} was closed during the call.`;
+  return { reason: 'cancelled', written: true, message };
 }
 
 function cancelled(written: boolean): CallFailure {

@@ -31,6 +31,18 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   };
 }
 
+/** How the process of a server ended; nothing when it is not known to have ended. */
+export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
+  if (signal !== undefined) return `was ended by ${signal}`;
+  return exitCode === undefined ? undefined : `exited with code ${exitCode}`;
+}
+
+/** What a process wrote last says more about its end than the exit code does. */
+export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
+  const last = stderrTail?.at(-1);
+  return last === undefined ? '' : ` It last wrote: ${last}`;
+}
+
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
   if (!(error instanceof Error)) return { message: redact(String(error), secrets) };
   const own = ownCodeOf(error);

@@ -14,7 +14,7 @@ import { HttpTransport } from './http-transport.ts';
 import { createHandle } from './session-call.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { chooseEra, type EraMemory, remember } from './session-era.ts';
-import { describeError } from './session-failure.ts';
+import { describeError, endOf, lastWordsOf } from './session-failure.ts';
 import { createCoalescer, listTools, longestTimerMs, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
@@ -25,6 +25,8 @@ import { StdioTransport } from './stdio-transport.ts';
 const clientInfo = { name: 'mcp-troupe', version };
 const instructionsCharacters = 16_384;
 const remarkCharacters = 2_000;
+// As long as the message of a failure may be.
+const messageCharacters = 500;
 const notifiedIntervalMs = 1_000;
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
@@ -43,6 +45,8 @@ export class Session {
   #isProbing = false;
   #isPartial = false;
   #hasListed = false;
+  /** It was open until it was told to end: what it had in flight did not fail by itself. */
+  #wasClosed = false;
   /** The stored verdict "modern" was taken at its word and no request has proved it yet. */
   #isVerdictUnproven = false;
   #secrets: readonly string[] = [];
@@ -76,12 +80,14 @@ export class Session {
   }
 
   close(): void {
+    this.#wasClosed ||= this.#state === 'open';
     this.#finish();
   }
 
   dispose(): void {
     if (this.#state === 'over') return;
     this.#withdraw();
+    this.#wasClosed ||= this.#state === 'open';
     this.#state = 'over';
     this.#connection?.dispose();
   }
@@ -155,11 +161,13 @@ export class Session {
       );
     }
     const handle = createHandle({
+      server: this.#input.server,
       session,
       client,
       connection,
       secrets: this.#secrets,
       isOpen: () => this.#state === 'open',
+      wasClosed: () => this.#wasClosed,
       toolNamed: (name) => this.#tools.get(name),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
@@ -243,7 +251,17 @@ export class Session {
   #ended(seen: Seen): void {
     // Some servers leave when they are asked anything before the handshake.
     if (this.#isProbing) remember(this.#memory.guessedLegacy, this.#input.generation);
-    this.#finish(classifyFailure({ ...seen, message: inWords(seen), phase: this.#phase }));
+    const failure = classifyFailure({ ...seen, phase: this.#phase });
+    const message = this.#endInWords(failure, seen);
+    this.#finish({ ...failure, message: printableLine(message, messageCharacters) });
+  }
+
+  #endInWords({ kind }: Failure, seen: Seen): string {
+    if (kind !== 'cleanExit')
+      return endOf(seen) === undefined ? seen.message : `${seen.message}${lastWordsOf(seen)}`;
+    const message = 'The server ended by itself with exit code 0';
+    if (this.#policy?.().restart === 'always') return `${message}.`;
+    return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
   /** The server no longer answers: however that shows, an open connection was lost. */
@@ -306,12 +324,4 @@ export class Session {
   #isOpen(): boolean {
     return this.#state === 'open';
   }
-}
-
-/** What a process wrote last says more about its end than the exit code does. */
-function inWords(seen: Seen): string {
-  const last = seen.stderrTail?.at(-1);
-  if (last === undefined || (seen.exitCode === undefined && seen.signal === undefined))
-    return seen.message;
-  return `${seen.message} It last wrote: ${last}`;
 }

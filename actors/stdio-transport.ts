@@ -28,6 +28,7 @@ import {
   type Seen,
   UnwritableError,
 } from './session-connection.ts';
+import { endOf } from './session-failure.ts';
 import { readMessages } from './session-messages.ts';
 import { endGroup } from './stdio-ending.ts';
 import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';
@@ -214,10 +215,7 @@ export class StdioTransport implements Transport, Connection {
     // What the server started has lost its master; it may also hold our pipes.
     this.#hasCrashed = true;
     signalGroup(pid, 'SIGKILL');
-    this.#afterDrain(() => {
-      const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-      this.#lose({ message: `The server process ${how}.` });
-    });
+    this.#afterDrain(() => this.#lose({ message: `The server process ${endOf(this.context())}.` }));
   }
 
   /** Waits until both pipes have ended, but not longer than a drain may take. */

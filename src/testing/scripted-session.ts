@@ -110,6 +110,16 @@ function createScriptedLogic(
   });
 }
 
+const lost: CallFailure = {
+  reason: 'crashed',
+  written: true,
+  message: 'The session ended before the answer.',
+};
+
+function cutOff(server: string): CallFailure {
+  return { reason: 'cancelled', written: true, message: `${server} was stopped during the call.` };
+}
+
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
 type Outcome = { readonly result: ToolResult } | { readonly failure: CallFailure };
 
@@ -185,7 +195,7 @@ class Script implements SessionScript {
 
   fail(failure: Failure): void {
     this.#expect('opening', 'open');
-    this.#withdraw();
+    this.#withdraw(lost);
     this.#end(failure);
   }
 
@@ -214,16 +224,10 @@ class Script implements SessionScript {
     this.state = 'over';
   }
 
-  #withdraw(): void {
+  #withdraw(failure: CallFailure = cutOff(this.input.server)): void {
     if (this.state !== 'open') return;
     this.#ports.registry.closed(this.input.actorId, this.input.session);
-    for (const call of this.calls) {
-      call.fail({
-        reason: 'crashed',
-        written: true,
-        message: 'The session ended before the answer.',
-      });
-    }
+    for (const call of this.calls) call.fail(failure);
   }
 
   #wantList(): void {

@@ -174,11 +174,20 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story.filter((name) => name === 'session.closed')).toHaveLength(1);
   });
 
+  it('tells a call that was cut off by an orderly close that nothing failed', async () => {
+    await open();
+    const called = bench.handle().callTool('slow', {}, callOptions());
+    bench.send('session.close');
+    expect(await called).toMatchObject({
+      failure: { reason: 'cancelled', written: true, message: expect.stringContaining('db was') },
+    });
+  });
+
   it('sends nothing more once it was disposed of, but settles its calls', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('io.dispose');
-    expect(await called).toMatchObject({ failure: { written: true } });
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled', written: true } });
     bench.send('session.close');
     expect(bench.story).toEqual(['registry.opened', 'session.opened', 'registry.closed']);
   });

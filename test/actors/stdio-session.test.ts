@@ -170,32 +170,6 @@ describe('opening a stdio session', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('leaves behind what its silent server wrote when it is closed', async () => {
-    const session = start('noisy-hang');
-    session.send('session.open');
-    await session.logged('waiting for the database');
-    await session.logged('is not MCP');
-    session.send('session.close');
-    const { failure, evidence } = await session.next('session.closed');
-    expect(failure).toBeUndefined();
-    // No exit code: it left because we closed it.
-    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
-  });
-
-  it('leaves behind what its server wrote when it is closed during the first list', async () => {
-    const { bench: session } = await opened('noisy-list');
-    session.send('session.list');
-    session.send('session.close');
-    const { evidence } = await session.next('session.closed');
-    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
-  });
-
-  it('leaves nothing behind when there is nothing to tell', async () => {
-    const { bench: session } = await opened('ok');
-    session.send('session.close');
-    expect(await session.next('session.closed')).not.toHaveProperty('evidence');
-  });
-
   it('can be closed during the question for the era', async () => {
     const session = start('', {
       spec: fixtureSpec('hang-discover', { era: 'auto' }),

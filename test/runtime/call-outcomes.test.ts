@@ -191,7 +191,7 @@ describe('a failed call', () => {
     await there.apply(servers({ db: 'newer' }));
     expect(there.sessions.of('db')).not.toBe(old);
     expect(there.stateOf('db')).toBe('ready');
-    expect(made.error).toMatchObject({ code: 'CRASHED', outcome: 'unknown' });
+    expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'unknown' });
     expect(there.sessions.of('db').calls).toHaveLength(0);
     old.calls[0]?.answer(pong);
     await there.settle();

@@ -40,7 +40,7 @@ describe('the stop of a troupe', () => {
     const stopped = watch(there.troupe.stop());
     await there.advance(4_999);
     expect(stopped.state).toBe('pending');
-    expect(made.error).toMatchObject({ code: 'CRASHED', outcome: 'unknown' });
+    expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'unknown' });
     await there.advance(1);
     expect(stopped.state).toBe('done');
     expectNothingLeft(there);

@@ -1,0 +1,105 @@
+/** What is known of the end of a stdio server, and who is told. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import {
+  type Bench,
+  type BenchOptions,
+  callOptions,
+  createBench,
+  fixtureSpec,
+} from './session-bench.ts';
+
+let bench: Bench | undefined;
+
+afterEach(() => bench?.stop());
+
+function start(mode: string, options: BenchOptions = {}): Bench {
+  bench = createBench(fixtureSpec(mode))(options);
+  return bench;
+}
+
+async function opened(mode: string, options: BenchOptions = {}): Promise<Bench> {
+  const session = start(mode, options);
+  session.send('session.open');
+  await session.next('session.opened');
+  return session;
+}
+
+describe('a stdio session that is closed on request', () => {
+  it('leaves behind what its silent server wrote when it is closed', async () => {
+    const session = start('noisy-hang');
+    session.send('session.open');
+    await session.logged('waiting for the database');
+    await session.logged('is not MCP');
+    session.send('session.close');
+    const { failure, evidence } = await session.next('session.closed');
+    expect(failure).toBeUndefined();
+    // No exit code: it left because we closed it.
+    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
+  });
+
+  it('leaves behind what its server wrote when it is closed during the first list', async () => {
+    const session = await opened('noisy-list');
+    session.send('session.list');
+    session.send('session.close');
+    const { evidence } = await session.next('session.closed');
+    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
+  });
+
+  it('leaves nothing behind when there is nothing to tell', async () => {
+    const session = await opened('ok');
+    session.send('session.close');
+    expect(await session.next('session.closed')).not.toHaveProperty('evidence');
+  });
+});
+
+describe('a call during which a stdio session ends', () => {
+  it.each(['session.close', 'io.dispose'] as const)('knows that we ended it by %s', async (end) => {
+    const session = await opened('ok');
+    const called = session.handle().callTool('slow', {}, callOptions());
+    session.send(end);
+    expect(await called).toEqual({
+      failure: { reason: 'cancelled', written: true, message: 'db was stopped during the call.' },
+    });
+  });
+
+  it('names the exit code and what the server wrote last', async () => {
+    const session = await opened('last-words');
+    expect(await session.handle().callTool('crash', {}, callOptions())).toEqual({
+      failure: {
+        reason: 'crashed',
+        written: true,
+        message:
+          'The server process exited with code 9 during the call. It last wrote: out of memory',
+      },
+    });
+  });
+
+  it('names the signal', async () => {
+    const session = await opened('kill-on-call');
+    expect(await session.handle().callTool('echo', {}, callOptions())).toMatchObject({
+      failure: {
+        reason: 'crashed',
+        message: 'The server process was ended by SIGKILL during the call.',
+      },
+    });
+  });
+});
+
+describe('a clean exit', () => {
+  it.each([
+    [
+      'auto',
+      'The server ended by itself with exit code 0; it is not restarted after a clean exit unless "restart": "always".',
+    ],
+    ['always', 'The server ended by itself with exit code 0.'],
+  ] as const)('is told as what it is when "restart" is %s', async (restart, message) => {
+    const session = await opened('clean-exit-after-ready', { policy: { restart } });
+    expect((await session.next('session.closed')).failure).toEqual({
+      kind: 'cleanExit',
+      exitCode: 0,
+      message,
+    });
+  });
+});
