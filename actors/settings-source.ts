@@ -19,13 +19,13 @@ import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
+import type { startWakeUps, WakeUps } from './settings-debounce.ts';
 import {
   createSettingsReader,
   type SettingsReader,
   type SettingsReaderPorts,
   type SettingsReading,
 } from './settings-reader.ts';
-import type { startWakeUps, WakeUps } from './settings-wake-ups.ts';
 import { type WatchFiles, watchSettingsFiles } from './settings-watcher.ts';
 
 export interface SettingsPorts extends SettingsReaderPorts {
@@ -74,7 +74,7 @@ export function createSettingsSource(ports: SettingsPorts) {
       const first = await read();
       if (isDisposed) return;
       take(first);
-      const { startWakeUps: start } = await import('./settings-wake-ups.ts');
+      const { startWakeUps: start } = await import('./settings-debounce.ts');
       if (isDisposed) return;
       wakeUps = start({ clock, read, take });
       if (first.againInMs !== undefined) wakeUps.later(first.againInMs);

@@ -1,10 +1,14 @@
 /**
  * Where the tools that are shown for the server come from.
  *
- * `live` was listed in this session; `stale` outlived a session that was lost;
- * `deferred` comes from the store; `none` shows nothing: the server may not
- * run, nobody wants it to, it gave up, or nothing is known. The region reads
- * facts only, never the connection's state.
+ * `live`: listed in the present session. `stale`: that session is over, by
+ * failure or on request, and the next one has not listed yet; a suspended server
+ * keeps its stale tools too. `deferred`: known from before, as for a server that
+ * sleeps until it is wanted. `none`: the server may not run, a person stopped
+ * it, it failed for good, or nothing is known. It begins in `remembering`, which
+ * looks whether a list is stored. The region never reads another's state; the
+ * `server.*` facts are what the connection tells the others, and `server.listed`
+ * is a list that the connection took (one that comes too late is not).
  *
  * ```text
  * [*] -> remembering

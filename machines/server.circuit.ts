@@ -1,11 +1,13 @@
 /**
  * Decides whether calls to the server may go out.
  *
- * A run of failed calls opens the circuit. After the cool-down the server is
- * probed once, by a tool list of our own and never by a user's call; its answer
- * closes the circuit, silence or an error opens it again for twice as long.
- * A person's restart starts afresh, and so does a server that rests: without a
- * session to come there is nothing to probe, and no timer should run.
+ * A run of failed calls in one session opens the circuit. After the cool-down a
+ * ready server is probed once, by a tool list of our own and never by a user's
+ * call. Any list that succeeds then closes the circuit; a failed one, a lost
+ * session or silence opens it again for twice as long, up to a maximum. It closes
+ * at once when a person starts, restarts or reconnects the server, and when the
+ * server comes to a rest that no timer ends (`server.rested`): there is nothing
+ * to probe, and no timer should run. Backing off is no such rest.
  *
  * ```text
  * [*] -> closed

@@ -1,11 +1,14 @@
 /**
  * Whether a session to the server exists, and where the server rests when none does.
  *
- * All paths meet in `settling`, which is left at once: its one table decides
- * from what is wanted (retire, admission, stop wish) and what was lost where to
- * rest. Only `engaged` has a session, and only here is anything sent to it.
- * Stop wins every race: commands leave through `closing`, which repeats them
- * without a target so that none restarts or shortens the deadline of the kill.
+ * Every loss and every wish meets in `settling`, which is left at once: its one
+ * table decides, first match first, from what is wanted (retire, admission, stop)
+ * and what was lost where to rest; only a backoff that ran out goes straight back
+ * to `engaged`. Only `engaged` has a session actor, which opens nothing until its
+ * permit is there. Stop wins every race: commands leave through `closing`, where
+ * further ones are only noted, so that none restarts or shortens the deadline
+ * after which the session is ended by force. "(stays)" means that only actions
+ * run: the idle deadline, for one, raises `server.idled`.
  *
  * ```text
  * [*] -> settling

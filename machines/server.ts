@@ -1,16 +1,18 @@
 /**
  * The life of one MCP server: one actor for one generation of its settings.
  *
- * Three regions look at the same facts and never at each other: `connection`
- * (is there a session, and where does the server rest without one), `catalog`
- * (where the tools shown come from) and `circuit` (may calls go out). They end
- * together: the connection's last act tells the others.
+ * A generation is the settings that decide the connection; everything else about
+ * the server changes in place. Three regions get the same facts: `connection` (is
+ * there a session, and where does the server rest without one), `catalog` (where
+ * the tools shown come from) and `circuit` (may calls go out). None reads
+ * another's state; what one has to tell the others it raises as an event, last of
+ * all the end. Each region's whole picture is in its own file.
  *
  * ```text
  * [*] -> connection + catalog + circuit
- * connection: [*] -> settling, parked, engaged, retired -> [*]
- * catalog: [*] -> remembering, none, deferred, live, stale, ended -> [*]
- * circuit: [*] -> closed, open, halfOpen, ended -> [*]
+ * connection: settling (initial), parked, engaged, retired (final)
+ * catalog: remembering (initial), none, deferred, live, stale, ended (final)
+ * circuit: closed (initial), open, halfOpen, ended (final)
  * ```
  */
 

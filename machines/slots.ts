@@ -1,10 +1,13 @@
 /**
  * Hands out start permits, so that a hundred servers do not start at once.
  *
- * Two pools, local and remote. Demanded servers come first, then settings order.
- * A start without news for a moment gives its permit back: it waits for
- * something, it does not work, and others may use the time. The server may go
- * on all the same. Asking, returning and asking again are harmless.
+ * Two pools, local and remote. Servers that somebody waits for come first, then
+ * settings order. A permit is answered by `slot.granted` and comes back by
+ * `slot.returned`. Whoever has sent no news for a moment loses it (`slot.lapsed`):
+ * it waits for something, it does not work, and others may use the time; its
+ * start goes on all the same, so the bound is on work and not on servers. News
+ * (`slot.kept`) begins the moment anew. Asking, returning and asking again are
+ * harmless.
  *
  * ```text
  * [*] -> serving

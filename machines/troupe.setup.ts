@@ -9,7 +9,7 @@ import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { type ApprovalDecision, admitAll, type Gates } from '../src/policies/admit.ts';
-import { approvalFingerprintOf, settingsDigestOf } from '../src/policies/fingerprint.ts';
+import { approvalFingerprint, settingsDigestOf } from '../src/policies/fingerprint.ts';
 import { planChanges } from '../src/policies/plan-changes.ts';
 import { type ServerCommand, type ServerInput, serverMachine } from './server.ts';
 import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
@@ -47,7 +47,7 @@ export interface TroupeContext extends TroupeInput {
   readonly spawnCount: number;
 }
 
-/** What the root understands of a host's wish; `at` is stamped by the sender. */
+/** What a person may tell one server through the root. */
 const personCommands = [
   'server.start',
   'server.stop',
@@ -234,8 +234,8 @@ export const troupeSetup = setup({
       assertEvent(event, ['approval.grant', 'approval.reject', 'approval.revoke']);
       const desired = desiredOf(context, event.server);
       if (desired === undefined) return {};
-      const { generation, name, source } = desired;
-      const fingerprint = approvalFingerprintOf({ generation, name, scope: source.scope });
+      const { name } = desired;
+      const fingerprint = approvalFingerprint(desired);
       // A decision about what was shown before an edit decides nothing.
       if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
       const others = context.decisions.filter(

@@ -1,10 +1,13 @@
 /**
  * The reconciler: makes the live servers match the desired ones.
  *
- * Every event only says "look again": each pass compares all that is desired
- * with all that lives, so lost, doubled or reordered events do no harm. The
- * startup gate is a deadline for presentation: it says when a host may go on,
- * never how long a server may take. No child's death ends the root.
+ * Whatever changes what is desired (settings, trust, lists, decisions) is noted,
+ * and then one pass compares all that is desired with all that lives; lost,
+ * doubled or reordered events do no harm. A server that is replaced retires in
+ * one pass and is born again in the pass that its end causes. A person's commands
+ * go to the server itself, and requests for permits to `slots`. The startup gate
+ * is a deadline for presentation: it says when a host may go on, never how long a
+ * server may take. No child's death ends the root.
  *
  * ```text
  * [*] -> serving

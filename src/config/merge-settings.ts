@@ -8,6 +8,7 @@
 
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { Problem, Settings, SlotCounts } from '../domain/settings.ts';
+import { defaultSlots, defaultStartupGateMs } from '../policies/default-policy.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 import { isGated, type ParsedServer } from './server-entry.ts';
 
@@ -16,13 +17,6 @@ export interface MergedSettings {
   /** What decides each connection, by generation; kept out of the settings because it may hold secrets. */
   readonly specs: ReadonlyMap<string, ServerSpec>;
 }
-
-// A local start costs a processor about a second: three leave one for the user
-// on a four-core machine. A remote start costs a socket.
-const defaultSlots: SlotCounts = { local: 3, remote: 20 };
-
-// A quarter of a second: what a person takes for "at once" plus a little.
-const defaultStartupGateMs = 250;
 
 /**
  * Merges sources, lowest precedence first; a source without a document only

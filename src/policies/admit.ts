@@ -6,7 +6,7 @@
 import type { AdmittedServer } from '../domain/plan.ts';
 import type { Verdict } from '../domain/server-state.ts';
 import type { DesiredServer, Settings } from '../domain/settings.ts';
-import { approvalFingerprintOf } from './fingerprint.ts';
+import { approvalFingerprint } from './fingerprint.ts';
 
 /** What a person once said about one server exactly as it was then. */
 export interface ApprovalDecision {
@@ -80,10 +80,6 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
     if (decision === undefined) return 'pendingApproval';
     return decision === 'granted' ? 'admitted' : 'rejected';
   };
-}
-
-function approvalFingerprint({ generation, name, source }: DesiredServer): string {
-  return approvalFingerprintOf({ generation, scope: source.scope, name });
 }
 
 // As JSON, because no choice of names can then make two different pairs alike.

@@ -1,4 +1,5 @@
 import type { ServerPolicy } from '../domain/policy.ts';
+import type { SlotCounts } from '../domain/settings.ts';
 
 /** The numbers a server lives by unless its settings say otherwise. Each says why it is that number. */
 export const defaultPolicy: ServerPolicy = {
@@ -84,3 +85,10 @@ export const defaultPolicy: ServerPolicy = {
   stdinGraceMs: 2_000,
   termGraceMs: 2_000,
 };
+
+// A local start costs a processor about a second: three leave one for the user on
+// a four-core machine. A remote start costs a socket.
+export const defaultSlots: SlotCounts = { local: 3, remote: 20 };
+
+// A quarter of a second: what a person takes for "at once" plus a little.
+export const defaultStartupGateMs = 250;

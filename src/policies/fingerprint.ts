@@ -45,6 +45,11 @@ export function approvalFingerprintOf(subject: ApprovalSubject): string {
   return digestOf({ generation, scope, name });
 }
 
+/** The fingerprint that a decision about this server binds to. */
+export function approvalFingerprint({ generation, name, source }: DesiredServer): string {
+  return approvalFingerprintOf({ generation, name, scope: source.scope });
+}
+
 /**
  * Names everything of a server that is applied in place, without a new session.
  *

@@ -1,13 +1,8 @@
 import type { ServerSpec } from '../domain/server-spec.ts';
-import type { DesiredServer, Settings } from '../domain/settings.ts';
+import type { Settings } from '../domain/settings.ts';
 import type { ApprovalDecision } from '../policies/admit.ts';
-import { approvalFingerprintOf } from '../policies/fingerprint.ts';
+import { approvalFingerprint } from '../policies/fingerprint.ts';
 import type { ApprovalRequest } from './troupe.ts';
-
-/** The fingerprint that a decision about this server binds to. */
-export function approvalFingerprint({ generation, name, source }: DesiredServer): string {
-  return approvalFingerprintOf({ generation, name, scope: source.scope });
-}
 
 /** What a person must see of every gated server before deciding. Values of secrets are left out. */
 export function approvalRequestsOf(

@@ -16,9 +16,11 @@ import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
+import { defaultSlots, defaultStartupGateMs } from '../policies/default-policy.ts';
 import { serverPrefix } from '../policies/expose-tools.ts';
+import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
-import { approvalFingerprint, approvalRequestsOf } from './approval-requests.ts';
+import { approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { CatalogStore } from './catalog-store.ts';
@@ -44,12 +46,6 @@ import type {
 } from './troupe.ts';
 import { unknownServer, unknownTool } from './unknown-name.ts';
 import { waitForStatus } from './wait-for-status.ts';
-
-// Three local: more processes starting at once only take each other's processor.
-// Twenty remote: they wait for the network, not for us.
-const defaultSlots = { local: 3, remote: 20 };
-// A quarter of a second: a host that waits longer for its first prompt feels slow.
-const defaultStartupGateMs = 250;
 
 export type { TroupeParts } from './root-actor.ts';
 

@@ -11,11 +11,11 @@ import type { Clock } from '../domain/clock.ts';
 import type { CallFailure, SessionHandle } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
-import { callErrorOf, countsForCircuit, provablyNeverRan } from './call-error.ts';
+import { provablyNeverRan } from '../policies/replay-decision.ts';
+import { callErrorOf, countsForCircuit } from './call-error.ts';
 import { gateFor } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
-import { type WaitBounds, waitOnce } from './call-wait.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
@@ -23,6 +23,7 @@ import { StatusChanges } from './status-changes.ts';
 import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport } from './troupe.ts';
 import { unknownServer, unknownTool } from './unknown-name.ts';
+import { type WaitBounds, waitOnce } from './wait-once.ts';
 
 export interface CallDeskPorts {
   readonly board: StatusBoard;
@@ -51,7 +52,7 @@ interface Call {
   readonly options: CallOptions;
   readonly lane: CallLane;
   readonly startedAt: number;
-  readonly deadlineAt: number;
+  deadlineAt: number;
   sends: number;
   /** A first sending that never ran, and how long its session is given to be replaced. */
   lost: {
@@ -86,7 +87,7 @@ export class CallDesk {
     }
     const lane = this.#laneOf(address.server);
     const startedAt = clock.now();
-    const timeoutMs = options.timeoutMs ?? this.#timeoutMsOf(address, sighting);
+    const timeoutMs = options.timeoutMs ?? this.#timeoutMsAtEntry(address, sighting);
     // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
     if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) throw badTimeout(address.server);
     const call: Call = {
@@ -195,6 +196,10 @@ export class CallDesk {
     if (sighting === null || handle === undefined) return null;
     const tool = this.#toolNameOf(call.address, sighting);
     const { session } = handle;
+    // By its exposed name a tool may be known only now, and have a deadline of its own.
+    if (call.options.timeoutMs === undefined) {
+      call.deadlineAt = call.startedAt + timeoutMsOf(sighting, tool);
+    }
     const controller = new AbortController();
     const abort = (): void => {
       controller.abort(call.options.signal?.reason);
@@ -254,6 +259,13 @@ export class CallDesk {
     throw callErrorOf(failure, sighting.status.name, tool);
   }
 
+  #timeoutMsAtEntry(address: ToolAddress, sighting: Sighting | undefined): number {
+    if (sighting === undefined) return defaultTimeoutMs;
+    const tool =
+      'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool;
+    return timeoutMsOf(sighting, tool);
+  }
+
   /**
    * One lost session is one failure, however many calls it took along: else a
    * single crash under a burst of calls would open the circuit by itself.
@@ -263,16 +275,6 @@ export class CallDesk {
     if (this.#lostHandles.has(handle)) return false;
     this.#lostHandles.add(handle);
     return true;
-  }
-
-  #timeoutMsOf(address: ToolAddress, sighting: Sighting | undefined): number {
-    if (sighting === undefined) return defaultTimeoutMs;
-    const { tools, policy } = sighting.desired;
-    if (tools.overrides === undefined) return policy.callTimeoutMs;
-    const tool =
-      'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool;
-    const override = tools.overrides.find((candidate) => candidate.tool === tool);
-    return override?.timeoutMs ?? policy.callTimeoutMs;
   }
 
   #toolNameOf(address: ToolAddress, sighting: Sighting): string {
@@ -299,4 +301,9 @@ export class CallDesk {
     this.#lanes.set(server, lane);
     return lane;
   }
+}
+
+function timeoutMsOf({ desired }: Sighting, tool: string | undefined): number {
+  const override = desired.tools.overrides?.find((candidate) => candidate.tool === tool);
+  return override?.timeoutMs ?? desired.policy.callTimeoutMs;
 }

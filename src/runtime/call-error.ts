@@ -33,17 +33,6 @@ export function countsForCircuit(failure: CallFailure): boolean {
   }
 }
 
-/** Says whether the request provably never ran, so that sending it again is no second run. */
-export function provablyNeverRan(failure: CallFailure): boolean {
-  return (
-    !failure.written &&
-    (failure.reason === 'notSent' ||
-      failure.reason === 'sessionMissing' ||
-      failure.reason === 'unavailable' ||
-      failure.reason === 'crashed')
-  );
-}
-
 /** The error a caller gets, with what is known of the outcome. */
 export function callErrorOf(failure: CallFailure, server: string, tool: string): TroupeError {
   const outcome = outcomeOf(failure);

@@ -1,8 +1,8 @@
 import type { Clock } from '../domain/clock.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { waitOnce } from './call-wait.ts';
 import type { RootRef } from './status-board.ts';
 import type { CallOptions } from './troupe.ts';
+import { waitOnce } from './wait-once.ts';
 
 /**
  * Waits until the settings were read, for before that names mean nothing.

@@ -1,9 +1,9 @@
 import type { Clock } from '../domain/clock.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { waitOnce } from './call-wait.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import type { WaitOptions } from './troupe.ts';
+import { waitOnce } from './wait-once.ts';
 
 export interface StatusWait {
   readonly board: StatusBoard;

@@ -97,8 +97,8 @@ function bareLines(state: AnyStateNode): readonly string[] {
 function levelNames(state: AnyStateNode): readonly string[] {
   const initial: readonly AnyStateNode[] = state.type === 'compound' ? state.initial.target : [];
   return childrenOf(state).map((child) => {
-    if (initial.includes(child)) return `[*] -> ${child.key}`;
-    return child.type === 'final' ? `${child.key} -> [*]` : child.key;
+    if (initial.includes(child)) return `${child.key} (initial)`;
+    return child.type === 'final' ? `${child.key} (final)` : child.key;
   });
 }
 

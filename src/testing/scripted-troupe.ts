@@ -5,7 +5,7 @@
  */
 
 import type { InspectionEvent } from 'xstate';
-import { startWakeUps } from '../../actors/settings-wake-ups.ts';
+import { startWakeUps } from '../../actors/settings-debounce.ts';
 import { assembleTroupe } from '../runtime/assemble-troupe.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';

@@ -208,3 +208,20 @@ describe('idle stops and reconnects', () => {
     expect(there.stateOf('db')).toBe('backingOff.retrying');
   });
 });
+
+describe('a deadline of one tool', () => {
+  it('counts also when the tool is known only after the server started', async () => {
+    const entry = {
+      command: 'srv',
+      startup: 'lazy',
+      tools: { overrides: { query: { timeoutMs: 90_000 } } },
+    };
+    const there = await stage({ settings: servers({ db: entry }) });
+    const made = watch(there.troupe.callTool('mcp__db__query'));
+    await there.advance(80_000);
+    expect(made.state).toBe('pending');
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+});

@@ -45,8 +45,8 @@ describe('chart text', () => {
   it('outlines a chart of regions', () => {
     expect(chartOutline(sampleServerMachine).split('\n')).toEqual([
       '[*] -> connection + circuit',
-      'connection: [*] -> dormant, engaged, settling, backingOff, failed, retired -> [*]',
-      'circuit: [*] -> closed, open, ended -> [*]',
+      'connection: dormant (initial), engaged, settling, backingOff, failed, retired (final)',
+      'circuit: closed (initial), open, ended (final)',
     ]);
   });
 
