@@ -1,5 +1,6 @@
 /** What each command of the control socket does to the troupe. */
 
+import type { CallerCode } from '../domain/caller-code.ts';
 import type { TroupeEventName } from '../domain/host-event.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -105,9 +106,41 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
 
   return async (command, args, context) => {
     const run = commands[command] as (args: unknown, context: ControlContext) => unknown;
-    return await run(args, context);
+    try {
+      return await run(args, context);
+    } catch (error) {
+      const { server } = args as { readonly server?: string };
+      throw server === undefined ? error : await errorOfAbsent(troupe, server, error);
+    }
   };
 }
+
+/**
+ * The one error for a server that is not there, whichever command asked. Only the
+ * troupe knows which were removed, and tells it to a call alone: one that is
+ * cancelled before it begins, so that it never goes out.
+ */
+async function errorOfAbsent(troupe: Troupe, server: string, error: unknown): Promise<unknown> {
+  const isAbout = error instanceof TroupeError && absentCodes.has(error.code);
+  if (!isAbout || troupe.status(server) !== undefined) return error;
+  try {
+    await troupe.callServerTool(server, '-', {}, { signal: AbortSignal.abort() });
+  } catch (own) {
+    if (own instanceof TroupeError && own.code === 'SERVER_REMOVED') return own;
+  }
+  try {
+    requireServer(troupe, server);
+  } catch (own) {
+    return own;
+  }
+  return error;
+}
+
+const absentCodes: ReadonlySet<CallerCode> = new Set([
+  'SERVER_UNKNOWN',
+  'SERVER_REMOVED',
+  'INVALID_CONFIG',
+]);
 
 /**
  * The tools of all servers at rest, or of one that is started for it if need be.

@@ -140,6 +140,17 @@ describe('the command line with real servers', { timeout: patience }, () => {
     expect(place.servers()).toContain(Number(pid));
     expect(place.servers()).toHaveLength(2);
     expect(up.stdout().match(/one ready/g)).toHaveLength(1);
+    place.writeSettings({ one: place.server() });
+    await up.printed(/plan: retire two/);
+    const asked = [
+      ['call', 'two', 'echo'],
+      ['call', 'two', 'echo', 'text=hi'],
+      ['status', 'two'],
+    ];
+    for (const argv of asked) {
+      const { stdout } = await place.run(...argv, '--json');
+      expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'SERVER_REMOVED' } });
+    }
   });
 
   it.each([

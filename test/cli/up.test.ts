@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
 import { approvalOf, createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
 import { upHere } from './up-here.ts';
@@ -119,7 +120,7 @@ describe('commands beside a running troupe', () => {
     expect(stdout).toContain('gated connecting');
     const unknown = await runCliHere(['approve', 'gatde'], { folder });
     expect(unknown.exitCode).toBe(2);
-    expect(unknown.stderr).toContain('did you mean gated?');
+    expect(unknown.stderr).toContain('Did you mean gated?');
   });
 
   it.each([
@@ -137,6 +138,25 @@ describe('commands beside a running troupe', () => {
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(/did you mean db\?/i);
+  });
+
+  it.each([
+    ['call', 'gone', 'echo'],
+    ['call', 'gone', 'echo', 'count=1'],
+    ['tools', 'gone'],
+    ['status', 'gone'],
+    ['stop', 'gone'],
+    ['approve', 'gone'],
+  ])('say alike that a server was removed: %s %s %s %s', async (...argv) => {
+    const removed = new TroupeError('SERVER_REMOVED', 'gone was removed; add it again');
+    const { folder, troupe } = await upHere(
+      createStandIn({ servers: [statusOf('db')], answer: () => Promise.reject(removed) }),
+    );
+    const run = await runCliHere([...argv, '--json'], { folder });
+    expect(JSON.parse(run.stdout)).toMatchObject({ error: { code: 'SERVER_REMOVED' } });
+    for (const { tool, options } of troupe.calls) {
+      expect(tool === 'echo' || options.signal?.aborted).toBe(true);
+    }
   });
 
   it('guess which tool was meant', async () => {
@@ -193,7 +213,6 @@ describe('an interrupted call', () => {
     const beginning = new Promise<void>((resolve) => {
       began = resolve;
     });
-    const { TroupeError } = await import('../../src/domain/troupe-error.ts');
     const troupe = createStandIn({
       servers: [statusOf('db')],
       answer: (_args, { signal }) =>

@@ -1,5 +1,3 @@
-import { TroupeError } from '../../domain/troupe-error.ts';
-import { closestName } from '../../policies/closest-name.ts';
 import { spelledOut } from '../../policies/printable.ts';
 import type { ApprovalRequest } from '../../runtime/troupe.ts';
 import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
@@ -33,37 +31,16 @@ function decisionCommand(decision: Decision, summary: string, details?: string):
         const { approvals } = await client.request('approvals', {});
         const asked = approvals.find((each) => each.server === server);
         if (asked !== undefined) output.lines(describe(asked));
-        else refuseUnknown(server, approvals, (await client.request('status', {})).servers);
-        // What was shown is what is decided: the fingerprint keeps a later edit out.
-        const fingerprint = asked?.fingerprint;
-        const report = await client.request(
-          decision,
-          fingerprint === undefined ? { server } : { server, fingerprint },
-        );
+        // What was shown is what is decided: the fingerprint keeps a later edit out, and no
+        // server has the empty one. The troupe says what is amiss with one that was not shown.
+        const fingerprint = asked?.fingerprint ?? '';
+        const report = await client.request(decision, { server, fingerprint });
         output.document(report);
         output.lines([statusLine(report.status, Date.now())]);
         return 0;
       });
     },
   };
-}
-
-function refuseUnknown(
-  server: string,
-  approvals: readonly ApprovalRequest[],
-  servers: readonly { readonly name: string }[],
-): void {
-  const names = servers.map((each) => each.name);
-  if (names.includes(server)) return;
-  const waiting = approvals.map((each) => each.server).join(', ');
-  const closest = closestName(server, names);
-  const next =
-    closest !== undefined
-      ? `did you mean ${closest}?`
-      : waiting === ''
-        ? 'none needs approval'
-        : `these can be decided: ${waiting}`;
-  throw new TroupeError('SERVER_UNKNOWN', `there is no server ${server}; ${next}`, { server });
 }
 
 /** What would run, whole: a person decides by reading it. */
