@@ -43,6 +43,8 @@ export class Session {
   #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
   #phase: SessionPhase = 'connect';
   #isProbing = false;
+  /** What the server was asked last while it opened. */
+  #asked = 'server/discover';
   #isPartial = false;
   #hasListed = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
@@ -76,7 +78,7 @@ export class Session {
   open(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'opening';
-    this.#open().catch((error: unknown) => this.#finish(this.#failureOf(error)));
+    this.#open().catch((error: unknown) => this.#finish(this.#failureOf(error, this.#asked)));
   }
 
   close(): void {
@@ -194,7 +196,9 @@ export class Session {
       if (!this.#isOpen()) return;
       // Perhaps the server was replaced by an older one since it was asked for its era.
       if (this.#isVerdictUnproven) remember(this.#memory.doubted, this.#input.generation);
-      const failure = controller.signal.aborted ? this.#lateList(limitMs) : this.#failureOf(error);
+      const failure = controller.signal.aborted
+        ? this.#lateList(limitMs)
+        : this.#failureOf(error, 'tools/list');
       this.#send({ type: 'session.listFailed', failure });
       this.#reconsider(failure, describeError(error, this.#secrets));
     } finally {
@@ -244,6 +248,7 @@ export class Session {
   #trackPhase(method: string): void {
     if (this.#state !== 'opening') return;
     this.#isProbing = method === 'server/discover';
+    if (!method.startsWith('notifications/')) this.#asked = method;
     if (method === 'initialize') this.#phase = 'initialize';
     if (method === 'notifications/initialized') this.#phase = 'initialized';
   }
@@ -300,10 +305,13 @@ export class Session {
     if (this.#state === 'open') this.#ports.registry.closed(actorId, session);
   }
 
-  #failureOf(error: unknown): Failure {
+  #failureOf(error: unknown, asked?: string): Failure {
     const seen = describeError(error, this.#secrets);
     const context = this.#connection?.context(seen.status);
-    return classifyFailure({ ...seen, ...context, phase: this.#phase });
+    // The words of a server stand beside ours in the status: it must be plain whose they are.
+    const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
+    const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
+    return classifyFailure({ ...seen, ...context, message, phase: this.#phase });
   }
 
   #send(fact: Body<SessionFact>): void {

@@ -49,7 +49,8 @@ const meanings: Readonly<Record<CallerCode, string>> = {
   CRASHED: 'The process of the server ended while the call was under way.',
   STREAM_LOST: 'The connection broke while the call was under way.',
   TIMEOUT: 'The server did not answer within the deadline.',
-  CANCELLED: 'The caller gave the call up, or its server was stopped or its session closed meanwhile.',
+  CANCELLED:
+    'The caller gave the call up, or its server was stopped or its session closed meanwhile.',
   SERVER_ERROR: 'The server answered with a JSON-RPC error.',
   INPUT_REQUIRED: 'The server asks a question before it answers, and nobody was there to ask.',
   RESULT_TOO_LARGE: 'The answer is larger than is taken.',

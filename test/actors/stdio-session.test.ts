@@ -142,7 +142,7 @@ describe('opening a stdio session', () => {
   it.each([
     ['exit-0', { kind: 'crashed', exitCode: 0 }],
     ['segv', { kind: 'crashed', signal: 'SIGSEGV' }],
-    ['init-error', { kind: 'protocol', message: 'not today' }],
+    ['init-error', { kind: 'protocol', message: 'The server refused initialize: not today' }],
     ['garbage', { kind: 'protocol' }],
     ['bad-version', { kind: 'versionUnsupported' }],
     ['huge-line', { kind: 'protocol', message: 'The server wrote a line of more than 16 MB.' }],
@@ -317,7 +317,7 @@ describe('the tool list of a stdio session', () => {
     session.send('session.list');
     expect((await session.next('session.listFailed')).failure).toEqual({
       kind: 'protocol',
-      message: 'no list',
+      message: 'The server refused tools/list: no list',
     });
     expect(await call(session)).toHaveProperty('result');
   });
