@@ -11,6 +11,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { runInThisProcess } from '../src/cli/run-in-this-process.ts';
+import { keepRunning } from './example-server.ts';
 
 /** The port in `examples/troupe.json`. */
 const port = 3901;
@@ -95,16 +96,34 @@ if (await canConnect()) {
     `port ${port} of 127.0.0.1 is taken, and the example server needs it; end what holds it, or change the port in examples/troupe.json and scripts/start.ts`,
   );
 }
-const server = startHttpServer();
-process.on('exit', () => server.kill('SIGKILL'));
-if (!(await untilListening(server))) {
+// Until `up` listens, there is no table that a line could harm.
+let say = (line: string): void => void process.stderr.write(`troupe: ${line}\n`);
+const server = keepRunning({
+  start: startHttpServer,
+  say: (line) => say(line),
+  later: (run, ms) => void setTimeout(run, ms).unref(),
+});
+process.on('exit', () => {
+  server.end();
+  server.current().kill('SIGKILL');
+});
+if (!(await untilListening(server.current()))) {
   giveUp('the example HTTP server did not start; run npm ci and try again');
 }
-await runInThisProcess([
-  'up',
-  '--project',
-  pathOf('../examples'),
-  '--config',
-  pathOf('../examples/troupe.json'),
-  ...process.argv.slice(2),
-]);
+await runInThisProcess(
+  [
+    'up',
+    '--project',
+    pathOf('../examples'),
+    '--config',
+    pathOf('../examples/troupe.json'),
+    ...process.argv.slice(2),
+  ],
+  {
+    onRemark(listener) {
+      say = listener;
+      // `troupe` is on nobody's path in a clone, though every next step that is shown begins with it.
+      say('in a second terminal, for troupe: npm run -s troupe -- status --project examples');
+    },
+  },
+);

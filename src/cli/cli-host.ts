@@ -28,4 +28,6 @@ export interface CliHost {
   readonly onOutputClosed: (listener: () => void) => void;
   /** Subscribes to exceptions that nobody caught; returns how to unsubscribe. */
   readonly onCrash: (listener: (error: unknown) => void) => () => void;
+  /** Subscribes to remarks of whoever runs us, which `up` shows among its own. */
+  readonly onRemark?: (listener: (line: string) => void) => void;
 }

@@ -7,7 +7,10 @@ import { runCli } from './program.ts';
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs `troupe` with these arguments, and ends the process. */
-export async function runInThisProcess(argv: readonly string[]): Promise<never> {
+export async function runInThisProcess(
+  argv: readonly string[],
+  more: Pick<CliHost, 'onRemark'> = {},
+): Promise<never> {
   const closed = new Set<() => void>();
   // A reader that had enough (`| head`) is no error; without a listener it would end us in mid-air.
   process.stdout.on('error', () => {
@@ -15,6 +18,7 @@ export async function runInThisProcess(argv: readonly string[]): Promise<never> 
   });
   process.stderr.on('error', () => undefined);
   const host: CliHost = {
+    ...more,
     argv,
     cwd: process.cwd(),
     env: process.env,

@@ -50,6 +50,7 @@ async function up(session: CliSession): Promise<number> {
       { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
       (listener) => void host.stdout.on('resize', listener),
     );
+    host.onRemark?.((line) => view.say(line));
     for (const type of shown) {
       troupe.on(type, (event) => view.event({ type, ...event } as ControlEvent));
     }
