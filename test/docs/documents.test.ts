@@ -47,7 +47,7 @@ describe('documentation', () => {
   it('names only scripts of package.json', async () => {
     const { scripts } = await readManifest();
     const named = (await readDocuments()).flatMap(({ text }) =>
-      [...text.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name]) => name ?? ''),
+      [...text.matchAll(/\bnpm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name ?? ''),
     );
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
@@ -55,7 +55,7 @@ describe('documentation', () => {
   it('names only commands that exist', async () => {
     const known = new Set(['help', ...commandsOf().map((command) => command.name())]);
     const named = (await readDocuments()).flatMap(({ text }) =>
-      [...text.matchAll(/(?:`troupe |src\/cli\/main\.ts )([a-z]+)/g)].map(([, name]) => name ?? ''),
+      [...text.matchAll(/(?:`troupe |\btroupe -- )([a-z]+)/g)].map(([, name]) => name ?? ''),
     );
     expect(named.length).toBeGreaterThan(0);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
