@@ -23,13 +23,37 @@ export interface GuardedFetch {
   lastRefusal(): Refusal | undefined;
 }
 
+/** Says where a request went and why it failed: "fetch failed" alone helps nobody. */
+export class RequestFailedError extends TypeError {
+  constructor(url: string | URL, cause: unknown) {
+    super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
+  }
+}
+
+/** Without what may be secret: user, query and fragment. */
+function addressOf(url: string | URL): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
+
+/** A host with several addresses fails with an empty message and a code. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (code === '' || cause.message.includes(code)) return cause.message;
+  return cause.message === '' ? code : `${cause.message} (${code})`;
+}
+
 export function createGuardedFetch(clock: Pick<Clock, 'wallNow'>): GuardedFetch {
   let refusal: Refusal | undefined;
   return {
     lastRefusal: () => refusal,
     // The SDK asks for redirects by hand and follows those within the origin only.
     async fetch(url, init) {
-      const response = await fetch(url, init);
+      const response = await fetch(url, init).catch((error: unknown) => {
+        throw init?.signal?.aborted === true ? error : new RequestFailedError(url, error);
+      });
       if (!response.ok) {
         const retryAfterMs = retryAfterOf(response.headers.get('retry-after'), clock);
         refusal = { status: response.status, ...(retryAfterMs !== undefined && { retryAfterMs }) };

@@ -4,6 +4,7 @@ import { ProtocolError } from '@modelcontextprotocol/client';
 
 import type { FailureCause } from '../src/policies/classify-failure.ts';
 import { redact } from '../src/policies/redact.ts';
+import { RequestFailedError } from './http-fetch.ts';
 import type { Seen } from './session-connection.ts';
 import { badResponse, isRecord, streamLost } from './session-messages.ts';
 import { SettingError } from './session-target.ts';
@@ -20,11 +21,12 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
     causes.push(causeOf(next, secrets));
     next = next instanceof Error ? next.cause : undefined;
   }
+  const ownWords = error instanceof SettingError ? first.message : inWords(first, causes);
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
   return {
     ...first,
-    message: error instanceof SettingError ? first.message : inWords(first, causes),
+    message: redact(requestFailureOf(error)?.message ?? '', secrets) || ownWords,
     ...(causes.length > 0 && { causes }),
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
@@ -41,6 +43,16 @@ export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
 export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
   const last = stderrTail?.at(-1);
   return last === undefined ? '' : ` It last wrote: ${last}`;
+}
+
+/** The SDK wraps it in words of its own that a person need not know. */
+function requestFailureOf(error: unknown): RequestFailedError | undefined {
+  let next = error;
+  for (let depth = 0; depth <= maxCauses && next instanceof Error; depth += 1) {
+    if (next instanceof RequestFailedError) return next;
+    next = next.cause;
+  }
+  return undefined;
 }
 
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {

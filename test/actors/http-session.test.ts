@@ -60,11 +60,28 @@ describe('opening an HTTP session', () => {
     server = await startHttpFixture();
     const { url } = server;
     await server.close();
-    expect(await failureOf(spec(url, { era }))).toMatchObject({
+    const { host, origin, pathname } = new URL(url);
+    expect(await failureOf(spec(`${url}?key=hunter2`, { era }))).toEqual({
       kind: 'unavailable',
-      message: expect.stringContaining('ECONNREFUSED'),
+      message: `The request to ${origin}${pathname} failed: connect ECONNREFUSED ${host}.`,
     });
   });
+
+  it.each(['legacy', 'auto'] as const)(
+    'says that nobody listens at any address of a host (%s)',
+    async (era) => {
+      server = await startHttpFixture();
+      const url = server.url.replace('127.0.0.1', 'localhost');
+      await server.close();
+      const failure = await failureOf(spec(url, { era }));
+      expect(failure).toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(
+          /The request to http:\/\/localhost:.* failed: .*ECONNREFUSED/u,
+        ),
+      });
+    },
+  );
 
   it.each([
     ['401', 'legacy', { kind: 'authRequired' }],
