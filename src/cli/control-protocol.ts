@@ -24,7 +24,8 @@ export const maxRequestBytes = 1_048_576;
 /** A result may carry all tools, or one tool's answer of at most 16 MB, escaped. */
 export const maxAnswerBytes = 134_217_728;
 
-const longestName = 300;
+/** No name of a server or tool is longer. */
+export const longestName = 300;
 const name = z.string().min(1).max(longestName);
 const milliseconds = z.int().min(1).max(2_147_483_647);
 const nothing = z.object({});

@@ -2,6 +2,7 @@
 
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 import type { CliHost } from './cli-host.ts';
 import type { CommandDefinition, DefineCommand } from './command-definition.ts';
@@ -17,6 +18,7 @@ import { defineTools } from './commands/tools.ts';
 import { defineUp } from './commands/up.ts';
 import { completeWords, type Suggestions } from './complete-words.ts';
 import { completeCommand } from './completion-scripts.ts';
+import { longestName } from './control-protocol.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { knownNames } from './known-names.ts';
@@ -159,6 +161,19 @@ function addCommand(
     const args = command.processedArgs
       .flat()
       .filter((arg): arg is string => typeof arg === 'string');
+    refuseNoNames(command);
     onExitCode(await definition.run({ host, launch, output }, args, flags));
+  });
+}
+
+/** The socket takes no other names; told here, in words for a person. */
+function refuseNoNames(command: Command): void {
+  command.registeredArguments.forEach((argument, index) => {
+    const given: unknown = command.processedArgs[index];
+    if (typeof given !== 'string' || (given !== '' && given.length <= longestName)) return;
+    throw new TroupeError(
+      'USAGE',
+      `the name of the ${argument.name()} must have 1 to ${longestName} characters; see troupe help ${command.name()}`,
+    );
   });
 }

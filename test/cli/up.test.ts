@@ -159,6 +159,15 @@ describe('commands beside a running troupe', () => {
     }
   });
 
+  it('say of a server that waits for approval that it also stays stopped then', async () => {
+    const gated = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
+    const { folder } = await upHere(createStandIn({ servers: [gated] }));
+    const { stdout } = await runCliHere(['stop', 'gated'], { folder });
+    expect(stdout).toContain(
+      'gated also stays stopped when it is approved, until: troupe start gated\n',
+    );
+  });
+
   it('guess which tool was meant', async () => {
     const { folder } = await upHere(
       createStandIn({ servers: [statusOf('db', { tools: 1 })], tools: [toolOf('db', 'echo')] }),

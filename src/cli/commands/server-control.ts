@@ -37,6 +37,7 @@ export function defineServerCommands(define: DefineCommand): void {
         });
         output.document({ status });
         output.lines([statusLine(status, Date.now())]);
+        if (wish === 'stop') output.lines(stopLater(status));
         return 0;
       },
     });
@@ -73,4 +74,11 @@ function followStart(output: Output, client: ControlClient, server: string): () 
       return () => undefined;
     },
   });
+}
+
+/** Admission outranks the wish to stop, which is kept: said, or nobody would expect it. */
+function stopLater({ name, state, reason }: ServerStatus): string[] {
+  if (state !== 'blocked' && state !== 'disabled') return [];
+  const change = reason === 'pendingApproval' ? 'it is approved' : 'that changes';
+  return [`${name} also stays stopped when ${change}, until: troupe start ${name}`];
 }
