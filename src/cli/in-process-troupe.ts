@@ -1,27 +1,38 @@
 /** Runs a troupe inside one command, and ends it whatever happens. */
 
+import { TroupeError } from '../domain/troupe-error.ts';
+import { printableLine } from '../policies/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import type { CliSession } from './cli-session.ts';
 import { errorDocumentOf } from './error-document.ts';
-import { troupeOptionsOf } from './launch.ts';
+import { type Launch, sourcesOf, troupeOptionsOf } from './launch.ts';
 import { stopOrderly } from './orderly-stop.ts';
+import { type RunningTroupe, withoutRunning } from './running-troupe.ts';
 import { showStartProgress } from './start-progress.ts';
 import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
 
 /** What a command did: its exit code, after printing what there was to print. */
 export type Use = (troupe: Troupe, signal: AbortSignal) => Promise<number>;
 
+export interface InProcess {
+  /** The troupe that runs, launched otherwise. */
+  readonly running: RunningTroupe | undefined;
+  /** The one server that the command is about: no other starts. */
+  readonly server: string | undefined;
+}
+
 /**
  * Creates a troupe for this launch, lets the command use it, and stops it.
- * `bound` keeps all servers but those named from starting.
+ * Says so, because what it knows may differ from what `troupe status` shows.
  *
  * @returns the command's exit code, or 128 plus the number of the signal that ended it.
  */
 export async function inProcess(
   { host, launch, output }: CliSession,
   use: Use,
-  bound?: readonly string[],
+  { running, server }: InProcess,
 ): Promise<number> {
+  if (!output.json) output.note(`no matching troupe is running; using ${filesOf(launch)}`);
   const createTroupe = await host.loadRuntime();
   const request = listenForStop(host);
   let crashed = false;
@@ -31,18 +42,21 @@ export async function inProcess(
       reject(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  const troupe = createTroupe(troupeOptionsOf(launch, bound));
+  const troupe = createTroupe(troupeOptionsOf(launch, server === undefined ? undefined : [server]));
   const endProgress = showStartProgress(output, {
     servers: () => troupe.snapshot().servers,
     onChange: (listener) => troupe.on('status.changed', listener),
   });
   try {
     await Promise.race([troupe.ready(), crash]);
+    if (server !== undefined) refuseLeftOut(launch, troupe, server);
     return await Promise.race([use(troupe, request.signal), crash]);
   } catch (error) {
     const received = request.received();
     const document = errorDocumentOf(error);
-    if (received === undefined || document.code !== 'CANCELLED') throw error;
+    if (received === undefined || document.code !== 'CANCELLED') {
+      throw error instanceof TroupeError ? withoutRunning(launch, running, error) : error;
+    }
     output.error(document);
     return exitCodeOfSignal(received);
   } finally {
@@ -50,4 +64,20 @@ export async function inProcess(
     await stopOrderly(troupe, request, crashed);
     request.dispose();
   }
+}
+
+/** With nothing allowed there is nothing to look for: whether it exists is not the question. */
+function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void {
+  if (allow === undefined || allow.includes(server) || troupe.status(server) !== undefined) return;
+  throw new TroupeError(
+    'NOT_ALLOWED',
+    `Server ${printableLine(server, 100)} may not connect, because --allow leaves it out. Next: add it to --allow`,
+    { server },
+  );
+}
+
+function filesOf(launch: Launch): string {
+  return sourcesOf(launch)
+    .map(({ file }) => file)
+    .join(', ');
 }

@@ -54,6 +54,29 @@ export async function withRunning<Result>(
   }
 }
 
+/**
+ * An error of a troupe that ends with its command, with a next step that can be
+ * taken: most of them need a troupe that goes on.
+ */
+export function withoutRunning(
+  launch: Launch,
+  running: RunningTroupe | undefined,
+  error: TroupeError,
+): TroupeError {
+  const first =
+    running === undefined
+      ? `start a troupe with: ${commandToStart(launch)}`
+      : `leave out ${running.differences.join(' and ')} to ask the running troupe`;
+  const message = error.message.replace(
+    /\btroupe (?:status|start|restart|approve)\b/,
+    (step) => `${first}; then ${step}`,
+  );
+  if (message === error.message) return error;
+  const { server, tool, retryable, outcome, retryAfterMs } = error;
+  const details = { server, tool, retryable, outcome, retryAfterMs, cause: error };
+  return new TroupeError(error.code, message, details);
+}
+
 /** Flags that were not given ask for nothing, so they never differ. */
 function differencesOf(launch: Launch, identity: Identity): ('--config' | '--allow')[] {
   const differences: ('--config' | '--allow')[] = [];

@@ -45,6 +45,14 @@ describe('the command line', () => {
     [['status', '--timeout', '2147483648'], /Write whole milliseconds/],
     [['call', 'db', 'echo', 'a=1', '--args', '{}'], /key=value or with --args, not both/],
     [['call', 'db', 'echo', '--args', '@nowhere.json'], /nowhere\.json cannot be read \(ENOENT\)/],
+    [
+      ['status', ''],
+      'the name of the server must have 1 to 300 characters; see troupe help status',
+    ],
+    [
+      ['call', 'db', 'x'.repeat(301)],
+      'the name of the tool must have 1 to 300 characters; see troupe help call',
+    ],
     [['status', '--watch', '--json'], /leave one of them out/],
   ])('refuses %j with exit code 2 in one line', async (argv, message) => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
@@ -210,9 +218,48 @@ describe('the command line', () => {
       folder: temporaryFolder(),
       troupe,
     });
-    expect(run).toMatchObject({ exitCode: 0, stdout: 'hello\n', stderr: '' });
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'hello\n' });
     expect(troupe.calls[0]?.args).toEqual({ count: 2 });
     expect(troupe.stopped).toBe(true);
+  });
+
+  it('says that it runs a troupe of its own, and of which files, but not with --json', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'troupe.json');
+    for (const words of [['call', 'db', 'echo'], ['tools']]) {
+      const argv = [...words, '--config', file];
+      const plain = await runCliHere(argv, { folder, troupe: db() });
+      expect(plain.stderr).toBe(
+        `troupe: no matching troupe is running; using ${folder}/.mcp.json, ${file}\n`,
+      );
+      const json = await runCliHere([...argv, '--json'], { folder, troupe: db() });
+      expect(json.stderr).toBe('');
+    }
+  });
+
+  it('gives a next step that can be taken where no troupe goes on', async () => {
+    const folder = temporaryFolder();
+    const gated = statusOf('gated', {
+      state: 'blocked',
+      reason: 'pendingApproval',
+      action: 'troupe approve gated',
+    });
+    const next = `start a troupe with: troupe up --project ${folder}; then troupe approve gated\n`;
+    for (const argv of [['tools', 'gated'], ['tools']]) {
+      const troupe = createStandIn({ servers: [gated] });
+      const { stderr } = await runCliHere(argv, { folder, troupe });
+      expect(stderr).toContain(next);
+    }
+  });
+
+  it.each([
+    ['call', 'everything', 'echo'],
+    ['tools', 'everything'],
+  ])('says that --allow leaves a server out, not that there is none: %s', async (...words) => {
+    const argv = [...words, '--allow', ''];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+    expect(run.exitCode).toBe(7);
+    expect(run.stderr).toContain('because --allow leaves it out');
   });
 
   it('takes the arguments from stdin', async () => {
@@ -254,7 +301,7 @@ describe('the command line', () => {
     const run = await runCliHere(['call', 'db', 'echo'], { folder: temporaryFolder(), troupe });
     expect(run).toMatchObject({
       exitCode: 13,
-      stderr: 'troupe: lost; look before you call again\n',
+      stderr: expect.stringContaining('troupe: lost; look before you call again\n') as string,
     });
   });
 
@@ -272,7 +319,7 @@ describe('the command line', () => {
     const setting = { folder: temporaryFolder(), troupe: db() };
     const run = await runCliHere(['tools', '--allow', 'bd,db,nonsense'], setting);
     expect(run.exitCode).toBe(0);
-    expect(run.stderr).toBe(
+    expect(run.stderr).toContain(
       'troupe: --allow names bd, which is no server so far; did you mean db?\n' +
         'troupe: --allow names nonsense, which is no server so far; see troupe plan\n',
     );

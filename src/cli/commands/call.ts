@@ -9,7 +9,7 @@ import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { listTools } from '../control-commands.ts';
 import { inProcess } from '../in-process-troupe.ts';
-import { findRunning } from '../running-troupe.ts';
+import { findRunning, type RunningTroupe } from '../running-troupe.ts';
 import { requireServer, settleTimeoutMs } from '../settled-servers.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
 import { resultLines } from '../tool-result-text.ts';
@@ -50,7 +50,7 @@ export const defineCall = (define: DefineCommand): void =>
       const running = await findRunning(session.launch);
       try {
         if (running === undefined || running.differences.length > 0) {
-          return await callInProcess(session, call);
+          return await callInProcess(session, call, running);
         }
         const { client } = running;
         const settleMs = session.launch.timeoutMs ?? settleTimeoutMs;
@@ -80,7 +80,11 @@ export const defineCall = (define: DefineCommand): void =>
     },
   });
 
-function callInProcess(session: CliSession, call: Call): Promise<number> {
+function callInProcess(
+  session: CliSession,
+  call: Call,
+  running: RunningTroupe | undefined,
+): Promise<number> {
   const { server, tool, words, given } = call;
   const { timeoutMs } = session.launch;
   return inProcess(
@@ -94,7 +98,7 @@ function callInProcess(session: CliSession, call: Call): Promise<number> {
       const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
       return showReport(session, await troupe.callServerTool(server, tool, args, options));
     },
-    [server],
+    { running, server },
   );
 }
 

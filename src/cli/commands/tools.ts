@@ -5,7 +5,7 @@ import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { listTools } from '../control-commands.ts';
 import { inProcess } from '../in-process-troupe.ts';
-import { findRunning } from '../running-troupe.ts';
+import { findRunning, type RunningTroupe, withoutRunning } from '../running-troupe.ts';
 import {
   isSettled,
   requireServer,
@@ -31,7 +31,7 @@ export const defineTools = (define: DefineCommand): void =>
       const running = await findRunning(session.launch);
       try {
         if (running === undefined || running.differences.length > 0) {
-          return await toolsInProcess(session, server, timeoutMs);
+          return await toolsInProcess(session, server, timeoutMs, running);
         }
         const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
         const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
@@ -47,6 +47,7 @@ function toolsInProcess(
   session: CliSession,
   server: string | undefined,
   timeoutMs: number,
+  running: RunningTroupe | undefined,
 ): Promise<number> {
   return inProcess(
     session,
@@ -68,11 +69,13 @@ function toolsInProcess(
           session.output.note(`${status.name} starts when it is needed; ${next}`);
         else if (!isSettled(status))
           session.output.note(`${status.name} is still ${status.state}; ${next}`);
-        else if (error !== undefined) session.output.note(error.message);
+        else if (error !== undefined) {
+          session.output.note(withoutRunning(session.launch, running, error).message);
+        }
       }
       return 0;
     },
-    server === undefined ? undefined : [server],
+    { running, server },
   );
 }
 
