@@ -64,7 +64,10 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
   const { projectRoot, readFile = readSettingsFile } = ports;
   const doesFolderExist = ports.folderExists ?? folderExists;
   const memory = new Map<SettingsFileRef, Remembered>();
-  let overlay = ports.overlay === undefined ? undefined : parseOverlay(ports.overlay, projectRoot);
+  let overlay =
+    ports.overlay === undefined
+      ? undefined
+      : keepGood(undefined, parseOverlay(ports.overlay, projectRoot));
 
   async function read({
     file,
@@ -131,8 +134,18 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSe
 
 /** What was parsed, with the last good document in place of a missing one. */
 function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
-  const document = parsed.document ?? before?.parsed.document;
-  return document === undefined ? parsed : { ...parsed, document };
+  if (parsed.document !== undefined) return parsed;
+  const document = before?.parsed.document;
+  const consequence =
+    document === undefined
+      ? 'nothing of this file is used until it is mended'
+      : 'the last good content of this file stays in force until it is mended';
+  // One mistake may cost all servers of the file, which its own words do not say.
+  const problems = parsed.problems.map((problem) => ({
+    ...problem,
+    message: `${problem.message} (${consequence})`,
+  }));
+  return document === undefined ? { problems } : { document, problems };
 }
 
 function absent({ file, optional }: SettingsFileRef): ParsedSettings {

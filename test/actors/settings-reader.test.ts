@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { createSettingsReader } from '../../actors/settings-reader.ts';
+
+const file = '/me/troupe.json';
+const misspelt = '{ "mcp": { "alowed": ["a"] }, "mcpServers": { "a": { "command": "x" } } }';
+
+function readerOf(texts: string[]) {
+  return createSettingsReader({
+    files: [{ file, scope: 'config' }],
+    projectRoot: '/project',
+    readFile: () => Promise.resolve({ text: texts.shift() ?? '' }),
+    folderExists: () => Promise.resolve(true),
+  });
+}
+
+describe('a settings file with a misspelt limit', () => {
+  it('says that nothing of it is used when it was never good', async () => {
+    const { settings } = await readerOf([misspelt]).read(0);
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems.map(({ message }) => message)).toEqual([
+      'unknown key; did you mean "allowed"? (nothing of this file is used until it is mended)',
+    ]);
+  });
+
+  it('says that its last good content stays in force when it was good before', async () => {
+    const reader = readerOf([misspelt.replace('alowed', 'allowed'), misspelt]);
+    await reader.read(0);
+    const { settings } = await reader.read(1);
+    expect(settings.servers.map(({ name }) => name)).toEqual(['a']);
+    expect(settings.problems[0]?.message).toContain('the last good content of this file stays');
+  });
+});
