@@ -34,7 +34,28 @@ function nearness(word: string, name: string): number | undefined {
   const allowed = Math.min(mostEdits, Math.max(1, Math.floor(longer / lettersPerEdit)), longer - 1);
   if (longer > maxLength || Math.abs(word.length - name.length) > allowed) return undefined;
   const edits = editsBetween(word, name, allowed);
-  return edits > allowed ? undefined : edits;
+  return edits > allowed || isAnotherEnding(word, name) ? undefined : edits;
+}
+
+/**
+ * A long common beginning, such as `mcp__db__`, makes any two short endings look
+ * alike: the part after it must be near by itself, with one wrong letter in two at most.
+ */
+function isAnotherEnding(word: string, name: string): boolean {
+  const start = sharedQualifier(word, name);
+  if (start === 0) return false;
+  const [ending, other] = [word.slice(start), name.slice(start)];
+  const longer = Math.max(ending.length, other.length);
+  const allowed = Math.max(1, Math.floor(longer / 2));
+  return editsBetween(ending, other, allowed) > allowed;
+}
+
+/** Length of what both begin with, up to the last separator in it. */
+function sharedQualifier(word: string, name: string): number {
+  let shared = 0;
+  while (shared < word.length && word[shared] === name[shared]) shared += 1;
+  const start = word.slice(0, shared);
+  return 1 + Math.max(...['_', '-', '.', ':'].map((mark) => start.lastIndexOf(mark)));
 }
 
 /**
