@@ -13,7 +13,8 @@ import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
-import { describeError, endOf, lastWordsOf } from './session-failure.ts';
+import { endOf, lastWordsOf } from './session-ending.ts';
+import { describeError } from './session-failure.ts';
 import { longestTimerMs } from './session-list.ts';
 import { isRecord } from './session-messages.ts';
 

@@ -33,18 +33,6 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   };
 }
 
-/** How the process of a server ended; nothing when it is not known to have ended. */
-export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
-  if (signal !== undefined) return `was ended by ${signal}`;
-  return exitCode === undefined ? undefined : `exited with code ${exitCode}`;
-}
-
-/** What a process wrote last says more about its end than the exit code does. */
-export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
-  const last = stderrTail?.at(-1);
-  return last === undefined ? '' : ` It last wrote: ${last}`;
-}
-
 /** The SDK wraps it in words of its own that a person need not know. */
 function requestFailureOf(error: unknown): RequestFailedError | undefined {
   let next = error;

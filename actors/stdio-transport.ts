@@ -28,7 +28,7 @@ import {
   type Seen,
   UnwritableError,
 } from './session-connection.ts';
-import { endOf } from './session-failure.ts';
+import { endOf } from './session-ending.ts';
 import { readMessages } from './session-messages.ts';
 import { endGroup } from './stdio-ending.ts';
 import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';

@@ -7,7 +7,7 @@
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';
-import type { Problem, Settings, SlotCounts } from '../domain/settings.ts';
+import type { Problem, Settings } from '../domain/settings.ts';
 import { defaultSlots, defaultStartupGateMs } from '../policies/default-policy.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 import { isGated, type ParsedServer } from './server-entry.ts';

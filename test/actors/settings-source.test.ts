@@ -1,9 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-
+import { startWakeUps } from '../../actors/settings-debounce.ts';
 import type { FileReading } from '../../actors/settings-file.ts';
 import { readSettings, type SettingsFileRef } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
-import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import type { WatchListener } from '../../actors/settings-watcher.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
