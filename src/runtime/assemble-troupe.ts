@@ -76,6 +76,7 @@ class RunningTroupe implements Troupe {
 
   constructor(options: TroupeOptions, parts: TroupeParts) {
     checkOptions(options);
+    if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
     this.#startedWallMs = parts.clock.wallNow();
     this.#stateSinceMs = this.#startedWallMs;

@@ -29,6 +29,10 @@ export interface TroupeOptions {
   readonly allow?: readonly string[];
   /** Whether the folder's files count. Default: true. */
   readonly trusted?: boolean;
+  /** Preset of all numbers and rules. This version has one: `default`. */
+  readonly policy?: 'default';
+  /** Reserved for the inspector. This version records nothing, and warns when it is asked to. */
+  readonly inspect?: boolean;
   /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
   readonly seed?: number;
   /** Default: the real clock. */
