@@ -125,14 +125,14 @@ describe('opening a stdio session', () => {
     const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
     const { bench: session } = await opened('', {
       spec,
-      env: { MY_TOKEN: 't0ken', OTHER: 'no', HOME: '/home/x' },
+      env: { MY_TOKEN: 't0ken', OTHER: 'no', HOME: '/elsewhere' },
     });
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '';
     const seen = JSON.parse(text) as Record<string, unknown>;
     expect(seen).toMatchObject({
       TOKEN: 't0ken',
-      HOME: '/home/x',
+      HOME: '/elsewhere',
       args: ['ok', '8080'],
       cwd: '/tmp',
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { parseSettings } from '../../src/config/parse-settings.ts';
 
-const origin = { file: '/home/me/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 
 /** An entry is on line 4, its first field on line 5. */
 function textWith(name: string, ...fields: readonly string[]): string {
@@ -280,7 +280,7 @@ describe('a bad entry', () => {
       const [good, bad] = document?.servers ?? [];
 
       expect(bad?.desired.invalid).toEqual({
-        file: '/home/me/troupe.json',
+        file: '/settings/troupe.json',
         line,
         key: key === '' ? 'mcpServers.bad' : `mcpServers.bad.${key}`,
         message: expect.stringContaining(next),
@@ -324,7 +324,7 @@ describe('a bad entry', () => {
     expect(document?.servers).toHaveLength(1);
     expect(document?.servers[0]).not.toHaveProperty('spec');
     expect(document?.servers[0]?.desired.invalid).toEqual({
-      file: '/home/me/troupe.json',
+      file: '/settings/troupe.json',
       line: 4,
       key: 'mcpServers.good',
       message: 'the server is already on line 3; rename or remove one of the two',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { decodeSettings } from '../../src/config/settings-bytes.ts';
 
-const origin = { file: '/home/me/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 const nested = (depth: number) => `{ "x": ${'['.repeat(depth - 1)}${']'.repeat(depth - 1)} }`;
 
 describe('a text that is wrong as a whole', () => {
@@ -55,7 +55,7 @@ describe('a text that is wrong as a whole', () => {
     expect(document).toBeUndefined();
     expect(problems).toEqual([
       {
-        file: '/home/me/troupe.json',
+        file: '/settings/troupe.json',
         line,
         ...(key === undefined ? {} : { key }),
         message: expect.stringContaining(next),
@@ -130,7 +130,7 @@ describe('a text with a mistake that harms nobody', () => {
     const { document, problems } = parseSettings(text, origin);
     expect(document?.mcp).toEqual({});
     expect(problems).toEqual([
-      { file: '/home/me/troupe.json', line, key, message: expect.stringContaining(next) },
+      { file: '/settings/troupe.json', line, key, message: expect.stringContaining(next) },
     ]);
   });
 

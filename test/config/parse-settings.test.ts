@@ -10,7 +10,7 @@ import {
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { fingerprintOf } from '../../src/policies/fingerprint.ts';
 
-const origin = { file: '/home/me/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 const inProject = {
   file: '/project/.mcp.json',
   scope: 'project',
@@ -84,7 +84,7 @@ describe('settings text', () => {
         restart: 'never',
         maxAttempts: 2,
       },
-      source: { file: '/home/me/troupe.json', key: 'mcpServers.db', line: 3, scope: 'config' },
+      source: { file: '/settings/troupe.json', key: 'mcpServers.db', line: 3, scope: 'config' },
       gated: false,
     });
   });
@@ -289,7 +289,7 @@ describe('a folder that an entry names', () => {
       ['e', false],
     ]);
     expect(servers[0]?.desired.invalid).toEqual({
-      file: '/home/me/troupe.json',
+      file: '/settings/troupe.json',
       line: 3,
       key: 'mcpServers.a.cwd',
       message: 'there is no folder /project/gone; create it or write another "cwd"',
