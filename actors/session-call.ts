@@ -6,6 +6,7 @@
 
 import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
+import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { CallFailure, SessionCallOptions, SessionHandle } from '../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
@@ -15,7 +16,6 @@ import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
-import { longestTimerMs } from './session-list.ts';
 import { isRecord } from './session-messages.ts';
 
 // An error text of a server is for people; more than this nobody reads.

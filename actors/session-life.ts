@@ -2,6 +2,7 @@
 
 import { Client } from '@modelcontextprotocol/client';
 
+import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
@@ -16,7 +17,7 @@ import type { Connection, ConnectionSetup, Seen } from './session-connection.ts'
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { chooseEra, type EraMemory, remember } from './session-era.ts';
 import { describeError } from './session-failure.ts';
-import { createCoalescer, listTools, longestTimerMs, type ToolList } from './session-list.ts';
+import { createCoalescer, listTools, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';

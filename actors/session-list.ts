@@ -6,6 +6,7 @@
 
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
+import { longestTimerMs } from '../src/domain/clock.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { isRecord } from './session-messages.ts';
@@ -22,8 +23,6 @@ const maxCursorCharacters = 65_536;
 // The first few say what is wrong; the rest is alike.
 const namedGaps = 5;
 const onlyTools = `only ${maxTools} tools are kept`;
-// What a session waits for is bounded by timers of its own; this is the longest one there is.
-export const longestTimerMs = 2_147_483_647;
 
 export interface ToolList {
   readonly tools: readonly ListedTool[];
@@ -52,6 +51,7 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
     const result = await client.request({ method: 'tools/list', ...params }, anyObject, {
+      // Bounded by a timer of our own; the SDK's must not end it before.
       timeout: longestTimerMs,
       signal,
     });

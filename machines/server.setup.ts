@@ -5,6 +5,7 @@
  */
 
 import { assertEvent, assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
+import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { TransportKind } from '../src/domain/server-spec.ts';
@@ -378,7 +379,7 @@ export const serverSetup = setup({
     reconnectBackoff: ({ context }) => context.delayMs,
     sustainedReady: ({ context }) => context.policy.sustainedReadyMs,
     // Without one, the longest wait a timer can hold; the guard then lets it pass.
-    idleDeadline: ({ context }) => context.policy.idleStopMs ?? 2_147_483_647,
+    idleDeadline: ({ context }) => context.policy.idleStopMs ?? longestTimerMs,
     // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
     relistPause: 30_000,
     circuitCooldown: ({ context }) => context.cooldownMs,

@@ -7,3 +7,6 @@ export interface Clock {
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
 }
+
+/** A timer holds 32 bits, in milliseconds: a longer wait would end at once instead of late. */
+export const longestTimerMs = 2_147_483_647;

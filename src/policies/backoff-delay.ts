@@ -1,9 +1,7 @@
 /** How long to wait before an attempt, and the seeded chance that goes into it. */
 
+import { longestTimerMs } from '../domain/clock.ts';
 import type { BackoffPolicy } from '../domain/policy.ts';
-
-// A timer holds 32 bits: a longer delay would fire at once instead of late.
-const longestTimerMs = 2_147_483_647;
 
 /**
  * Draws the whole milliseconds to wait before an attempt.

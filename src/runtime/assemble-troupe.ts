@@ -62,7 +62,6 @@ class RunningTroupe implements Troupe {
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
   readonly #settings: SettingsReader;
-  readonly #startedWallMs: number;
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
   readonly #needs = new PersonNeeds();
@@ -78,8 +77,7 @@ class RunningTroupe implements Troupe {
     checkOptions(options);
     if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
-    this.#startedWallMs = parts.clock.wallNow();
-    this.#stateSinceMs = this.#startedWallMs;
+    this.#stateSinceMs = parts.clock.wallNow();
     this.#listeners = new Listeners((name, error) => {
       parts.report(`A listener of "${name}" threw.`, error);
     });

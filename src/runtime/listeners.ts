@@ -37,8 +37,4 @@ export class Listeners {
       }
     }
   }
-
-  clear(): void {
-    this.#byName.clear();
-  }
 }

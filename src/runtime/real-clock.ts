@@ -1,7 +1,4 @@
-import type { Clock } from '../domain/clock.ts';
-
-// A timer holds 32 bits: a longer wait would end at once instead of late.
-const longestTimerMs = 2_147_483_647;
+import { type Clock, longestTimerMs } from '../domain/clock.ts';
 
 /** The time of the machine: monotonic for decisions, wall time for display. */
 export const realClock: Clock = {

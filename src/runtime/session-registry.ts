@@ -20,9 +20,4 @@ export class SessionRegistry {
   get(actorId: string): SessionHandle | undefined {
     return this.#handles.get(actorId);
   }
-
-  /** Number of sessions that are open now. */
-  get size(): number {
-    return this.#handles.size;
-  }
 }

@@ -3,19 +3,19 @@ import { describe, expect, it } from 'vitest';
 
 import { expandVariables } from '../../src/policies/expand-variables.ts';
 
-const variables = { HOME: '/home/x', EMPTY: '', NESTED: '${HOME}', UNSET: undefined };
+const variables = { HOME: '/place/x', EMPTY: '', NESTED: '${HOME}', UNSET: undefined };
 
 describe('expanding variables', () => {
   it.each([
     ['no reference', 'no reference', []],
-    ['${HOME}/bin', '/home/x/bin', ['/home/x']],
-    ['${HOME}${HOME}', '/home/x/home/x', ['/home/x', '/home/x']],
+    ['${HOME}/bin', '/place/x/bin', ['/place/x']],
+    ['${HOME}${HOME}', '/place/x/place/x', ['/place/x', '/place/x']],
     ['${MISSING:-fallback}', 'fallback', []],
     ['${MISSING:-}', '', []],
     ['${EMPTY:-fallback}', 'fallback', []],
     ['${EMPTY}', '', ['']],
     ['${UNSET:-fallback}', 'fallback', []],
-    ['${HOME:-unused}', '/home/x', ['/home/x']],
+    ['${HOME:-unused}', '/place/x', ['/place/x']],
     // What a variable holds is text, not another template.
     ['${NESTED}', '${HOME}', ['${HOME}']],
     ['$HOME $(id) `id` ${1} ${a b} ${', '$HOME $(id) `id` ${1} ${a b} ${', []],
@@ -38,7 +38,7 @@ describe('expanding variables', () => {
       fc.constantFrom('${HOME}', '${EMPTY:-d}', '${X:-}'),
     );
     const byHand: Record<string, string> = {
-      '${HOME}': '/home/x',
+      '${HOME}': '/place/x',
       '${EMPTY:-d}': 'd',
       '${X:-}': '',
     };
