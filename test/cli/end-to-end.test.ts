@@ -96,7 +96,8 @@ describe('the command line with real servers', { timeout: patience }, () => {
     const json = async (...argv: string[]) =>
       JSON.parse((await place.run(...argv, '--json')).stdout) as unknown;
     expect(await json('status')).toMatchObject({
-      troupe: { pid: up.child.pid, state: 'running' },
+      // A fast machine asks before the startup gate has opened.
+      troupe: { pid: up.child.pid, state: expect.toBeOneOf(['starting', 'running']) },
       servers: [
         { name: 'db', state: 'ready', pid: Number(pid) },
         { name: 'gated', state: 'blocked', reason: 'pendingApproval' },
