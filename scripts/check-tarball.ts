@@ -62,10 +62,18 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     `${files.length} files, ${kilobytes(size)} packed, ${kilobytes(unpackedSize)} unpacked`,
   );
 
-  const wanted = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/src/cli/main.js'];
+  const wanted = [
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    'package.json',
+    'dist/src/cli/main.js',
+    'docs/guide.md',
+  ];
   const missing = wanted.filter((file) => !paths.includes(file));
   const others = paths.filter(
-    (file) => !wanted.includes(file) && !/^dist\/(src|machines|actors)\//.test(file),
+    (file) =>
+      !wanted.includes(file) && !/^dist\/(src|machines|actors)\/|^docs\/[\w-]+\.md$/.test(file),
   );
   if (missing.length > 0) throw new Error(`not in the tarball: ${missing.join(', ')}`);
   if (others.length > 0) throw new Error(`should not be in the tarball: ${others.join(', ')}`);

@@ -8,6 +8,7 @@ import { anchorsOf, fencesOf, prose, readDocuments, root } from './documents.ts'
 
 interface Manifest {
   readonly scripts: Readonly<Record<string, string>>;
+  readonly files: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
@@ -15,16 +16,26 @@ async function readManifest(path = 'package.json'): Promise<Manifest & { license
   return JSON.parse(await readFile(join(root, path), 'utf8'));
 }
 
+/** Links to files and headings of ours. */
+function linksOf(text: string): readonly string[] {
+  return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link ?? '')
+    .filter((link) => !/^[a-z]+:/.test(link));
+}
+
+/** What a link in a document means, from the root of the repository. */
+function targetOf(path: string, link: string): { target: string; anchor: string | undefined } {
+  const [file = '', anchor] = link.split('#');
+  return { target: file === '' ? path : normalize(join(dirname(path), file)), anchor };
+}
+
 describe('documentation', () => {
   it('links only to files and headings that exist', async () => {
     const documents = await readDocuments();
     const broken = documents.flatMap(({ path, text }) =>
-      [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
-        .map(([, link]) => link ?? '')
-        .filter((link) => !/^[a-z]+:/.test(link))
+      linksOf(text)
         .filter((link) => {
-          const [file = '', anchor] = link.split('#');
-          const target = file === '' ? path : normalize(join(dirname(path), file));
+          const { target, anchor } = targetOf(path, link);
           if (!existsSync(join(root, target))) return true;
           const found = documents.find((document) => document.path === target);
           return anchor !== undefined && found !== undefined && !anchorsOf(found.text).has(anchor);
@@ -44,6 +55,23 @@ describe('documentation', () => {
     expect(missing).toEqual([]);
   });
 
+  it('leads from a page of the package only to what is in it, or to what needs a clone', async () => {
+    const { files } = await readManifest();
+    const isIn = (target: string): boolean =>
+      files.includes(target) || (/^docs\/[^/]+\.md$/.test(target) && files.includes('docs/*.md'));
+    const needsClone =
+      /^(?:CONTRIBUTING\.md|docs\/|(?:examples|visualizations|docs\/decisions)\/.*)$/;
+    const lost = (await readDocuments())
+      .filter(({ path }) => isIn(path))
+      .flatMap(({ path, text }) =>
+        linksOf(text)
+          .map((link) => targetOf(path, link).target)
+          .filter((target) => !isIn(target) && !needsClone.test(target))
+          .map((target) => `${path}: ${target}`),
+      );
+    expect(lost).toEqual([]);
+  });
+
   it('names only scripts of package.json', async () => {
     const { scripts } = await readManifest();
     const named = (await readDocuments()).flatMap(({ text }) =>
@@ -55,7 +83,9 @@ describe('documentation', () => {
   it('names only commands that exist', async () => {
     const known = new Set(['help', ...commandsOf().map((command) => command.name())]);
     const named = (await readDocuments()).flatMap(({ text }) =>
-      [...text.matchAll(/(?:`troupe |\btroupe -- )([a-z]+)/g)].map(([, name]) => name ?? ''),
+      [...text.matchAll(/(?:`troupe |\bnpx troupe |\btroupe -- )([a-z]+)/g)].map(
+        ([, name]) => name ?? '',
+      ),
     );
     expect(named.length).toBeGreaterThan(0);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
@@ -63,13 +93,14 @@ describe('documentation', () => {
 
   it('shows settings that are accepted', async () => {
     const examples = (await readDocuments()).flatMap(({ text }) => fencesOf(text, 'jsonc'));
-    expect(examples.length).toBeGreaterThan(0);
-    for (const text of examples) {
-      const origin = { file: 'example', scope: 'config', projectRoot: '/' } as const;
-      const { document, problems } = parseSettings(text, origin);
-      expect(problems).toEqual([]);
-      expect(document?.servers.flatMap(({ desired }) => desired.invalid ?? [])).toEqual([]);
-    }
+    const origin = { file: 'example', scope: 'config', projectRoot: '/' } as const;
+    const read = examples.map((text) => parseSettings(text, origin));
+    expect(read.flatMap(({ problems }) => problems)).toEqual([]);
+    const invalid = read
+      .flatMap(({ document }) => document?.servers ?? [])
+      .filter(({ desired }) => desired.invalid !== undefined);
+    // The guide shows on purpose what becomes of a mistake.
+    expect(invalid.map(({ desired }) => desired.name)).toEqual(['typo']);
   });
 
   it('shows no path of one machine and no registry', async () => {

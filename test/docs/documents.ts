@@ -18,6 +18,7 @@ export async function readDocuments(): Promise<readonly Document[]> {
     'README.md',
     'CONTRIBUTING.md',
     'CHANGELOG.md',
+    '.changeset/README.md',
     ...inDocs.filter((path) => path.endsWith('.md')).map((path) => join('docs', path)),
   ];
   return Promise.all(
