@@ -6,6 +6,7 @@
 import { type FetchLike, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import { RequestFailedError } from './http-request-failed.ts';
 
 const maxBodyBytes = 16 * 1024 * 1024;
 // Servers that ask for less would be hammered, those that ask for more forgotten.
@@ -21,28 +22,6 @@ export interface GuardedFetch {
   readonly fetch: FetchLike;
   /** The last answer that was not a success. */
   lastRefusal(): Refusal | undefined;
-}
-
-/** Says where a request went and why it failed: "fetch failed" alone helps nobody. */
-export class RequestFailedError extends TypeError {
-  constructor(url: string | URL, cause: unknown) {
-    super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
-  }
-}
-
-/** Without what may be secret: user, query and fragment. */
-function addressOf(url: string | URL): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathname}`;
-}
-
-/** A host with several addresses fails with an empty message and a code. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return String(cause);
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  if (code === '' || cause.message.includes(code)) return cause.message;
-  return cause.message === '' ? code : `${cause.message} (${code})`;
 }
 
 export function createGuardedFetch(clock: Pick<Clock, 'wallNow'>): GuardedFetch {

@@ -1,10 +1,11 @@
-/** Reads exceptions: of Node, of undici, of the SDK, of a server. The policy then says what they mean. */
-
-import { ProtocolError } from '@modelcontextprotocol/client';
+/**
+ * Reads exceptions: of Node, of undici, of the SDK, of a server. The policy then says what they mean.
+ * The SDK need not be loaded for it: a process that cannot be started fails before that.
+ */
 
 import type { FailureCause } from '../src/policies/classify-failure.ts';
 import { redact } from '../src/policies/redact.ts';
-import { RequestFailedError } from './http-fetch.ts';
+import { RequestFailedError } from './http-request-failed.ts';
 import type { Seen } from './session-connection.ts';
 import { badResponse, isRecord, streamLost } from './session-messages.ts';
 import { SettingError } from './session-target.ts';
@@ -62,9 +63,19 @@ function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
 }
 
 function ownCodeOf(error: unknown): string | undefined {
-  if (!(error instanceof ProtocolError)) return undefined;
-  if (error.data === badResponse) return badResponse.code;
-  return error.data === streamLost ? streamLost.code : undefined;
+  const data = rpcErrorOf(error)?.data;
+  if (data === badResponse) return badResponse.code;
+  return data === streamLost ? streamLost.code : undefined;
+}
+
+/**
+ * The SDK's error for a JSON-RPC error answer. It is told by its shape, a number and data:
+ * other errors that carry data have a word for a code, and those with a number have no data.
+ */
+function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unknown } | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('data' in error)) return undefined;
+  const { code, data } = error;
+  return typeof code === 'number' ? { code, data } : undefined;
 }
 
 function statusOf(error: unknown): number | undefined {
@@ -73,8 +84,8 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function rpcCodeOf(error: unknown): number | undefined {
-  if (error instanceof ProtocolError)
-    return ownCodeOf(error) === undefined ? error.code : undefined;
+  const answer = rpcErrorOf(error);
+  if (answer !== undefined) return ownCodeOf(error) === undefined ? answer.code : undefined;
   // An HTTP error may carry a JSON-RPC error as its body.
   if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
   const text = error.data['text'];

@@ -1,18 +1,18 @@
 /** The life of one session: idle, opening, open, closing, over. */
 
-import { Client } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
-import { version } from '../src/domain/version.ts';
 import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
-import { createLiveness, type Liveness } from './http-liveness.ts';
-import { HttpTransport } from './http-transport.ts';
+import type { Liveness } from './http-liveness.ts';
 import { createHandle } from './session-call.ts';
+// A type only: what speaks MCP is loaded late, which the file itself explains.
+import type * as speech from './session-client.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { chooseEra, type EraMemory, remember } from './session-era.ts';
@@ -22,14 +22,17 @@ import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
 import { createThrottle, type Throttle } from './session-throttle.ts';
-import { StdioTransport } from './stdio-transport.ts';
+import { type StdioLaunch, StdioTransport } from './stdio-transport.ts';
 
-const clientInfo = { name: 'mcp-troupe', version };
 const instructionsCharacters = 16_384;
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
 const messageCharacters = 500;
 const notifiedIntervalMs = 1_000;
+
+type Speech = typeof speech;
+/** Loads what speaks MCP. */
+export type LoadSpeech = () => Promise<Speech>;
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
 
@@ -40,6 +43,7 @@ export class Session {
   readonly #input: SessionInput;
   readonly #ports: SessionPorts;
   readonly #memory: EraMemory;
+  readonly #load: LoadSpeech;
   readonly #sendBack: (fact: SessionFact) => void;
   readonly #notified: Throttle;
   #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
@@ -65,11 +69,13 @@ export class Session {
     input: SessionInput,
     ports: SessionPorts,
     memory: EraMemory,
+    load: LoadSpeech,
     sendBack: (fact: SessionFact) => void,
   ) {
     this.#input = input;
     this.#ports = ports;
     this.#memory = memory;
+    this.#load = load;
     this.#sendBack = sendBack;
     this.#notified = createThrottle(ports.clock, notifiedIntervalMs, () => {
       if (this.#state === 'open') this.#send({ type: 'session.notified' });
@@ -97,7 +103,6 @@ export class Session {
   }
 
   async #open(): Promise<void> {
-    const { generation } = this.#input;
     const target = this.#ports.specOf(this.#input);
     if (target === undefined) {
       this.#finish({ kind: 'notStarted', message: 'The settings of this server are gone.' });
@@ -105,8 +110,44 @@ export class Session {
     }
     const resolved = resolveSpec(target.spec, this.#ports.env);
     this.#secrets = resolved.secrets;
-    if (resolved.type === 'stdio') await assertFolder(resolved.launch.cwd);
+    const setup = this.#setupOf(target);
+    // First of all, so that the process boots while the SDK is loaded.
+    if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup);
     if (!this.#isOpening()) return;
+    const speech = await this.#loadSpeech();
+    // Closed meanwhile: whoever closed it takes care of what is left.
+    if (this.#isOpening()) await this.#connect(speech, resolved, setup, target);
+  }
+
+  async #launch(launch: StdioLaunch, setup: ConnectionSetup): Promise<void> {
+    await assertFolder(launch.cwd);
+    if (!this.#isOpening()) return;
+    const connection = new StdioTransport(launch, setup);
+    this.#connection = connection;
+    try {
+      await connection.launch();
+    } catch (error) {
+      throw explainSpawn(error, launch);
+    }
+  }
+
+  async #loadSpeech(): Promise<Speech> {
+    try {
+      return await this.#load();
+    } catch (cause) {
+      throw new Error('The client for MCP could not be loaded; install this package again', {
+        cause,
+      });
+    }
+  }
+
+  async #connect(
+    { createClient, createLiveness, HttpTransport }: Speech,
+    resolved: Resolved,
+    setup: ConnectionSetup,
+    target: SessionTarget,
+  ): Promise<void> {
+    const { generation } = this.#input;
     const { negotiation, prior } = chooseEra(
       target.spec,
       generation,
@@ -114,29 +155,24 @@ export class Session {
       this.#memory,
     );
     this.#isVerdictUnproven = prior?.kind === 'modern';
-    const client = new Client(clientInfo, { versionNegotiation: negotiation, capabilities: {} });
-    client.setNotificationHandler('notifications/tools/list_changed', () =>
-      this.#notified.trigger(),
-    );
-    const connection = this.#createConnection(resolved, target, client);
+    const client = createClient(negotiation, () => this.#notified.trigger());
     this.#client = client;
-    this.#connection = connection;
-    try {
-      const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
-      await client.connect(connection.transport, options);
-    } catch (error) {
-      throw resolved.type === 'stdio' ? explainSpawn(error, resolved.launch) : error;
+    if (resolved.type === 'http') {
+      const liveness = createLiveness(client, setup.clock, (error) => this.#lose(error));
+      this.#liveness = liveness;
+      this.#connection = new HttpTransport(resolved.endpoint, setup, () => liveness.suspect());
     }
-    // Closed meanwhile: whoever closed it takes care of what is left.
+    const connection = this.#connection as Connection;
+    const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
+    await client.connect(connection.transport, options);
     if (this.#isOpening()) this.#opened(client, connection, target);
   }
 
-  #createConnection(resolved: Resolved, target: SessionTarget, client: Client): Connection {
-    const { clock } = this.#ports;
+  #setupOf(target: SessionTarget): ConnectionSetup {
     const policy = () => (this.#ports.specOf(this.#input) ?? target).policy;
     this.#policy = policy;
-    const setup: ConnectionSetup = {
-      clock,
+    return {
+      clock: this.#ports.clock,
       secrets: this.#secrets,
       events: {
         remark: (line) => this.#remark(line),
@@ -145,10 +181,6 @@ export class Session {
       },
       policy,
     };
-    if (resolved.type === 'stdio') return new StdioTransport(resolved.launch, setup);
-    const liveness = createLiveness(client, clock, (error) => this.#lose(error));
-    this.#liveness = liveness;
-    return new HttpTransport(resolved.endpoint, setup, () => liveness.suspect());
   }
 
   #opened(client: Client, connection: Connection, { spec }: SessionTarget): void {

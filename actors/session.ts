@@ -13,15 +13,19 @@ import { fromCallback } from 'xstate';
 
 import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
 import { createEraMemory } from './session-era.ts';
-import { Session } from './session-life.ts';
+import { type LoadSpeech, Session } from './session-life.ts';
 import type { SessionPorts } from './session-ports.ts';
 
+export type { LoadSpeech } from './session-life.ts';
 export type { EraVerdict, SessionPorts } from './session-ports.ts';
 
-export function createSessionLogic(ports: SessionPorts) {
+const loadSpeech: LoadSpeech = () => import('./session-client.ts');
+
+/** A test decides when what speaks MCP is there. */
+export function createSessionLogic(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
   const memory = createEraMemory();
   return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
-    const session = new Session(input, ports, memory, (fact: SessionFact) => sendBack(fact));
+    const session = new Session(input, ports, memory, load, (fact: SessionFact) => sendBack(fact));
     receive((command) => {
       switch (command.type) {
         case 'session.open':

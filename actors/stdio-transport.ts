@@ -6,17 +6,16 @@
  * input or output while it lives has ended the session, too. `close` ends the
  * group step by step and resolves when it is empty; `dispose` kills it.
  *
+ * `launch` starts the process alone, so that it boots while the SDK is loaded.
+ * What the server says before `start` is kept for whoever starts.
+ *
  * The accessors `pid` and `stderr` are what the SDK recognises a stdio transport
  * by; it then asks for the era on this process instead of starting a second one.
  */
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 
-import {
-  type JSONRPCMessage,
-  serializeMessage,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
@@ -66,6 +65,9 @@ export class StdioTransport implements Transport, Connection {
   #isClosing = false;
   #hasCrashed = false;
   #noiseCount = 0;
+  #launched: Promise<void> | undefined;
+  /** Messages that came before anybody listened; undefined as soon as somebody does. */
+  #early: JSONRPCMessage[] | undefined = [];
   #closed: Promise<void> | undefined;
   readonly #exited: Promise<void>;
   #reportExit: () => void = () => {};
@@ -93,24 +95,18 @@ export class StdioTransport implements Transport, Connection {
     return this.#child?.stderr ?? null;
   }
 
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#isClosing)
-        throw new NotSentError('The session was closed before its process started.');
-      const { command, args, env, cwd } = this.#launch;
-      // A group of its own, so that whatever the server starts ends with it.
-      const child = spawn(command, args, {
-        cwd,
-        env,
-        detached: true,
-        shell: false,
-        windowsHide: true,
-      });
-      this.#child = child;
-      if (child.pid !== undefined) watchGroup(child.pid);
-      this.#listen(child, reject);
-      child.once('spawn', resolve);
-    });
+  /** Starts the process, once. */
+  launch(): Promise<void> {
+    this.#launched ??= this.#spawn();
+    return this.#launched;
+  }
+
+  async start(): Promise<void> {
+    await this.launch();
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const message of early) this.onmessage?.(message);
+    this.#child?.stdout.resume();
   }
 
   send(message: JSONRPCMessage): Promise<void> {
@@ -123,7 +119,7 @@ export class StdioTransport implements Transport, Connection {
     }
     let line: string;
     try {
-      line = serializeMessage(message);
+      line = `${JSON.stringify(message)}\n`;
     } catch (error) {
       return Promise.reject(new UnwritableError(error));
     }
@@ -155,6 +151,26 @@ export class StdioTransport implements Transport, Connection {
     if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL');
     this.#release();
     this.#over();
+  }
+
+  #spawn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosing)
+        throw new NotSentError('The session was closed before its process started.');
+      const { command, args, env, cwd } = this.#launch;
+      // A group of its own, so that whatever the server starts ends with it.
+      const child = spawn(command, args, {
+        cwd,
+        env,
+        detached: true,
+        shell: false,
+        windowsHide: true,
+      });
+      this.#child = child;
+      if (child.pid !== undefined) watchGroup(child.pid);
+      this.#listen(child, reject);
+      child.once('spawn', resolve);
+    });
   }
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
@@ -189,7 +205,14 @@ export class StdioTransport implements Transport, Connection {
     if (this.#isOver || line.trim() === '') return;
     const messages = readMessages(line);
     if (messages.length === 0) this.#ignore(line);
-    for (const message of messages) this.onmessage?.(message);
+    for (const message of messages) this.#receive(message);
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (this.#early === undefined) return this.onmessage?.(message);
+    this.#early.push(message);
+    // The pipe keeps the rest, and with it whoever writes too much.
+    this.#child?.stdout.pause();
   }
 
   #ignore(line: string): void {

@@ -1,6 +1,8 @@
 /** Runs one session actor with recording ports; a test awaits what it wants to see. */
 
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 
 import { createActor, setup } from 'xstate';
 
@@ -266,4 +268,11 @@ export function isRunning(pid: number): boolean {
   }
   // Linux: the field after the name is the state.
   return !/\) [ZX] /u.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+}
+
+/** Settles when the process is gone, or is a zombie that only waits to be reaped. */
+export async function ended(pid: number): Promise<void> {
+  const status = `/proc/${pid}/status`;
+  const script = `while [ -d /proc/${pid} ] && ! grep -q '^State:.*Z' ${status}; do sleep 0.02; done`;
+  await promisify(execFile)('sh', ['-c', script]);
 }

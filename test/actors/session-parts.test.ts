@@ -1,14 +1,21 @@
 /** The small parts of a session that a clock or a byte stream drives. */
 
-import type { Client } from '@modelcontextprotocol/client';
+import {
+  type Client,
+  ProtocolError,
+  SdkErrorCode,
+  SdkHttpError,
+  UrlElicitationRequiredError,
+} from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
 import { createReopening } from '../../actors/http-reopening.ts';
 import { remember } from '../../actors/session-era.ts';
+import { describeError } from '../../actors/session-failure.ts';
 import { createCoalescer, listTools } from '../../actors/session-list.ts';
-import { readMessages } from '../../actors/session-messages.ts';
+import { readMessages, streamLost } from '../../actors/session-messages.ts';
 import { resolveSpec } from '../../actors/session-target.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
 import { createLineReader } from '../../actors/stdio-lines.ts';
@@ -326,5 +333,22 @@ describe('the stderr ring', () => {
       ring.push(Buffer.from(`${'.'.repeat(100)}\n`));
       expect(passed.join('')).not.toMatch(/hunter2/u);
     }
+  });
+});
+
+describe('the description of an error', () => {
+  it.each([
+    new ProtocolError(-32_603, 'not today'),
+    new UrlElicitationRequiredError([], 'not today'),
+  ])('holds the number of an error answer: $constructor.name', (error) => {
+    expect(describeError(error, [])).toMatchObject({ message: 'not today', rpcCode: error.code });
+  });
+
+  it('holds no such number for an abort, a refusal over HTTP and an error of ours', () => {
+    const own = new ProtocolError(1, 'broken off', streamLost);
+    const refusal = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status: 404 });
+    for (const error of [AbortSignal.abort().reason, refusal, own])
+      expect(describeError(error, [])).not.toHaveProperty('rpcCode');
+    expect(describeError(own, []).code).toBe('STREAM_LOST');
   });
 });

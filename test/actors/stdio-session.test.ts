@@ -13,6 +13,7 @@ import {
   type BenchOptions,
   callOptions,
   createBench,
+  ended,
   fixtureSpec,
   isRunning,
   promptMs,
@@ -61,13 +62,6 @@ async function listed(mode: string) {
 
 function call(of: Bench, tool = 'echo', timeoutMs?: number) {
   return of.handle().callTool(tool, {}, callOptions(timeoutMs === undefined ? {} : { timeoutMs }));
-}
-
-/** Settles when the process is gone, or is a zombie that only waits to be reaped. */
-async function ended(pid: number): Promise<void> {
-  const status = `/proc/${pid}/status`;
-  const script = `while [ -d /proc/${pid} ] && ! grep -q '^State:.*Z' ${status}; do sleep 0.02; done`;
-  await promisify(execFile)('sh', ['-c', script]);
 }
 
 describe('opening a stdio session', () => {

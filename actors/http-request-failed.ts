@@ -1,0 +1,23 @@
+/** What a request fails with that got no answer. Apart from the fetch, so that it is told without the SDK. */
+
+/** Says where a request went and why it failed: "fetch failed" alone helps nobody. */
+export class RequestFailedError extends TypeError {
+  constructor(url: string | URL, cause: unknown) {
+    super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
+  }
+}
+
+/** Without what may be secret: user, query and fragment. */
+function addressOf(url: string | URL): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+/** A host with several addresses fails with an empty message and a code. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (code === '' || cause.message.includes(code)) return cause.message;
+  return cause.message === '' ? code : `${cause.message} (${code})`;
+}
