@@ -1,2 +1,2 @@
 /** The version of this package; a test holds it to package.json. */
-export const version = '0.1.0';
+export const version = '0.0.0';
