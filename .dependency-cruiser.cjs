@@ -6,7 +6,7 @@
  */
 
 /** Our own folders, so that a rule can say "nothing else of ours". */
-const ours = '^(src|machines|actors|test|scripts|bench|examples|visualizations)/';
+const ours = '^(src|machines|actors|test|scripts|bench|faults|examples|visualizations)/';
 const shipped = '^(src|machines|actors)/';
 const faces = 'gateway|inspector|cli|adapters|testing';
 
@@ -103,7 +103,7 @@ module.exports = {
       comment: 'What is published must not need what is not.',
       severity: 'error',
       from: { path: shipped },
-      to: { path: '^(test|scripts|bench|examples)/' },
+      to: { path: '^(test|scripts|bench|faults|examples)/' },
     },
     {
       name: 'shipped-without-dev-packages',

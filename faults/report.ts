@@ -1,0 +1,77 @@
+/** Prints the results as a table, and in the end what they come to. */
+
+import type { Result } from './run-rows.ts';
+
+const publicFacts = ['state', 'reason', 'code', 'outcome'];
+// A sentence is too long for a table; it is in the JSON, and beside what is not ok.
+const untold = [...publicFacts, 'says'];
+const widest = { inject: 44, seen: 60 };
+
+export function tableOf(results: readonly Result[]): string {
+  const header = ['fault', 'injected', 'seen', 'time', 'verdict'];
+  const rows = results.map(lineOf);
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return [header, ...rows]
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function lineOf({ name, inject, verdict, seen, remarks, ms }: Result): readonly string[] {
+  const time = verdict === 'not run' ? '-' : `${(ms / 1_000).toFixed(1)} s`;
+  const said = verdict === 'not run' ? '-' : inShort(seen);
+  return [
+    name,
+    cut(inject, widest.inject),
+    cut(said, widest.seen),
+    time,
+    verdictOf(verdict, remarks),
+  ];
+}
+
+/** What is not ok is told in full below the table. */
+function verdictOf(verdict: Result['verdict'], remarks: Result['remarks']): string {
+  if (verdict === 'not run') return `not run: ${remarks.join('; ')}`;
+  return verdict === 'ok' ? 'ok' : 'NOT OK';
+}
+
+/** What is wrong with each row that is not ok, and all that it saw. */
+export function complaintsOf(results: readonly Result[]): string {
+  return results
+    .filter(({ verdict }) => verdict === 'not ok')
+    .map(({ name, remarks, seen }) => {
+      const lines = [...remarks, `saw ${JSON.stringify(seen)}`];
+      return `${name}\n${lines.map((line) => `  ${line.replaceAll('\n', ' ')}`).join('\n')}\n`;
+    })
+    .join('');
+}
+
+/** State and code first, then what else the row found worth telling. */
+function inShort(seen: Result['seen']): string {
+  const { state, reason, code, outcome } = seen;
+  const words = [
+    reason === undefined ? state : `${String(state)}(${String(reason)})`,
+    code,
+    outcome,
+    ...Object.entries(seen)
+      .filter(([fact, value]) => !untold.includes(fact) && value !== undefined)
+      .map(([fact, value]) => `${fact}=${String(value)}`),
+  ];
+  return words.filter((word) => word !== undefined && word !== '').join(' ');
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+export function closingLineOf(results: readonly Result[]): string {
+  const count = (verdict: Result['verdict']): number =>
+    results.filter((result) => result.verdict === verdict).length;
+  return `${count('ok')} ok, ${count('not ok')} not ok, ${count('not run')} not run here`;
+}

@@ -1,0 +1,92 @@
+/** `troupe up` as a process of its own, for faults that only a process can have. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+
+import type { TroupeSnapshot } from '../src/index.ts';
+import { until } from './until.ts';
+
+export interface TroupeLaunch {
+  readonly cliFile: string;
+  readonly folder: string;
+  readonly settings: string;
+  readonly mark: string;
+  /** A program with arguments that starts ours. */
+  readonly wrap?: readonly string[];
+  /** Options for Node. */
+  readonly node?: readonly string[];
+}
+
+export class TroupeProcess {
+  readonly child: ChildProcess;
+  readonly ended: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>;
+  stdout = '';
+  stderr = '';
+  readonly #launch: TroupeLaunch;
+
+  constructor(launch: TroupeLaunch) {
+    this.#launch = launch;
+    this.child = this.#spawn(['up'], launch.wrap ?? []);
+    this.child.stdout?.on('data', (chunk: Buffer) => {
+      this.stdout += chunk.toString();
+    });
+    this.child.stderr?.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString();
+    });
+    this.ended = once(this.child, 'exit').then(([exitCode, signal]) => ({
+      exitCode: exitCode as number | null,
+      signal: signal as string | null,
+    }));
+  }
+
+  /** What `status --json` of another process answers; nothing while it cannot. */
+  async status(): Promise<TroupeSnapshot | undefined> {
+    const child = this.#spawn(['status', '--json'], []);
+    let text = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    const [exitCode] = (await once(child, 'close')) as [number | null];
+    return exitCode === 0 ? (JSON.parse(text) as TroupeSnapshot) : undefined;
+  }
+
+  /** Settles with a status of which this holds. */
+  async when(
+    isThere: (snapshot: TroupeSnapshot) => boolean,
+    what: string,
+    limitMs = 20_000,
+  ): Promise<TroupeSnapshot> {
+    const deadline = performance.now() + limitMs;
+    for (;;) {
+      const snapshot = await this.status();
+      if (snapshot !== undefined && isThere(snapshot)) return snapshot;
+      if (performance.now() > deadline || this.child.exitCode !== null) {
+        throw new Error(`waited in vain for ${what}; stderr: ${this.stderr.slice(-300)}`);
+      }
+    }
+  }
+
+  async printed(pattern: RegExp): Promise<void> {
+    await until(() => pattern.test(this.stdout + this.stderr), `output like ${String(pattern)}`);
+  }
+
+  async kill(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  #spawn(words: readonly string[], wrap: readonly string[]): ChildProcess {
+    const { cliFile, folder, settings, mark, node = [] } = this.#launch;
+    const options = ['--config', settings, '--project', folder];
+    const state = ['--state-dir', path.join(folder, 'state')];
+    const line = [...wrap, process.execPath, ...node, cliFile, ...words, ...options, ...state];
+    const [program = process.execPath, ...args] = line;
+    return spawn(program, args, {
+      cwd: folder,
+      env: { ...process.env, FAULTS_UP_OF: mark.slice(0, 12) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+}
