@@ -5,13 +5,12 @@ import path from 'node:path';
 import type { ErrorDocument } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import {
-  type ControlArgs,
-  type ControlCommand,
   type ControlEvent,
   type ControlResults,
   maxAnswerBytes,
   maxRequestBytes,
 } from './control-protocol.ts';
+import type { ControlArgs, ControlCommand } from './control-schemas.ts';
 import { refuseForeignFolder } from './control-socket-path.ts';
 import { isErrorDocument } from './error-document.ts';
 import { createLineReader } from './line-reader.ts';

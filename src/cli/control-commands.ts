@@ -5,14 +5,8 @@ import type { TroupeEventName } from '../domain/host-event.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { ApprovalRequest, Troupe } from '../runtime/troupe.ts';
-import type {
-  ControlArgs,
-  ControlCommand,
-  ControlEvent,
-  ControlResults,
-  DecisionReport,
-  Identity,
-} from './control-protocol.ts';
+import type { ControlEvent, ControlResults, DecisionReport, Identity } from './control-protocol.ts';
+import type { ControlArgs, ControlCommand } from './control-schemas.ts';
 import type { ControlContext, ControlHandler } from './control-server.ts';
 import {
   demandServer,

@@ -10,7 +10,6 @@
  * A line that is no request is answered with `"id": null`.
  */
 
-import { z } from 'zod';
 import type { ErrorDocument } from '../domain/caller-code.ts';
 import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
@@ -26,43 +25,6 @@ export const maxAnswerBytes = 134_217_728;
 
 /** No name of a server or tool is longer. */
 export const longestName = 300;
-const name = z.string().min(1).max(longestName);
-const milliseconds = z.int().min(1).max(2_147_483_647);
-const nothing = z.object({});
-const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
-const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
-
-/** The arguments of every command. */
-export const controlArgs = {
-  identify: nothing,
-  status: z.object({ server: name.optional() }),
-  tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
-  call: z.object({
-    server: name,
-    tool: name,
-    arguments: z.record(z.string(), z.unknown()).optional(),
-    timeoutMs: milliseconds.optional(),
-  }),
-  plan: nothing,
-  approvals: nothing,
-  approve: decision,
-  reject: decision,
-  revoke: decision,
-  start: settle,
-  stop: settle,
-  restart: settle,
-  reload: nothing,
-  events: z.object({ types: z.array(name).max(20).optional() }),
-} as const;
-
-export type ControlCommand = keyof typeof controlArgs;
-export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
-
-export const controlRequest = z.object({
-  id: z.union([z.string().max(100), z.number()]),
-  command: z.string().max(100),
-  args: z.unknown().optional(),
-});
 
 /** Who answers on the socket, and what it was launched with. */
 export interface Identity {

@@ -14,13 +14,11 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { connectControl } from './control-client.ts';
 import {
   type ControlAnswer,
-  type ControlCommand,
   type ControlEvent,
   type ControlId,
-  controlArgs,
-  controlRequest,
   maxRequestBytes,
 } from './control-protocol.ts';
+import { type ControlCommand, controlArgs, controlRequest } from './control-schemas.ts';
 import { makePrivateFolder } from './control-socket-path.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { createLineReader } from './line-reader.ts';

@@ -8,7 +8,7 @@ import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { controlHandler } from '../control-commands.ts';
 import type { ControlEvent, Identity } from '../control-protocol.ts';
-import { type ControlHandler, openControlServer } from '../control-server.ts';
+import type { ControlHandler } from '../control-server.ts';
 import { controlSocketPath } from '../control-socket-path.ts';
 import { sourcesOf, troupeOptionsOf } from '../launch.ts';
 import { engagedServers, stopOrderly } from '../orderly-stop.ts';
@@ -32,6 +32,8 @@ export const defineUp = (define: DefineCommand): void =>
 async function up(session: CliSession): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
+  // Late, so that no other command pays for it: whoever answers checks what is asked, with Zod.
+  const { openControlServer } = await import('../control-server.ts');
   // The socket comes first: a second `up` must be refused before it starts a server.
   let answer: ControlHandler | undefined;
   const socket = await openControlServer(controlSocketPath(launch), async (...request) => {

@@ -1,0 +1,45 @@
+/**
+ * What the control socket accepts, checked. Apart from the words of the protocol, because only
+ * who answers needs it, and every other command would wait for Zod to load.
+ */
+
+import { z } from 'zod';
+import { longestName } from './control-protocol.ts';
+
+const name = z.string().min(1).max(longestName);
+const milliseconds = z.int().min(1).max(2_147_483_647);
+const nothing = z.object({});
+const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
+const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
+
+/** The arguments of every command. */
+export const controlArgs = {
+  identify: nothing,
+  status: z.object({ server: name.optional() }),
+  tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  call: z.object({
+    server: name,
+    tool: name,
+    arguments: z.record(z.string(), z.unknown()).optional(),
+    timeoutMs: milliseconds.optional(),
+  }),
+  plan: nothing,
+  approvals: nothing,
+  approve: decision,
+  reject: decision,
+  revoke: decision,
+  start: settle,
+  stop: settle,
+  restart: settle,
+  reload: nothing,
+  events: z.object({ types: z.array(name).max(20).optional() }),
+} as const;
+
+export type ControlCommand = keyof typeof controlArgs;
+export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
+
+export const controlRequest = z.object({
+  id: z.union([z.string().max(100), z.number()]),
+  command: z.string().max(100),
+  args: z.unknown().optional(),
+});
