@@ -8,7 +8,7 @@ export class RequestFailedError extends TypeError {
 }
 
 /** Without what may be secret: user, query and fragment. */
-function addressOf(url: string | URL): string {
+export function addressOf(url: string | URL): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
 }

@@ -57,7 +57,7 @@ export class HttpTransport implements Transport, Connection {
   constructor(endpoint: HttpEndpoint, setup: ConnectionSetup, hint: Hint) {
     this.#setup = setup;
     this.#hint = hint;
-    this.#guarded = createGuardedFetch(setup.clock);
+    this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
     this.#reopening = createReopening(setup.clock, () => this.#suspect());
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
@@ -129,6 +129,7 @@ export class HttpTransport implements Transport, Connection {
     this.#over();
     this.#reopening.stop();
     void this.#inner.close().catch(() => {});
+    this.#guarded.close();
   }
 
   async #end(isLost: boolean): Promise<void> {
@@ -136,6 +137,7 @@ export class HttpTransport implements Transport, Connection {
     this.#reopening.stop();
     if (!isLost) await this.#terminate();
     await this.#inner.close().catch(() => {});
+    this.#guarded.close();
   }
 
   async #terminate(): Promise<void> {

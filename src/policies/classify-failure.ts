@@ -64,6 +64,8 @@ const neverReached: ReadonlySet<string> = new Set([
   'ERR_INVALID_ARG_VALUE',
   'ERR_INVALID_URL',
   'INVALID_SETTING',
+  'ERR_CONNECT_TIMEOUT',
+  'ERR_ADDRESS_BLOCKED',
 ]);
 
 const brokenOff: ReadonlySet<string> = new Set([
@@ -162,7 +164,8 @@ const rules: readonly Rule[] = [
   { kind: 'protocol', fits: (it) => hasCode(it, wrongAnswer) || isNamed(it, syntaxNames) },
   {
     kind: 'transport',
-    fits: (it) => says(it, /fetch failed|terminated|stream|socket|not connected/iu),
+    fits: (it) =>
+      says(it, /the request to \S+ failed|fetch failed|terminated|stream|socket|not connected/iu),
   },
 ];
 

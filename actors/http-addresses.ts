@@ -1,0 +1,98 @@
+/**
+ * How near an address is: what may be asked for by whom is decided by that. It
+ * is asked for the address a connection is really made to, so neither another
+ * spelling nor a name that resolves differently the next time gets around it.
+ */
+
+import { BlockList, isIP } from 'node:net';
+
+/** `forbidden`: nobody means a server there, and what does live there gives out credentials. */
+export type AddressRange = 'public' | 'private' | 'loopback' | 'forbidden';
+
+type Net = readonly [address: string, prefix: number, family?: 'ipv6'];
+
+function listOf(nets: readonly Net[]): BlockList {
+  const list = new BlockList();
+  for (const [address, prefix, family = 'ipv4'] of nets) list.addSubnet(address, prefix, family);
+  return list;
+}
+
+const forbidden = listOf([
+  // Link-local, where clouds answer questions about the machine.
+  ['169.254.0.0', 16],
+  ['fe80::', 10, 'ipv6'],
+  // The same service of clouds that chose another address for it.
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+  ['192.0.0.192', 32],
+  ['fd00:ec2::254', 128, 'ipv6'],
+  ['fd20:ce::254', 128, 'ipv6'],
+  // To many at once, or reserved.
+  ['224.0.0.0', 3],
+  ['ff00::', 8, 'ipv6'],
+]);
+
+const loopback = listOf([
+  ['127.0.0.0', 8],
+  // "This host": a connection to it arrives here.
+  ['0.0.0.0', 8],
+  ['::1', 128, 'ipv6'],
+  ['::', 128, 'ipv6'],
+]);
+
+const privateNets = listOf([
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  // Shared by the customers of a provider, and by overlay networks.
+  ['100.64.0.0', 10],
+  // For protocols, documentation and measurements: never a public server.
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['fc00::', 7, 'ipv6'],
+  ['fec0::', 10, 'ipv6'],
+  ['2001:db8::', 32, 'ipv6'],
+  // Tunnels whose other end the address does not tell plainly.
+  ['2001::', 32, 'ipv6'],
+  ['64:ff9b:1::', 48, 'ipv6'],
+]);
+
+/** Says how near an IP address is; one that is none at all is forbidden. */
+export function rangeOf(address: string): AddressRange {
+  const [bare = ''] = address.split('%');
+  const version = isIP(bare);
+  if (version === 0) return 'forbidden';
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  if (forbidden.check(bare, family)) return 'forbidden';
+  if (loopback.check(bare, family)) return 'loopback';
+  if (privateNets.check(bare, family)) return 'private';
+  const inner = version === 6 ? innerAddressOf(bare) : undefined;
+  return inner === undefined ? 'public' : rangeOf(inner);
+}
+
+/** The IPv4 address that an IPv6 address leads to. */
+function innerAddressOf(address: string): string | undefined {
+  const groups = groupsOf(address);
+  const start = groups.slice(0, 6).join(':');
+  if (groups[0] === 0x2002) return dotted(groups[1], groups[2]);
+  const isTranslated = start === '100:65435:0:0:0:0';
+  const isMapped = start === '0:0:0:0:0:65535' || start === '0:0:0:0:0:0';
+  return isTranslated || isMapped ? dotted(groups[6], groups[7]) : undefined;
+}
+
+/** The eight numbers of an IPv6 address, in whatever way it is written. */
+function groupsOf(address: string): readonly number[] {
+  const plain = new URL(`http://[${address}]/`).hostname.slice(1, -1);
+  const [before = '', after] = plain.split('::');
+  const head = before === '' ? [] : before.split(':');
+  const tail = after === undefined || after === '' ? [] : after.split(':');
+  const gap = Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
+}
+
+function dotted(high = 0, low = 0): string {
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
