@@ -2,15 +2,12 @@
  * What speaks MCP. The SDK takes longer to load than all of this package, so this
  * file is imported by a session that opens and by nobody else, with `import()`: a
  * host that has no server to start never pays for it, and a process that serves one
- * boots meanwhile. Whoever imports a value of the SDK belongs behind this file.
+ * boots meanwhile. Whoever imports a value of the SDK belongs behind this file or `session-remote.ts`.
  */
 
 import { Client, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
 import { version } from '../src/domain/version.ts';
-
-export { createLiveness } from './http-liveness.ts';
-export { HttpTransport } from './http-transport.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 

@@ -20,6 +20,7 @@ import { describeError } from './session-failure.ts';
 import { createCoalescer, listTools, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
+import type * as sessionRemote from './session-remote.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
 import { createThrottle, type Throttle } from './session-throttle.ts';
 import { type StdioLaunch, StdioTransport } from './stdio-transport.ts';
@@ -114,9 +115,9 @@ export class Session {
     // First of all, so that the process boots while the SDK is loaded.
     if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup);
     if (!this.#isOpening()) return;
-    const speech = await this.#loadSpeech();
+    const [speech, remote] = await this.#loadSpeech(resolved.type);
     // Closed meanwhile: whoever closed it takes care of what is left.
-    if (this.#isOpening()) await this.#connect(speech, resolved, setup, target);
+    if (this.#isOpening()) await this.#connect(speech, remote, resolved, setup, target);
   }
 
   async #launch(launch: StdioLaunch, setup: ConnectionSetup): Promise<void> {
@@ -131,9 +132,12 @@ export class Session {
     }
   }
 
-  async #loadSpeech(): Promise<Speech> {
+  async #loadSpeech(type: Resolved['type']) {
     try {
-      return await this.#load();
+      return await Promise.all([
+        this.#load(),
+        type === 'http' ? import('./session-remote.ts') : undefined,
+      ]);
     } catch (cause) {
       throw new Error('The client for MCP could not be loaded; install this package again', {
         cause,
@@ -142,7 +146,8 @@ export class Session {
   }
 
   async #connect(
-    { createClient, createLiveness, HttpTransport }: Speech,
+    { createClient }: Speech,
+    remote: typeof sessionRemote | undefined,
     resolved: Resolved,
     setup: ConnectionSetup,
     target: SessionTarget,
@@ -157,10 +162,12 @@ export class Session {
     this.#isVerdictUnproven = prior?.kind === 'modern';
     const client = createClient(negotiation, () => this.#notified.trigger());
     this.#client = client;
-    if (resolved.type === 'http') {
-      const liveness = createLiveness(client, setup.clock, (error) => this.#lose(error));
+    if (resolved.type === 'http' && remote !== undefined) {
+      const { endpoint } = resolved;
+      const onLost = (error: unknown): void => this.#lose(error);
+      const { liveness, connection } = remote.connectRemote(endpoint, setup, client, onLost);
       this.#liveness = liveness;
-      this.#connection = new HttpTransport(resolved.endpoint, setup, () => liveness.suspect());
+      this.#connection = connection;
     }
     const connection = this.#connection as Connection;
     const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
