@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import {
   createTroupe,
   type ServerState,
@@ -16,6 +17,7 @@ import type { Seen } from './expectation.ts';
 import { fastClock } from './fast-clock.ts';
 import { type HttpPeer, startHttpPeer } from './http-peer.ts';
 import { markedProcesses } from './marked-processes.ts';
+import { pause } from './pause.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import { TroupeProcess } from './troupe-process.ts';
 import { until } from './until.ts';
@@ -53,6 +55,7 @@ export interface StagePlace {
 type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?: number];
 
 export class Stage {
+  readonly mark: string;
   readonly folder = mkdtempSync(path.join(tmpdir(), 'troupe-faults-'));
   /** Lines of `server.log`, each with its server in front. */
   readonly remarks: string[] = [];
@@ -68,6 +71,7 @@ export class Stage {
 
   constructor(place: StagePlace, { speed = 1 }: { readonly speed?: number }) {
     this.#place = place;
+    this.mark = place.mark;
     this.#speed = speed;
   }
 
@@ -227,6 +231,38 @@ export class Stage {
   /** Processes of the row that live now, but for the HTTP servers and proxies. */
   processes(): readonly number[] {
     return markedProcesses(this.#place.mark);
+  }
+
+  /** Megabytes by which the host's memory has grown, at its peak, since now. */
+  measureMemory(): () => number {
+    const before = process.resourceUsage().maxRSS;
+    return () => Math.round((process.resourceUsage().maxRSS - before) / 1_024);
+  }
+
+  /** The longest time since now in which the host could do nothing else, in milliseconds. */
+  measureStalls(): () => number {
+    const delays = monitorEventLoopDelay({ resolution: 5 });
+    delays.enable();
+    return () => Math.round(delays.max / 1e6);
+  }
+
+  /** Calls a server again and again; when told to stop, says how long 99 of 100 calls took. */
+  keepCalling(server: string): () => Promise<number> {
+    const times: number[] = [];
+    let isOver = false;
+    const loop = (async () => {
+      while (!isOver) {
+        const { isOk, ms } = await this.call(server, 'echo');
+        times.push(isOk ? ms : Number.POSITIVE_INFINITY);
+        await pause(5);
+      }
+    })();
+    return async () => {
+      isOver = true;
+      await loop;
+      const sorted = times.sort((a, b) => a - b);
+      return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+    };
   }
 
   /** Ends all that the row started but the servers of its troupe, whose end is the troupe's duty. */

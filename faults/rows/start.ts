@@ -9,8 +9,7 @@ import type { AnyRow, Row } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import type { TroupeProcess } from '../troupe-process.ts';
 import { until } from '../until.ts';
-
-const backingOff = { state: 'backingOff', reason: 'retrying' } as const;
+import { backingOff, startOf } from './one-server.ts';
 
 /** One bad server beside a good one, which must not notice. */
 async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }): Promise<Seen> {
@@ -21,24 +20,6 @@ async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }):
   const call = await stage.call('bad', 'echo', {}, 1);
   const { code: callCode, outcome } = call;
   return { ...stage.seen(status), callCode, outcome };
-}
-
-/** Lets one mode start, and tells where it comes to rest. */
-async function startOf(
-  stage: Stage,
-  mode: string,
-  args: readonly string[] = [],
-  more: object = {},
-): Promise<Seen & { readonly peer: never }> {
-  const peer = stage.stdio(mode, args, { connectTimeoutMs: 2_000, ...more });
-  const from = performance.now();
-  stage.start({ bad: peer });
-  const status = await stage.reaches('bad', 'ready', 'degraded', 'backingOff', 'failed', 'blocked');
-  const settledMs = Math.round(performance.now() - from);
-  const { exitCode, signal, stderrTail } = status.lastError ?? {};
-  const lastWords = stderrTail?.at(-1);
-  const restarts = status.restarts;
-  return { ...stage.seen(status), exitCode, signal, lastWords, settledMs, restarts } as never;
 }
 
 const missing: readonly Row[] = [

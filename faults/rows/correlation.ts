@@ -1,0 +1,67 @@
+/** C: which answer belongs to which request. */
+
+import type { AnyRow } from '../row.ts';
+import { callOf, readyServer } from './one-server.ts';
+
+export const correlationRows: readonly AnyRow[] = [
+  {
+    id: 'F37',
+    variant: 'string-id',
+    // The same number as text is taken for the same id: no other request can be meant.
+    inject: 's:string-id',
+    expect: { isOk: true, text: 'as text', state: 'ready' },
+    run: (stage) => callOf(stage, 'string-id'),
+  },
+  {
+    id: 'F37',
+    variant: 'null-id',
+    inject: 's:null-id (timeoutMs 800)',
+    expect: {
+      isOk: false,
+      code: ['TIMEOUT', 'SERVER_ERROR', 'BAD_RESPONSE'],
+      callMs: { atMost: 2_000 },
+    },
+    run: (stage) => callOf(stage, 'null-id', [], 800),
+  },
+  {
+    id: 'F38',
+    inject: 's:dup-response, 20 calls at once',
+    expect: { own: 20, state: 'ready' },
+    async run(stage) {
+      await readyServer(stage, stage.stdio('dup-response'));
+      const texts = Array.from({ length: 20 }, (_, n) => `text ${n}`);
+      const ends = await Promise.all(texts.map((text) => stage.call('bad', 'echo', { text })));
+      const own = ends.filter(({ text }, n) => text === texts[n]).length;
+      return { own, state: stage.status('bad').state };
+    },
+  },
+  {
+    id: 'F40',
+    inject: 's:late-response --ms 900 (timeoutMs 300)',
+    expect: { code: 'TIMEOUT', outcome: 'unknown', next: 'second', isIdNew: true, state: 'ready' },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('late-response', ['--ms', '900']));
+      const { code, outcome } = await stage.call('bad', 'echo', { text: 'first' }, 300);
+      await log.nth('late');
+      const { text: next } = await stage.call('bad', 'echo', { text: 'second' });
+      const ids = log.all().flatMap(({ event, id }) => (event === 'tools/call' ? [id] : []));
+      return {
+        code,
+        outcome,
+        next,
+        isIdNew: new Set(ids).size === 2,
+        state: stage.status('bad').state,
+      };
+    },
+  },
+  {
+    id: 'F42',
+    inject: 's:error-huge, 1 MB',
+    expect: { code: 'SERVER_ERROR', length: { atMost: 4_400 }, state: 'ready' },
+    async run(stage) {
+      await readyServer(stage, stage.stdio('error-huge'));
+      const { code, outcome, message } = await stage.call('bad', 'echo');
+      return { code, outcome, length: message.length, state: stage.status('bad').state };
+    },
+  },
+];

@@ -1,0 +1,99 @@
+/** F85: the end of the host, however it comes. */
+
+import type { Seen } from '../expectation.ts';
+import { leftOver } from '../marked-processes.ts';
+import { pause } from '../pause.ts';
+import type { AnyRow, Row } from '../row.ts';
+import type { Stage } from '../stage.ts';
+import type { TroupeProcess } from '../troupe-process.ts';
+
+/** Servers that go at once, that take a while and that never go by themselves. */
+async function threeServers(stage: Stage, node: readonly string[] = []): Promise<TroupeProcess> {
+  const servers = {
+    quick: stage.stdio('ok'),
+    crowd: stage.stdio('grandchild'),
+    stubborn: stage.stdio('ignore-term'),
+  };
+  const up = stage.up(servers, { node });
+  await up.printed(/servers: 3/u);
+  await up.when(({ servers: all }) => all.every(({ state }) => state === 'ready'), 'all servers');
+  return up;
+}
+
+async function endOf(stage: Stage, up: TroupeProcess, from: number): Promise<Seen> {
+  const { exitCode, signal } = await up.ended;
+  const endMs = Math.round(performance.now() - from);
+  const left = (await leftOver(stage.mark, 5_000)).length;
+  return { exitCode: exitCode ?? undefined, signal: signal ?? undefined, endMs, left };
+}
+
+const bySignal = (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map(
+  (signal): Row => ({
+    id: 'F85',
+    variant: signal,
+    inject: `${signal} to troupe up with a server that ignores SIGTERM`,
+    expect: {
+      exitCode: { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }[signal],
+      left: 0,
+      endMs: { atMost: 5_500 },
+    },
+    async run(stage) {
+      const up = await threeServers(stage);
+      const from = performance.now();
+      up.child.kill(signal);
+      return endOf(stage, up, from);
+    },
+  }),
+);
+
+export const hostEndRows: readonly AnyRow[] = [
+  ...bySignal,
+  {
+    id: 'F85',
+    variant: 'twice',
+    inject: 'SIGINT twice to troupe up',
+    expect: { exitCode: 130, left: 0, endMs: { atMost: 900 } },
+    async run(stage) {
+      const up = await threeServers(stage);
+      up.child.kill('SIGINT');
+      await pause(300);
+      const from = performance.now();
+      up.child.kill('SIGINT');
+      return endOf(stage, up, from);
+    },
+  },
+  {
+    id: 'F85',
+    variant: 'uncaught',
+    inject: 'an uncaught exception in troupe up',
+    expect: { exitCode: 1, left: 0, endMs: { atMost: 5_500 } },
+    async run(stage) {
+      const code = 'process.on("SIGUSR2",()=>setTimeout(()=>{throw new Error("a bug")}))';
+      const up = await threeServers(stage, [
+        '--import',
+        `data:text/javascript,${encodeURIComponent(code)}`,
+      ]);
+      const from = performance.now();
+      up.child.kill('SIGUSR2');
+      return endOf(stage, up, from);
+    },
+  },
+  {
+    id: 'F85',
+    variant: 'SIGKILL',
+    inject: 'SIGKILL to troupe up',
+    expect: { signal: 'SIGKILL', left: 0 },
+    async run(stage) {
+      const up = await threeServers(stage);
+      const from = performance.now();
+      up.child.kill('SIGKILL');
+      return endOf(stage, up, from);
+    },
+  },
+  {
+    id: 'F85',
+    variant: 'gateway',
+    inject: 'stdin of the stdio gateway closes',
+    absent: 'needs the gateway',
+  },
+];

@@ -1,0 +1,3 @@
+import type { AnyRow } from '../row.ts';
+
+export const listRows: readonly AnyRow[] = [];
