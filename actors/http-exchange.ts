@@ -8,6 +8,7 @@
  * carries a tool call, and whoever made the call decides with what is known.
  */
 
+import { setMaxListeners } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import type { Socket } from 'node:net';
@@ -103,7 +104,11 @@ class Exchange {
       .once('socket', (socket) => this.#connecting(socket))
       .once('response', (message) => this.#answered(message))
       .on('error', (error) => this.#fail(error));
-    signal?.addEventListener('abort', this.#abort);
+    if (signal !== undefined) {
+      // The SDK uses one signal for all requests of a session, and Node takes eleven for a leak.
+      setMaxListeners(0, signal);
+      signal.addEventListener('abort', this.#abort);
+    }
     // An event stream may begin with its first event, whenever that is.
     if (method !== 'GET')
       this.#stopExchange = startDeadline(clock, exchangeMs, () =>

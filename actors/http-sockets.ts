@@ -61,6 +61,8 @@ export function createSockets(
 ): Sockets {
   const agents = new Map<string, PlainAgent>();
   const idleMs = new WeakMap<Socket, number>();
+  // Nearly every request goes to the same host, and a look at an address is not free.
+  let lastHost: string | undefined;
   const assertAllowed = (host: string, addresses: readonly string[]): void => {
     if (addresses.some((address) => isAllowed(rangeOf(address)))) return;
     const where = addresses.includes(host) ? host : `${host} (${addresses.join(', ')})`;
@@ -101,9 +103,12 @@ export function createSockets(
   };
   return {
     agentFor({ protocol, hostname }) {
-      // A host that is an address is never looked up.
-      const host = hostname.replace(/^\[|\]$/gu, '');
-      if (isIP(host) !== 0) assertAllowed(host, [host]);
+      if (hostname !== lastHost) {
+        // A host that is an address is never looked up.
+        const host = hostname.replace(/^\[|\]$/gu, '');
+        if (isIP(host) !== 0) assertAllowed(host, [host]);
+        lastHost = hostname;
+      }
       return agents.get(protocol) ?? create(protocol);
     },
     answered({ socket, headers }) {

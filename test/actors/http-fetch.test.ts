@@ -234,6 +234,20 @@ describe('an abort', () => {
     },
   );
 
+  it('may be shared by many requests, of which none is taken for a leak', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const { origin } = await peer(echo);
+    const { fetch } = guarded(origin);
+    const { signal } = new AbortController();
+    const asked = Array.from({ length: 30 }, () => fetch(origin, { signal }));
+    for (const response of await Promise.all(asked)) await response.text();
+    await turn();
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
   it('after the body changes nothing', async () => {
     const controller = new AbortController();
     const server = await peer(echo);
