@@ -67,6 +67,7 @@ function targetText({ target, unit }: Measure): string {
   if (target === undefined) return '';
   const suffix = target.of === 'ratio' ? 'x' : unitSuffix(unit);
   if (target.atMost !== undefined) return `<= ${target.atMost}${suffix}`;
+  if (target.below !== undefined) return `< ${target.below}${suffix}`;
   return `>= ${target.atLeast}${suffix}`;
 }
 

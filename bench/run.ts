@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 
 import { build } from './build.ts';
 import { runChild } from './children.ts';
+import { isChosen } from './choice.ts';
 import { baseline, entries } from './contenders.ts';
 import { type Roles, type Row, rowsOf, tableOf } from './report.ts';
 import type { Work } from './work.ts';
@@ -49,11 +50,6 @@ function machine(): Readonly<Record<string, unknown>> {
   };
 }
 
-function isChosen({ name, isOptional = false }: Work): boolean {
-  if (flags.only === undefined) return !isOptional || (name === 'install' && flags.install);
-  return flags.only.some((part) => name.includes(part));
-}
-
 function roundsOf({ rounds }: Work): number {
   if (flags.rounds !== undefined) return Math.max(1, Number(flags.rounds) || 1);
   return flags.quick ? rounds.quick : rounds.full;
@@ -67,7 +63,7 @@ const titles = Object.fromEntries(Object.entries(entries).map(([name, it]) => [n
 
 async function measure(): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  for (const work of works.filter(isChosen)) {
+  for (const work of works.filter((it) => isChosen(it, flags))) {
     process.stderr.write(`${work.name} … `);
     const from = performance.now();
     const rounds = await work.run({

@@ -50,6 +50,8 @@ export function pairedRatios(
 export interface Target {
   readonly of: 'ratio' | 'value';
   readonly atMost?: number;
+  /** Like `atMost`, without the bound itself. */
+  readonly below?: number;
   readonly atLeast?: number;
 }
 
@@ -58,6 +60,10 @@ export type Verdict = 'met' | 'missed' | 'unknown';
 export function verdictOf(target: Target, value: Spread | null, ratio: Spread | null): Verdict {
   const seen = target.of === 'ratio' ? ratio : value;
   if (seen === null) return 'unknown';
-  const { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = target;
-  return seen.median <= atMost && seen.median >= atLeast ? 'met' : 'missed';
+  const { atMost, below, atLeast } = target;
+  const isMet =
+    (atMost === undefined || seen.median <= atMost) &&
+    (below === undefined || seen.median < below) &&
+    (atLeast === undefined || seen.median >= atLeast);
+  return isMet ? 'met' : 'missed';
 }

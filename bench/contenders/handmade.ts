@@ -3,7 +3,7 @@
 import type { BenchServer, Contender, Fleet } from '../contender.ts';
 
 /** One client of an SDK and its connection. */
-export interface HandClient {
+interface HandClient {
   /** Connects and lists; the names of the tools. */
   start(): Promise<readonly string[]>;
   call(tool: string, args: Readonly<Record<string, unknown>>): Promise<unknown>;
@@ -12,7 +12,53 @@ export interface HandClient {
   onLost(callback: () => void): void;
 }
 
-export function createHandmade(connect: (server: BenchServer) => HandClient): Contender {
+/** What the two lines of the SDK have in common. */
+export interface Sdk<Transport> {
+  readonly client: () => {
+    connect(transport: Transport): Promise<void>;
+    listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
+    callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
+    close(): Promise<void>;
+    onclose?: (() => void) | undefined;
+  };
+  readonly stdio: (launch: {
+    command: string;
+    args: string[];
+    stderr: 'ignore';
+  }) => Transport & { readonly pid: number | null };
+  readonly http: (url: URL) => Transport;
+}
+
+/** The same few lines around a client of either SDK. */
+export function createHandmadeOf<Transport>(sdk: Sdk<Transport>): Contender {
+  return createHandmade((server) => {
+    const client = sdk.client();
+    const { transport, pid } = transportOf(sdk, server);
+    return {
+      async start() {
+        await client.connect(transport);
+        const { tools } = await client.listTools();
+        return tools.map(({ name }) => name);
+      },
+      call: (name, args) => client.callTool({ name, arguments: args }),
+      close: () => client.close(),
+      pid,
+      onLost(callback) {
+        client.onclose = callback;
+      },
+    };
+  });
+}
+
+function transportOf<Transport>(sdk: Sdk<Transport>, server: BenchServer) {
+  if (server.kind === 'http')
+    return { transport: sdk.http(new URL(server.url)), pid: () => undefined };
+  const { command, args } = server;
+  const transport = sdk.stdio({ command, args: [...args], stderr: 'ignore' });
+  return { transport, pid: () => transport.pid ?? undefined };
+}
+
+function createHandmade(connect: (server: BenchServer) => HandClient): Contender {
   return { recovers: false, open: (servers) => openFleet(servers, connect) };
 }
 

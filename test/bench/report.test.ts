@@ -35,6 +35,15 @@ describe('the report', () => {
     ]);
   });
 
+  it.each([
+    [{ of: 'ratio', atMost: 1.1 }, '<= 1.1x'],
+    [{ of: 'ratio', atLeast: 0.9 }, '>= 0.9x'],
+    [{ of: 'value', below: 12 }, '< 12 ms'],
+  ] as const)('writes the target %o as it is judged', (target, text) => {
+    const measures = [{ id: 'time', title: 'a walk', unit: 'ms', target }] as const;
+    expect(rowsOf({ ...work, measures }, rounds, roles)[0]?.target).toBe(text);
+  });
+
   it('has no ratio and no verdict without a baseline', () => {
     const [row] = rowsOf(work, [{ ours: { time: 1 } }], roles);
     expect(row?.verdict).toBe('unknown');

@@ -76,6 +76,12 @@ describe('a verdict', () => {
     expect(verdictOf(target, null, spread(0.89))).toBe('missed');
   });
 
+  it('may leave the bound itself out', () => {
+    const target = { of: 'value', below: 12 } as const;
+    expect(verdictOf(target, spread(11.9), null)).toBe('met');
+    expect(verdictOf(target, spread(12), null)).toBe('missed');
+  });
+
   it('may be about the value instead', () => {
     const target = { of: 'value', atMost: 0 } as const;
     expect(verdictOf(target, spread(0), null)).toBe('met');
