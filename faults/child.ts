@@ -29,6 +29,8 @@ process.once('message', (order: Order) => {
 });
 
 async function obey({ name, place }: Order): Promise<void> {
+  // The answer must get out although nothing else may be left to do.
+  process.channel?.ref();
   const row = rows.find((candidate) => nameOf(candidate) === name);
   if (row === undefined || 'absent' in row) throw new Error(`There is no row ${name}.`);
   const performance = await perform(row, new Stage(place, row));

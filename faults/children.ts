@@ -19,7 +19,8 @@ const leftOverMs = 1_000;
 
 export function performIn(compiledFolder: string): Perform {
   return async (row) => {
-    const mark = `FAULTS_MARK_${randomUUID()}`;
+    // A shell passes on only what could be a name of its own.
+    const mark = `FAULTS_MARK_${randomUUID().replaceAll('-', '_')}`;
     const child = fork(join(compiledFolder, 'faults/child.js'), {
       execArgv: ['--enable-source-maps'],
       env: { ...process.env, NODE_NO_WARNINGS: '1' },

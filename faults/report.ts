@@ -66,7 +66,9 @@ function inShort(seen: Result['seen']): string {
   return words.filter((word) => word !== undefined && word !== '').join(' ');
 }
 
-function cut(text: string, length: number): string {
+/** One legible cell: what hostile servers say must not move the cursor. */
+function cut(raw: string, length: number): string {
+  const text = raw.replaceAll(/\p{C}/gu, '?');
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 

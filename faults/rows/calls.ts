@@ -1,3 +1,400 @@
-import type { AnyRow } from '../row.ts';
+/** E: calls that fail, hang, flood or come at the wrong moment. */
 
-export const callRows: readonly AnyRow[] = [];
+import type { Expectation, Seen } from '../expectation.ts';
+import { pause } from '../pause.ts';
+import type { AnyRow, Row } from '../row.ts';
+import type { CallEnd, Peer, Stage } from '../stage.ts';
+import { until } from '../until.ts';
+import { callOf, readyServer, seenOf } from './one-server.ts';
+
+const times = <Value>(count: number, make: (n: number) => Value): Value[] =>
+  Array.from({ length: count }, (_, n) => make(n));
+
+const dying: readonly Row[] = [
+  {
+    id: 'F62',
+    variant: 'crash-on-call',
+    inject: 's:crash-on-call, five others in flight',
+    expect: {
+      state: 'backingOff',
+      codes: 'CRASHED',
+      outcomes: 'unknown',
+      settled: 6,
+      lateMs: { atMost: 250 },
+    },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('crash-on-call'));
+      const others = times(5, () => stage.call('bad', 'slow', {}, 8_000));
+      await log.nth('tools/call', 5);
+      const ends = await Promise.all([...others, stage.call('bad', 'echo', {}, 8_000)]);
+      const settledAt = Date.now();
+      const [exit] = log.all('exit');
+      const { state } = await stage.reaches('bad', 'backingOff');
+      return {
+        state,
+        codes: [...new Set(ends.map(({ code }) => code))].join(' '),
+        outcomes: [...new Set(ends.map(({ outcome }) => outcome))].join(' '),
+        settled: ends.length,
+        lateMs: settledAt - (exit?.at ?? 0),
+      };
+    },
+  },
+  {
+    id: 'F62',
+    variant: 'crash-after',
+    inject: 's:crash-after --n 1, between calls',
+    expect: { first: true, next: true, starts: 2 },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('crash-after', ['--n', '1']));
+      const { isOk: first } = await stage.call('bad', 'echo');
+      await stage.reaches('bad', 'backingOff');
+      const { isOk: next } = await stage.call('bad', 'echo');
+      return { first, next, starts: log.count('start') };
+    },
+  },
+  {
+    id: 'F64',
+    inject: 's:crash-first-life-call',
+    expect: { code: 'CRASHED', outcome: 'unknown', next: true, effects: 1, starts: 2 },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('crash-first-life-call'));
+      const { code, outcome } = await stage.call('bad', 'echo');
+      const { isOk: next } = await stage.call('bad', 'echo');
+      return { code, outcome, next, effects: log.count('effect'), starts: log.count('start') };
+    },
+  },
+  {
+    id: 'F76',
+    inject: 's:crash-after --n 10, 100 calls with reconnects',
+    expect: { settled: 100, twice: 0, lost: 0, notExecutedButRan: 0 },
+    limitMs: 40_000,
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('crash-after', ['--n', '10']));
+      const ends = await Promise.all(
+        times(100, async (n) => {
+          await pause(n * 30);
+          return { n, end: await stage.call('bad', 'echo', { n }, 12_000) };
+        }),
+      );
+      const effects = log.all('effect').map(({ n = -1 }) => n);
+      const ran = new Set(effects);
+      return {
+        settled: ends.length,
+        isOk: ends.filter(({ end }) => end.isOk).length,
+        unknown: ends.filter(({ end }) => end.outcome === 'unknown').length,
+        effects: effects.length,
+        twice: effects.length - ran.size,
+        lost: ends.filter(({ n, end }) => end.isOk && !ran.has(n)).length,
+        notExecutedButRan: ends.filter(({ n, end }) => end.outcome === 'not_executed' && ran.has(n))
+          .length,
+      };
+    },
+  },
+];
+
+/** Opens the circuit by five failing calls. */
+async function opened(stage: Stage, peer: Peer): Promise<void> {
+  await readyServer(stage, peer);
+  for (let n = 0; n < 5; n += 1) await stage.call('bad', 'echo', {}, 2_000);
+  await until(() => stage.status('bad').circuit === 'open', 'the circuit to open');
+}
+
+const circuit: readonly Row[] = [
+  {
+    id: 'F66',
+    inject: 's:progress-forever (timeoutMs 800)',
+    expect: { code: 'TIMEOUT', outcome: 'unknown', callMs: { atMost: 1_500 }, state: 'ready' },
+    run: (stage) => callOf(stage, 'progress-forever', [], 800),
+  },
+  {
+    id: 'F68',
+    inject: 's:fail-every-other, 20 calls',
+    expect: { circuit: 'closed', failed: 10, state: 'ready' },
+    async run(stage) {
+      await readyServer(stage, stage.stdio('fail-every-other'));
+      const ends: CallEnd[] = [];
+      for (let n = 0; n < 20; n += 1) ends.push(await stage.call('bad', 'echo'));
+      const { state, circuit: after } = stage.status('bad');
+      return { state, circuit: after, failed: ends.filter(({ isOk }) => !isOk).length };
+    },
+  },
+  {
+    id: 'F69',
+    inject: 's:fail-first-calls --n 5, then 50 callers',
+    expect: {
+      refused: 50,
+      codes: 'CIRCUIT_OPEN',
+      hasWait: true,
+      slowestMs: { atMost: 50 },
+      probes: 1,
+      next: true,
+      circuit: 'closed',
+    },
+    speed: 20,
+    async run(stage) {
+      const peer = stage.stdio('fail-first-calls');
+      await opened(stage, peer);
+      const listsBefore = peer.log.count('tools/list');
+      const callsBefore = peer.log.count('tools/call');
+      const ends = await Promise.all(times(50, () => stage.call('bad', 'echo')));
+      await until(() => stage.status('bad').circuit === 'closed', 'the circuit to close');
+      const probes = peer.log.count('tools/list') - listsBefore;
+      const refused = 50 - (peer.log.count('tools/call') - callsBefore);
+      const { isOk: next } = await stage.call('bad', 'echo');
+      return {
+        refused,
+        codes: [...new Set(ends.map(({ code }) => code))].join(' '),
+        hasWait: ends.every(({ retryAfterMs = 0 }) => retryAfterMs > 0),
+        slowestMs: Math.max(...ends.map(({ ms }) => ms)),
+        probes,
+        next,
+        circuit: stage.status('bad').circuit,
+      };
+    },
+  },
+  {
+    id: 'F70',
+    inject: 's:hang-later-tools at the probe',
+    expect: { reopened: true, code: 'CIRCUIT_OPEN', probes: { atLeast: 1 } },
+    speed: 20,
+    async run(stage) {
+      const peer = stage.stdio('hang-later-tools');
+      await opened(stage, peer);
+      await until(() => stage.status('bad').circuit === 'halfOpen', 'the probe');
+      const from = performance.now();
+      const { code } = await stage.call('bad', 'echo');
+      await until(() => stage.status('bad').circuit === 'open', 'the circuit to open again', 3_000);
+      const probeMs = Math.round(performance.now() - from);
+      return { reopened: true, code, probeMs, probes: peer.log.count('tools/list') - 1 };
+    },
+  },
+];
+
+const crowds: readonly Row[] = [
+  {
+    id: 'F71',
+    inject: '1,000 calls at once to s:counts-at-work',
+    expect: {
+      mostAtWork: 16,
+      done: 80,
+      overloaded: 920,
+      slowestRefusalMs: { atMost: 500 },
+      othersP99Ms: { atMost: 250 },
+    },
+    isAlone: true,
+    async run(stage) {
+      const peer = stage.stdio('counts-at-work', ['--ms', '300']);
+      const { log } = await readyServer(stage, peer, { good: stage.stdio('ok') });
+      await stage.reaches('good', 'ready');
+      const endCalling = stage.keepCalling('good');
+      const ends = await Promise.all(times(1_000, () => stage.call('bad', 'echo')));
+      const refused = ends.filter(({ code }) => code === 'OVERLOADED');
+      return {
+        mostAtWork: Math.max(...log.all('at-work').map(({ n = 0 }) => n)),
+        done: ends.filter(({ isOk }) => isOk).length,
+        overloaded: refused.length,
+        slowestRefusalMs: Math.max(...refused.map(({ ms }) => ms)),
+        othersP99Ms: await endCalling(),
+      };
+    },
+  },
+  {
+    id: 'F72',
+    inject: 's:server-requests --n 1000 during a call',
+    expect: { isOk: true, answers: 1_000, granted: 0, state: 'ready', grownMb: { atMost: 64 } },
+    async run(stage) {
+      const peer = stage.stdio('server-requests', ['--n', '1000']);
+      await readyServer(stage, peer);
+      const grown = stage.measureMemory();
+      const { isOk } = await stage.call('bad', 'echo', {}, 10_000);
+      const { log } = peer;
+      const refusals = log.all('answer').filter(({ error }) => error === -32_601).length;
+      return {
+        isOk,
+        answers: log.count('answer'),
+        refusals,
+        granted: log.count('granted'),
+        state: stage.status('bad').state,
+        grownMb: grown(),
+      };
+    },
+  },
+  {
+    id: 'F73',
+    inject: 's:input-required-loop (2026-07-28)',
+    expect: {
+      isOk: false,
+      code: ['INPUT_REQUIRED', 'BAD_RESPONSE'],
+      rounds: { atMost: 10 },
+      state: 'ready',
+      callMs: { atMost: 3_000 },
+    },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('input-required-loop'));
+      const seen = seenOf(stage, await stage.call('bad', 'echo', {}, 5_000));
+      return { ...seen, rounds: log.count('tools/call') };
+    },
+  },
+];
+
+function contentRow(
+  variant: string,
+  expect: Expectation,
+  look: (stage: Stage, end: CallEnd) => Seen,
+): Row {
+  return {
+    id: 'F74',
+    variant,
+    inject: `s:result-${variant}`,
+    expect,
+    async run(stage) {
+      await readyServer(stage, stage.stdio(`result-${variant}`));
+      const end = await stage.call('bad', 'echo');
+      return { ...seenOf(stage, end), ...look(stage, end) };
+    },
+  };
+}
+
+const contents: readonly Row[] = [
+  contentRow('traversal', { isOk: true, state: 'ready' }, () => ({})),
+  contentRow('proto', { isPolluted: false, state: 'ready' }, () => ({
+    isPolluted: 'polluted' in {} || Object.keys(Object.prototype).length > 0,
+  })),
+  // A result is the caller's, escapes and all; what people see of it is cleaned where it is shown.
+  contentRow('ansi', { isOk: true, state: 'ready' }, () => ({})),
+  contentRow('bad-content', { code: 'BAD_RESPONSE', state: 'ready' }, () => ({})),
+];
+
+/** A call at each moment in the life of a server. */
+function callWhile(
+  variant: string,
+  inject: string,
+  expect: Expectation,
+  prepare: (stage: Stage) => Promise<unknown>,
+  timeoutMs = 400,
+): Row {
+  return {
+    id: 'F75',
+    variant,
+    inject,
+    expect,
+    async run(stage) {
+      await prepare(stage);
+      return seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs));
+    },
+  };
+}
+
+const refused = { isOk: false, outcome: 'not_executed', callMs: { atMost: 700 } } as const;
+
+const moments: readonly Row[] = [
+  callWhile(
+    'connecting',
+    'call while s:hang-init connects (timeoutMs 400)',
+    { ...refused, code: 'CONNECTING' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('hang-init') });
+      await stage.reaches('bad', 'connecting');
+    },
+  ),
+  callWhile(
+    'connects',
+    'call while s:slow-init --ms 500 connects',
+    { isOk: true, text: 'hi' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('slow-init', ['--ms', '500']) });
+      await stage.reaches('bad', 'connecting');
+    },
+    10_000,
+  ),
+  callWhile(
+    'loading',
+    'call while s:hang-tools lists (timeoutMs 400)',
+    { ...refused, code: 'CONNECTING' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('hang-tools') });
+      await stage.reaches('bad', 'loadingTools');
+    },
+  ),
+  callWhile(
+    'backing-off',
+    'call while it backs off (timeoutMs 50)',
+    { ...refused, code: 'BACKING_OFF' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('exit-1') });
+      await stage.reaches('bad', 'backingOff');
+    },
+    50,
+  ),
+  callWhile(
+    'failed',
+    'call when its attempts ran out',
+    { ...refused, code: 'FAILED', state: 'failed' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('exit-1', [], { maxAttempts: 1 }) });
+      await stage.reaches('bad', 'failed');
+    },
+  ),
+  callWhile(
+    'stopped',
+    'call when it was stopped',
+    { ...refused, code: 'STOPPED', state: 'stopped' },
+    async (stage) => {
+      await readyServer(stage, stage.stdio('ok'));
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      await stage.rests('bad', 'stopped');
+    },
+  ),
+  callWhile(
+    'stopping',
+    'call while it stops, s:slow-exit',
+    { ...refused, code: 'STOPPED' },
+    async (stage) => {
+      await readyServer(
+        stage,
+        stage.stdio('slow-exit', ['--state', `${stage.folder}/state`, '--ms', '500']),
+      );
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      await stage.rests('bad', 'stopping');
+    },
+  ),
+  callWhile(
+    'dormant',
+    'call of a lazy server',
+    { isOk: true, text: 'hi', state: 'ready' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('ok', [], { startup: 'lazy' }) });
+      await stage.rests('bad', 'dormant');
+    },
+    10_000,
+  ),
+  callWhile(
+    'shutting-down',
+    'call while the troupe stops',
+    { ...refused, code: 'SHUTTING_DOWN' },
+    async (stage) => {
+      await readyServer(
+        stage,
+        stage.stdio('slow-exit', ['--state', `${stage.folder}/state`, '--ms', '500']),
+      );
+      void stage.troupe.stop();
+    },
+  ),
+  callWhile(
+    'disabled',
+    'call of a disabled server',
+    { ...refused, code: 'DISABLED', state: 'disabled' },
+    async (stage) => {
+      stage.start({ bad: stage.stdio('ok', [], { enabled: false }) });
+      await stage.rests('bad', 'disabled');
+    },
+  ),
+];
+
+export const callRows: readonly AnyRow[] = [
+  ...dying,
+  ...circuit,
+  ...crowds,
+  ...contents,
+  ...moments,
+];

@@ -1,17 +1,16 @@
 /** F: the life of a process and its end. */
 
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Seen } from '../expectation.ts';
 import { leftOver } from '../marked-processes.ts';
-import { pause } from '../pause.ts';
 import type { AnyRow, Row } from '../row.ts';
-import type { Peer, Stage } from '../stage.ts';
-import { until } from '../until.ts';
+import type { CallEnd, Peer, Stage } from '../stage.ts';
 import { hostEndRows } from './host-ends.ts';
 import { readyServer, seenOf } from './one-server.ts';
+import { stopRows } from './stops.ts';
 
 /** Stops a server that is ready, and tells how long that took and who is left. */
 async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
@@ -139,9 +138,8 @@ const sick: readonly Row[] = [
   {
     id: 'F87',
     inject: 's:deaf, 1,000 calls of 64 KB (timeoutMs 1500)',
-    expect: { overloaded: 920, timedOut: 80, grownMb: { atMost: 128 }, stopped: 'stopped' },
+    expect: { refusedAtOnce: 920, timedOut: 16, grownMb: { atMost: 128 }, stopped: 'stopped' },
     isAlone: true,
-    speed: 4,
     async run(stage) {
       await readyServer(stage, stage.stdio('deaf'));
       const text = 'x'.repeat(65_536);
@@ -149,15 +147,17 @@ const sick: readonly Row[] = [
       const ends = await Promise.all(
         Array.from({ length: 1_000 }, () => stage.call('bad', 'echo', { text }, 1_500)),
       );
-      const count = (...codes: string[]): number =>
-        ends.filter(({ code = '' }) => codes.includes(code)).length;
+      const count = (isSo: (end: CallEnd) => boolean): number => ends.filter(isSo).length;
+      const isOverloaded = ({ code }: CallEnd): boolean => code === 'OVERLOADED';
       stage.troupe.send({ type: 'server.stop', server: 'bad' });
       const { state: stopped } = await stage.rests('bad', 'stopped');
-      // Who was still in line when the time was up has not been sent.
-      const timedOut =
-        count('TIMEOUT', 'CONNECTING', 'TIMEOUT_WAITING', 'CIRCUIT_OPEN', 'OVERLOADED') -
-        count('OVERLOADED');
-      return { overloaded: count('OVERLOADED'), timedOut, grownMb: grown(), stopped };
+      return {
+        refusedAtOnce: count((end) => isOverloaded(end) && end.ms < 1_000),
+        refusedInLine: count((end) => isOverloaded(end) && end.ms >= 1_000),
+        timedOut: count(({ code }) => code === 'TIMEOUT'),
+        grownMb: grown(),
+        stopped,
+      };
     },
   },
   {
@@ -269,138 +269,47 @@ const sick: readonly Row[] = [
   },
 ];
 
-/** Stops a server in one of its states: it must end at once, and nothing may start afterwards. */
-function stopIn(variant: string, inject: string, prepare: (stage: Stage) => Promise<Peer>): Row {
-  return {
-    id: 'F95',
-    variant,
-    inject,
-    expect: { state: 'stopped', left: 0, laterStarts: 0, stopMs: { atMost: 1_500 } },
-    speed: 4,
-    async run(stage) {
-      const peer = await prepare(stage);
-      const from = performance.now();
-      stage.troupe.send({ type: 'server.stop', server: 'bad' });
-      const { state } = await stage.rests('bad', 'stopped');
-      const stopMs = Math.round(performance.now() - from);
-      const starts = peer.log.count('start');
-      // Six seconds of the troupe: longer than any backoff of the first attempts.
-      await pause(1_500);
-      const laterStarts = peer.log.count('start') - starts;
-      return { state, stopMs, laterStarts, left: stage.processes().length };
-    },
-  };
-}
-
-const stopped: readonly Row[] = [
-  stopIn('connecting', 'stop while s:hang-init connects', async (stage) => {
-    const peer = stage.stdio('hang-init');
-    stage.start({ bad: peer });
-    await peer.log.nth('initialize');
-    return peer;
-  }),
-  stopIn('loading', 'stop while s:hang-tools lists', async (stage) => {
-    const peer = stage.stdio('hang-tools');
-    stage.start({ bad: peer });
-    await peer.log.nth('tools/list');
-    return peer;
-  }),
-  stopIn('backing-off', 'stop while s:exit-1 backs off', async (stage) => {
-    const peer = stage.stdio('exit-1');
-    stage.start({ bad: peer });
-    await stage.reaches('bad', 'backingOff');
-    return peer;
-  }),
-  stopIn('half-open', 'stop while the circuit probes s:hang-later-tools', async (stage) => {
-    const peer = await readyServer(stage, stage.stdio('hang-later-tools'));
-    for (let n = 0; n < 5; n += 1) await stage.call('bad', 'echo');
-    await until(() => stage.status('bad').circuit === 'halfOpen', 'the probe');
-    return peer;
-  }),
-  {
-    id: 'F96',
-    inject: 'two reconnects at once',
-    expect: { state: 'ready', starts: 2 },
-    async run(stage) {
-      const { log } = await readyServer(stage, stage.stdio('ok'));
-      const again = [stage.troupe.restartAndWait('bad'), stage.troupe.restartAndWait('bad')];
-      const statuses = await Promise.all(again);
-      const [first, second] = statuses.map(({ pid }) => pid);
-      return { state: statuses[0]?.state, starts: log.count('start'), isSame: first === second };
-    },
-  },
-  {
-    id: 'F97',
-    inject: 'two stops of the troupe at once, s:slow-exit',
-    expect: { leftAtFirst: 0, leftAtSecond: 0 },
-    async run(stage) {
-      const args = ['--state', stateFile(stage), '--ms', '600'];
-      await readyServer(stage, stage.stdio('slow-exit', args));
-      const stopping = [stage.troupe.stop(), stage.troupe.stop()].map(async (stop) => {
-        await stop;
-        return stage.processes().length;
-      });
-      const [leftAtFirst, leftAtSecond] = await Promise.all(stopping);
-      return { leftAtFirst, leftAtSecond };
-    },
-  },
-  {
-    id: 'F98',
-    inject: 'stop of the troupe during a backoff',
-    expect: { stopMs: { atMost: 300 } },
-    async run(stage) {
-      stage.start({ bad: stage.stdio('exit-1') });
-      await stage.reaches('bad', 'backingOff');
-      return { stopMs: await stage.stop() };
-    },
-  },
-  {
-    id: 'F99',
-    inject: 'start after a stop',
-    expect: { state: 'ready', isOk: true, starts: 2 },
-    async run(stage) {
-      const { log } = await readyServer(stage, stage.stdio('ok'));
-      stage.troupe.send({ type: 'server.stop', server: 'bad' });
-      await stage.rests('bad', 'stopped');
-      stage.troupe.send({ type: 'server.start', server: 'bad' });
-      const { state } = await stage.rests('bad', 'ready');
-      const { isOk } = await stage.call('bad', 'echo');
-      return { state, isOk, starts: log.count('start') };
-    },
-  },
-];
-
 const registry: Row = {
   id: 'F94',
-  inject: 'a registry of earlier runs naming a live foreign pid',
-  expect: { isAlive: true, state: 'ready' },
+  inject: 'what an earlier run registered names a live foreign pid',
+  expect: { isRegistered: true, isStrangerAlive: true, state: 'ready' },
   async run(stage) {
     const stranger = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
     stage.cleanUp(() => void stranger.kill('SIGKILL'));
     const first = stage.up({ bad: stage.stdio('ok') });
     await first.when(({ servers }) => servers[0]?.state === 'ready', 'the server');
-    const pid = stage.processes()[0];
+    const [pid = 0] = stage.processes();
+    const state = path.join(stage.folder, 'state');
+    const files = filesBelow(state).filter((file) =>
+      new RegExp(`\\b${pid}\\b`, 'u').test(read(file)),
+    );
+    const texts = files.map(read);
     first.child.kill('SIGKILL');
     await first.ended;
     await leftOver(stage.mark, 5_000);
     // Whatever was written down about that process now speaks of the stranger.
-    const state = path.join(stage.folder, 'state');
-    if (pid !== undefined && stranger.pid !== undefined) renumber(state, pid, stranger.pid);
+    for (const [index, file] of files.entries()) {
+      const text = (texts[index] ?? '').replaceAll(
+        new RegExp(`\\b${pid}\\b`, 'gu'),
+        String(stranger.pid),
+      );
+      writeFileSync(file, text);
+    }
     const second = stage.up({ bad: stage.stdio('ok') });
     const { servers } = await second.when((it) => it.servers[0]?.state === 'ready', 'the server');
-    return {
-      isAlive: stranger.exitCode === null && stranger.signalCode === null,
-      state: servers[0]?.state,
-    };
+    const isStrangerAlive = stranger.exitCode === null && stranger.signalCode === null;
+    return { isRegistered: files.length > 0, isStrangerAlive, state: servers[0]?.state };
   },
 };
 
-function renumber(folder: string, from: number, to: number): void {
-  execFileSync('sh', [
-    '-c',
-    `find "$0" -type f -exec sed -i 's/\\b${from}\\b/${to}/g' {} +`,
-    folder,
-  ]);
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+function read(file: string): string {
+  return readFileSync(file, 'utf8');
 }
 
 export const processRows: readonly AnyRow[] = [
@@ -414,5 +323,5 @@ export const processRows: readonly AnyRow[] = [
     absent: 'needs health checks of a ready server',
   },
   registry,
-  ...stopped,
+  ...stopRows,
 ];

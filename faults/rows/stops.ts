@@ -1,0 +1,120 @@
+/** F95 to F99: stops, starts and reconnects at every moment. */
+
+import path from 'node:path';
+
+import { pause } from '../pause.ts';
+import type { Row } from '../row.ts';
+import type { Peer, Stage } from '../stage.ts';
+import { until } from '../until.ts';
+import { readyServer } from './one-server.ts';
+
+/** Stops a server in one of its states: it must end at once, and nothing may start afterwards. */
+function stopIn(
+  variant: string,
+  inject: string,
+  prepare: (stage: Stage) => Promise<Peer>,
+  speed = 4,
+): Row {
+  return {
+    id: 'F95',
+    variant,
+    inject,
+    expect: { state: 'stopped', left: 0, laterStarts: 0, stopMs: { atMost: 1_500 } },
+    speed,
+    async run(stage) {
+      const peer = await prepare(stage);
+      const from = performance.now();
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      const { state } = await stage.rests('bad', 'stopped');
+      const stopMs = Math.round(performance.now() - from);
+      const starts = peer.log.count('start');
+      // Six seconds of the troupe or more: longer than any backoff of the first attempts.
+      await pause(1_500);
+      const laterStarts = peer.log.count('start') - starts;
+      return { state, stopMs, laterStarts, left: stage.processes().length };
+    },
+  };
+}
+
+export const stopRows: readonly Row[] = [
+  stopIn('connecting', 'stop while s:hang-init connects', async (stage) => {
+    const peer = stage.stdio('hang-init');
+    stage.start({ bad: peer });
+    await peer.log.nth('initialize');
+    return peer;
+  }),
+  stopIn('loading', 'stop while s:hang-tools lists', async (stage) => {
+    const peer = stage.stdio('hang-tools');
+    stage.start({ bad: peer });
+    await peer.log.nth('tools/list');
+    return peer;
+  }),
+  stopIn('backing-off', 'stop while s:exit-1 backs off', async (stage) => {
+    const peer = stage.stdio('exit-1');
+    stage.start({ bad: peer });
+    await stage.reaches('bad', 'backingOff');
+    return peer;
+  }),
+  stopIn(
+    'half-open',
+    'stop while the circuit probes s:hang-later-tools',
+    async (stage) => {
+      const peer = await readyServer(stage, stage.stdio('hang-later-tools'));
+      for (let n = 0; n < 5; n += 1) await stage.call('bad', 'echo');
+      await until(() => stage.status('bad').circuit === 'halfOpen', 'the probe');
+      return peer;
+    },
+    20,
+  ),
+  {
+    id: 'F96',
+    inject: 'two reconnects at once',
+    expect: { state: 'ready', starts: 2 },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('ok'));
+      const again = [stage.troupe.restartAndWait('bad'), stage.troupe.restartAndWait('bad')];
+      const statuses = await Promise.all(again);
+      const [first, second] = statuses.map(({ pid }) => pid);
+      return { state: statuses[0]?.state, starts: log.count('start'), isSame: first === second };
+    },
+  },
+  {
+    id: 'F97',
+    inject: 'two stops of the troupe at once, s:slow-exit',
+    expect: { leftAtFirst: 0, leftAtSecond: 0 },
+    async run(stage) {
+      const args = ['--state', path.join(stage.folder, 'state'), '--ms', '600'];
+      await readyServer(stage, stage.stdio('slow-exit', args));
+      const stopping = [stage.troupe.stop(), stage.troupe.stop()].map(async (stop) => {
+        await stop;
+        return stage.processes().length;
+      });
+      const [leftAtFirst, leftAtSecond] = await Promise.all(stopping);
+      return { leftAtFirst, leftAtSecond };
+    },
+  },
+  {
+    id: 'F98',
+    inject: 'stop of the troupe during a backoff',
+    expect: { stopMs: { atMost: 300 } },
+    async run(stage) {
+      stage.start({ bad: stage.stdio('exit-1') });
+      await stage.reaches('bad', 'backingOff');
+      return { stopMs: await stage.stop() };
+    },
+  },
+  {
+    id: 'F99',
+    inject: 'start after a stop',
+    expect: { state: 'ready', isOk: true, starts: 2 },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('ok'));
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      await stage.rests('bad', 'stopped');
+      stage.troupe.send({ type: 'server.start', server: 'bad' });
+      const { state } = await stage.rests('bad', 'ready');
+      const { isOk } = await stage.call('bad', 'echo');
+      return { state, isOk, starts: log.count('start') };
+    },
+  },
+];
