@@ -19,13 +19,14 @@ import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
-import type { startWakeUps, WakeUps } from './settings-debounce.ts';
+import type { startWakeUps } from './settings-debounce.ts';
 import {
   createSettingsReader,
   type SettingsReader,
   type SettingsReaderPorts,
   type SettingsReading,
 } from './settings-reader.ts';
+import { startWakeUpsLate } from './settings-wake-ups.ts';
 import { type WatchFiles, watchSettingsFiles } from './settings-watcher.ts';
 
 export interface SettingsPorts extends SettingsReaderPorts {
@@ -36,7 +37,7 @@ export interface SettingsPorts extends SettingsReaderPorts {
   readonly watch?: WatchFiles;
   /** Default: one of its own. Shared, a dry run sees the same last good contents. */
   readonly reader?: SettingsReader;
-  /** Default: loaded after the first reading, which must not wait for it. */
+  /** Default: loads what it needs when it first needs it. */
   readonly startWakeUps?: typeof startWakeUps;
 }
 
@@ -44,21 +45,8 @@ export function createSettingsSource(ports: SettingsPorts) {
   return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
     const { clock, files, specs, watch = watchSettingsFiles } = ports;
     const { reader = createSettingsReader(ports) } = ports;
-    let wakeUps: WakeUps | undefined;
-    /** What came before anybody could be woken. */
-    const early = { command: false, touch: false };
     let watchProblems: readonly Problem[] = [];
     let sent: Settings | undefined;
-    let isDisposed = false;
-
-    const command = (): void => {
-      if (wakeUps === undefined) early.command = true;
-      else wakeUps.command();
-    };
-    const touch = (): void => {
-      if (wakeUps === undefined) early.touch = true;
-      else wakeUps.touch();
-    };
 
     const read = (): Promise<SettingsReading> => reader.read(clock.now());
     const take = ({ settings: present, specs: presentSpecs }: SettingsReading): void => {
@@ -70,37 +58,23 @@ export function createSettingsSource(ports: SettingsPorts) {
       specs.put(presentSpecs);
       sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
     };
-    const readThenLoad = async (): Promise<void> => {
-      const first = await read();
-      if (isDisposed) return;
-      take(first);
-      const { startWakeUps: start } = await import('./settings-debounce.ts');
-      if (isDisposed) return;
-      wakeUps = start({ clock, read, take });
-      if (first.againInMs !== undefined) wakeUps.later(first.againInMs);
-      if (early.touch) touch();
-      if (early.command) command();
-    };
-    if (ports.startWakeUps === undefined) {
-      void readThenLoad();
-    } else {
-      wakeUps = ports.startWakeUps({ clock, read, take });
-      command();
-    }
+    const wakeUps = (ports.startWakeUps ?? startWakeUpsLate)({ clock, read, take });
+    wakeUps.command();
 
     const unwatch = watch(
       files.map(({ file }) => file),
       {
-        changed: touch,
+        changed: () => {
+          wakeUps.touch();
+        },
         slowed: (message) => {
           watchProblems = [{ file: files[0]?.file ?? 'settings', message }];
-          touch();
+          wakeUps.touch();
         },
       },
     );
     const dispose = (): void => {
-      isDisposed = true;
-      wakeUps?.stop();
+      wakeUps.stop();
       unwatch();
     };
 
@@ -110,7 +84,7 @@ export function createSettingsSource(ports: SettingsPorts) {
         return;
       }
       if (order.type === 'settings.overlay') reader.setOverlay(order.settings);
-      command();
+      wakeUps.command();
     });
     return dispose;
   });

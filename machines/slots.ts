@@ -3,19 +3,30 @@
  *
  * Two pools, local and remote. Servers that somebody waits for come first, then
  * settings order. A permit is answered by `slot.granted` and comes back by
- * `slot.returned`. Whoever has sent no news for a moment loses it (`slot.lapsed`):
- * it waits for something, it does not work, and others may use the time; its
- * start goes on all the same, so the bound is on work and not on servers. News
- * (`slot.kept`) begins the moment anew. Asking, returning and asking again are
- * harmless.
+ * `slot.returned`. Its bound is on work, not on servers: whoever waits for
+ * something lets others use the time, and its start goes on all the same. A
+ * remote start that has sent no news for a moment waits for the network. For local
+ * ones, while others stand in line, the cores are measured: when they idle, the
+ * holders that had time to begin do not work. Where the machine is busy with
+ * something else, a start without news loses its permit after some patience
+ * (`slot.lapsed`). News (`slot.kept`) begins all this anew. Asking, returning and
+ * asking again are harmless.
  *
  * ```text
- * [*] -> serving
- * serving -- slot.requested | slot.kept | slot.returned | slot.lapsed | slots.resized --> (stays)
+ * [*] -> calm
+ * slots -- slot.requested | slot.kept | slot.returned | slot.lapsed | slots.resized --> (stays)
+ * calm -- always [hasLocalLine] --> crowded
+ * crowded -- always [hasNoLocalLine] --> calm
+ * crowded:
+ *   [*] -> measured
+ *   measured invokes meter
+ *   measured -- machine.measured --> (stays)
+ *   measured -- error meter --> unmeasured
+ *   unmeasured
  * ```
  */
 
-import { assertEvent, assign, enqueueActions, setup } from 'xstate';
+import { assertEvent, assign, type EventObject, enqueueActions, fromCallback, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
 
 export type SlotPool = 'local' | 'remote';
@@ -31,7 +42,12 @@ interface Waiting {
 interface Permit {
   readonly actorId: string;
   readonly pool: SlotPool;
+  /** Of a local one, measurements since it was granted or last heard of; at most {@link fullWindowCount}. */
+  readonly measuredCount: number;
 }
+
+// The first measurement may have begun before the permit; the second one is all its own.
+const fullWindowCount = 2;
 
 export interface SlotsInput {
   readonly counts: SlotCounts;
@@ -43,7 +59,17 @@ export interface SlotsContext extends SlotsInput {
   readonly permits: readonly Permit[];
 }
 
+/** How busy the machine was since the reading before. */
+export interface CoreReading {
+  readonly coreCount: number;
+  readonly busyCores: number;
+}
+
+/** What the meter tells. */
+export type MeterFact = { readonly type: 'machine.measured' } & CoreReading;
+
 export type SlotsEvent =
+  | MeterFact
   | ({ readonly type: 'slot.requested' } & Waiting)
   | { readonly type: 'slot.kept'; readonly actorId: string }
   | { readonly type: 'slot.returned'; readonly actorId: string }
@@ -69,7 +95,30 @@ function nextInTurn({ waiting, permits, counts }: SlotsContext): readonly Waitin
   });
 }
 
+// Readings err by about a quarter of a core: the machine counts in steps of 10 ms.
+const readingError = 0.25;
+
+/** How many of the holders do not work: no more than there are cores that they leave idle. */
+function idleCount({ coreCount, busyCores }: CoreReading, holderCount: number): number {
+  return Math.max(0, Math.floor(Math.min(coreCount, holderCount) - busyCores + readingError));
+}
+
+function older(permit: Permit): Permit {
+  if (permit.pool !== 'local') return permit;
+  return { ...permit, measuredCount: Math.min(fullWindowCount, permit.measuredCount + 1) };
+}
+
+function renewed(permits: readonly Permit[], actorId: string): readonly Permit[] {
+  return permits.map((it) => (it.actorId === actorId ? { ...it, measuredCount: 0 } : it));
+}
+
+const patienceIn = { local: 'localPatience', remote: 'remotePatience' } as const;
+
 const lapseOf = (actorId: string): string => `lapse:${actorId}`;
+
+function notProvided(): never {
+  throw new Error('actor "meter" was not provided to the slots chart');
+}
 
 export const slotsMachine = setup({
   types: {
@@ -77,6 +126,7 @@ export const slotsMachine = setup({
     context: {} as SlotsContext,
     events: {} as SlotsEvent,
   },
+  actors: { meter: fromCallback<EventObject, Record<string, never>>(notProvided) },
   actions: {
     joinLine: assign(({ context, event }) => {
       assertEvent(event, 'slot.requested');
@@ -99,55 +149,93 @@ export const slotsMachine = setup({
     }),
     renewPatience: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.kept');
-      if (!context.permits.some(({ actorId }) => actorId === event.actorId)) return;
-      enqueue.cancel(lapseOf(event.actorId));
+      const { actorId } = event;
+      const permit = context.permits.find((it) => it.actorId === actorId);
+      if (permit === undefined) return;
+      enqueue.assign({ permits: renewed(context.permits, actorId) });
+      enqueue.cancel(lapseOf(actorId));
       enqueue.raise(
-        { type: 'slot.lapsed', actorId: event.actorId },
-        { delay: 'patience', id: lapseOf(event.actorId) },
+        { type: 'slot.lapsed', actorId },
+        { delay: patienceIn[permit.pool], id: lapseOf(actorId) },
       );
+    }),
+    // They wait for something: the permit goes to somebody who can use the cores.
+    takeFromIdle: enqueueActions(({ context, event, enqueue }) => {
+      assertEvent(event, 'machine.measured');
+      const permits = context.permits.map(older);
+      const local = permits.filter(({ pool }) => pool === 'local');
+      // The oldest first: who has had the most time to work is the likeliest to wait.
+      const lost = local
+        .filter(({ measuredCount }) => measuredCount === fullWindowCount)
+        .slice(0, idleCount(event, local.length));
+      for (const { actorId } of lost) enqueue.cancel(lapseOf(actorId));
+      enqueue.assign({ permits: permits.filter((permit) => !lost.includes(permit)) });
     }),
     resize: assign(({ event }) => {
       assertEvent(event, 'slots.resized');
       return { counts: event.counts };
     }),
-    grantFree: enqueueActions(({ context, enqueue }) => {
+    grantFree: enqueueActions(({ context, event, enqueue }) => {
       const granted = nextInTurn(context);
       if (granted.length === 0) return;
+      // Whom a measurement lets in has the whole of the next one.
+      const measuredCount = event.type === 'machine.measured' ? 1 : 0;
       const names = new Set(granted.map(({ actorId }) => actorId));
       enqueue.assign({
         waiting: context.waiting.filter(({ actorId }) => !names.has(actorId)),
-        permits: [...context.permits, ...granted.map(({ actorId, pool }) => ({ actorId, pool }))],
+        permits: [
+          ...context.permits,
+          ...granted.map(({ actorId, pool }) => ({ actorId, pool, measuredCount })),
+        ],
       });
-      for (const { actorId } of granted) {
+      for (const { actorId, pool } of granted) {
         enqueue.raise(
           { type: 'slot.lapsed', actorId },
-          { delay: 'patience', id: lapseOf(actorId) },
+          { delay: patienceIn[pool], id: lapseOf(actorId) },
         );
         enqueue.sendParent({ type: 'slot.granted', actorId } satisfies SlotGranted);
       }
     }),
   },
+  guards: {
+    hasLocalLine: ({ context }) => context.waiting.some(({ pool }) => pool === 'local'),
+    hasNoLocalLine: ({ context }) => context.waiting.every(({ pool }) => pool !== 'local'),
+  },
   delays: {
     // A quarter second: a server on the SDK has about that much work to do before it
-    // is listed (265 ms measured), so whoever takes longer mostly waits for something.
-    // With a whole second, thirty servers that wait half a second each take 3.6 times
-    // as long as without any line; with less, working ones crowd each other.
-    patience: 250,
+    // is listed (265 ms measured), so on a busy machine, too, whoever takes longer
+    // mostly waits for something. With less, working ones crowd each other.
+    localPatience: 250,
+    // A start over the network is waiting, but for a few milliseconds of ours: this only
+    // spreads the requests, 200 in a second to endpoints that take their time.
+    remotePatience: 100,
   },
 }).createMachine({
   // A loop of transitions is a bug: better a broken actor than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'slots',
   context: ({ input }) => ({ ...input, waiting: [], permits: [] }),
-  initial: 'serving',
+  initial: 'calm',
+  on: {
+    'slot.requested': { actions: ['joinLine', 'grantFree'] },
+    'slot.kept': { actions: 'renewPatience' },
+    'slot.returned': { actions: ['leave', 'grantFree'] },
+    'slot.lapsed': { actions: ['dropPermit', 'grantFree'] },
+    'slots.resized': { actions: ['resize', 'grantFree'] },
+  },
   states: {
-    serving: {
-      on: {
-        'slot.requested': { actions: ['joinLine', 'grantFree'] },
-        'slot.kept': { actions: 'renewPatience' },
-        'slot.returned': { actions: ['leave', 'grantFree'] },
-        'slot.lapsed': { actions: ['dropPermit', 'grantFree'] },
-        'slots.resized': { actions: ['resize', 'grantFree'] },
+    calm: { always: { guard: 'hasLocalLine', target: 'crowded' } },
+    // Only here does it matter who works.
+    crowded: {
+      always: { guard: 'hasNoLocalLine', target: 'calm' },
+      initial: 'measured',
+      states: {
+        measured: {
+          invoke: { id: 'meter', src: 'meter', input: {}, onError: 'unmeasured' },
+          on: { 'machine.measured': { actions: ['takeFromIdle', 'grantFree'] } },
+        },
+        // Patience alone decides.
+        unmeasured: {},
       },
     },
   },

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { inspect } from 'node:util';
+import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { realClock } from './real-clock.ts';
@@ -16,8 +17,10 @@ const seedRange = 2 ** 31;
  * must not end the host and must not be lost.
  */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
+  const clock = options.clock ?? realClock;
   return assembleTroupe(options, {
-    clock: options.clock ?? realClock,
+    clock,
+    meter: createCoreMeter({ clock }),
     seed: options.seed ?? randomInt(seedRange),
     env: options.env ?? process.env,
     createSession: createSessionLogic,

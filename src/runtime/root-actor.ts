@@ -1,9 +1,17 @@
 /** Makes the root actor: real charts, with the I/O of this assembly provided to them. */
 
-import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
+import {
+  type ActorOptions,
+  type AnyActorLogic,
+  createActor,
+  fromCallback,
+  type InspectionEvent,
+} from 'xstate';
+import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
 import { serverMachine } from '../../machines/server.ts';
+import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { RootRef } from './status-board.ts';
@@ -14,6 +22,8 @@ export interface TroupeParts {
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
+  /** Default: nobody measures the machine, and patience alone decides about start permits. */
+  readonly meter?: ReturnType<typeof createCoreMeter>;
   /** Default: the disk. */
   readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch' | 'startWakeUps'>;
   /** Where a throwing listener and a broken actor are reported. */
@@ -36,13 +46,16 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const sessionLogic = parts.createSession({ clock, env, eras: createEraStore(), ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const server = serverMachine.provide({ actors: { session: sessionLogic } });
-  return createActor(troupeMachine.provide({ actors: { server, settingsSource } }), {
+  const slots = slotsMachine.provide({ actors: { meter: parts.meter ?? silentMeter } });
+  return createActor(troupeMachine.provide({ actors: { server, slots, settingsSource } }), {
     // XState keeps its handles to itself; ours may be of any kind.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
 }
+
+const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
 
 /**
  * Lets go of all I/O below the root by force. A chart that throws leaves its

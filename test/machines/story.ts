@@ -4,6 +4,7 @@
  */
 
 import { type AnyEventObject, createActor, fromCallback } from 'xstate';
+import type { createCoreMeter } from '../../actors/core-meter.ts';
 import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
@@ -90,6 +91,8 @@ type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${stri
 export interface StoryOptions {
   readonly server?: typeof serverMachine;
   readonly slots?: typeof slotsMachine;
+  /** Default: one that says nothing. */
+  readonly meter?: ReturnType<typeof createCoreMeter>;
   readonly launchBound?: readonly string[];
 }
 
@@ -133,8 +136,10 @@ export function startStory(options: StoryOptions = {}): Story {
   };
 }
 
+const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
+
 function createRootActor(
-  { server = serverMachine, slots = slotsMachine, launchBound }: StoryOptions,
+  { server = serverMachine, slots = slotsMachine, meter = silentMeter, launchBound }: StoryOptions,
   sessions: ScriptedSessionSource,
   clock: VirtualClock,
   inspect: ReturnType<typeof recordTrace>['inspect'],
@@ -146,7 +151,7 @@ function createRootActor(
   };
   const machine = troupeMachine.provide({
     actors: {
-      slots,
+      slots: slots.provide({ actors: { meter } }),
       server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
       settingsSource: fromCallback<SettingsCommand, Record<string, never>>(() => {}),
     },
