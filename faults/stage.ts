@@ -12,6 +12,7 @@ import {
   TroupeError,
   type TroupeOptions,
 } from '../src/index.ts';
+import { type Canary, startCanary } from './canary.ts';
 import { EventLog } from './event-log.ts';
 import type { Seen } from './expectation.ts';
 import { fastClock } from './fast-clock.ts';
@@ -118,6 +119,12 @@ export class Stage {
     const proxy = await TcpProxy.start(port);
     this.cleanUp(() => proxy.close());
     return proxy;
+  }
+
+  async canary(): Promise<Canary> {
+    const canary = await startCanary();
+    this.cleanUp(() => canary.close());
+    return canary;
   }
 
   cleanUp(action: () => Promise<unknown> | void): void {
