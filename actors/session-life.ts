@@ -224,7 +224,7 @@ export class Session {
 
   async #list(): Promise<void> {
     const client = this.#client;
-    const limitMs = this.#policy?.().listTimeoutMs;
+    const limitMs = this.#policy?.().connect.listTimeoutMs;
     if (this.#state !== 'open' || client === undefined || limitMs === undefined) return;
     // A request that is never answered would keep every later list from being sent.
     const controller = new AbortController();
@@ -306,7 +306,7 @@ export class Session {
     if (kind !== 'cleanExit')
       return endOf(seen) === undefined ? seen.message : `${seen.message}${lastWordsOf(seen)}`;
     const message = 'The server ended by itself with exit code 0';
-    if (this.#policy?.().restart === 'always') return `${message}.`;
+    if (this.#policy?.().restart.on === 'always') return `${message}.`;
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 

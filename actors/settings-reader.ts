@@ -13,6 +13,7 @@ import {
   parseSettings,
   refuseMissingFolders,
 } from '../src/config/parse-settings.ts';
+import type { PolicyChoice } from '../src/domain/policy.ts';
 import type { Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { folderExists, type ReadFile, readSettingsFile } from './settings-file.ts';
@@ -33,6 +34,8 @@ export interface SettingsReaderPorts {
   readonly projectRoot: string;
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly overlay?: Readonly<Record<string, unknown>>;
+  /** Where all policies start. Default: the preset `default`. */
+  readonly policy?: PolicyChoice;
   /** Default: the disk. */
   readonly readFile?: ReadFile;
   /** Default: the disk. */
@@ -115,7 +118,7 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
         missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
       );
       return {
-        ...mergeSettings(sources, top),
+        ...mergeSettings(sources, top, ports.policy),
         ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
       };
     },

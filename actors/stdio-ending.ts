@@ -1,10 +1,11 @@
 /**
- * Ends a process group step by step: end of input, SIGTERM, SIGKILL, each with
- * its grace, and resolves when no member is left. Members that outlive their
+ * Ends a process group by the steps of the policy (mostly end of input, SIGTERM,
+ * SIGKILL), each with its grace, and resolves when no member is left. Members that outlive their
  * leader have no input of ours to wait for and start at SIGTERM.
  */
 
 import type { Clock } from '../src/domain/clock.ts';
+import type { CloseStep } from '../src/domain/policy.ts';
 import { hasMembers, signalGroup } from './stdio-groups.ts';
 
 // The kernel tells nobody when a group is empty, so it is asked; mostly once.
@@ -23,25 +24,32 @@ export interface GroupEnding {
   /** The leader died by itself, and its group was sent SIGKILL at that moment. */
   readonly hasCrashed: boolean;
   readonly endInput: () => void;
-  readonly stdinGraceMs: number;
-  readonly termGraceMs: number;
+  /** Of the policy: taken one after the other until nobody is left. */
+  readonly steps: readonly CloseStep[];
 }
 
 export async function endGroup(ending: GroupEnding): Promise<void> {
-  const { leader, clock } = ending;
   if (ending.hasCrashed) {
     await isEmptyWithin(ending, crashedMs);
     return;
   }
+  for (const step of ending.steps) if (await isGoneAfter(step, ending)) return;
+  if (ending.steps.at(-1)?.by === 'SIGKILL') return;
+  // Nobody outlives the last step, whatever the policy names.
+  signalGroup(ending.leader, 'SIGKILL');
+  await isEmptyWithin(ending, killedMs);
+}
+
+async function isGoneAfter({ by, waitMs }: CloseStep, ending: GroupEnding): Promise<boolean> {
+  if (by !== 'stdinEnd') {
+    signalGroup(ending.leader, by);
+    return isEmptyWithin(ending, waitMs);
+  }
   if (!ending.hasExited()) {
     ending.endInput();
-    await within(clock, ending.stdinGraceMs, ending.exited);
+    await within(ending.clock, waitMs, ending.exited);
   }
-  if (ending.hasExited() && !hasMembers(leader)) return;
-  signalGroup(leader, 'SIGTERM');
-  if (await isEmptyWithin(ending, ending.termGraceMs)) return;
-  signalGroup(leader, 'SIGKILL');
-  await isEmptyWithin(ending, killedMs);
+  return ending.hasExited() && !hasMembers(ending.leader);
 }
 
 async function isEmptyWithin(ending: GroupEnding, limitMs: number): Promise<boolean> {

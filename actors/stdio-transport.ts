@@ -283,7 +283,6 @@ export class StdioTransport implements Transport, Connection {
   async #end(): Promise<void> {
     const child = this.#child;
     if (child?.pid !== undefined) {
-      const { stdinGraceMs, termGraceMs } = this.#setup.policy();
       await endGroup({
         leader: child.pid,
         clock: this.#setup.clock,
@@ -291,8 +290,7 @@ export class StdioTransport implements Transport, Connection {
         hasExited: () => this.#exit !== undefined,
         hasCrashed: this.#hasCrashed,
         endInput: () => child.stdin.end(),
-        stdinGraceMs,
-        termGraceMs,
+        steps: this.#setup.policy().close.steps,
       });
     }
     this.#release();

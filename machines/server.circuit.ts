@@ -1,7 +1,8 @@
 /**
  * Decides whether calls to the server may go out.
  *
- * A run of failed calls in one session opens the circuit. After the cool-down a
+ * A run of failed calls in one session opens the circuit, or has the session
+ * exchanged (`breaker.tripped`), as the policy wants it. After the cool-down a
  * ready server is probed once, by a tool list of our own and never by a user's
  * call. Any list that succeeds then closes the circuit; a failed one, a lost
  * session or silence opens it again for twice as long, up to a maximum. It closes
@@ -14,7 +15,8 @@
  * circuit -- server.start | server.restart | server.reconnect | server.rested --> closed
  * circuit -- server.ended --> ended
  * closed -- call.failed [reachesThreshold] --> open
- * closed -- call.failed [isCurrentSession] --> (stays)
+ * closed -- call.failed [reachesThreshold] --> (stays)
+ * closed -- call.failed [countsCalls] --> (stays)
  * closed -- call.succeeded [isCurrentSession] --> (stays)
  * open -- after circuitCooldown --> halfOpen
  * halfOpen -- session.listed [isCurrentSession] --> closed
@@ -42,12 +44,22 @@ export const circuitRegion = serverSetup.createStateConfig({
       on: {
         'call.failed': [
           {
-            guard: { type: 'reachesThreshold', params: ofSession },
+            guard: {
+              type: 'reachesThreshold',
+              params: ({ event }) => ({ session: event.session, action: 'failFast' }),
+            },
             actions: 'startCooldown',
             target: 'open',
           },
           {
-            guard: { type: 'isCurrentSession', params: ofSession },
+            guard: {
+              type: 'reachesThreshold',
+              params: ({ event }) => ({ session: event.session, action: 'reconnect' }),
+            },
+            actions: ['forgetFailedCalls', 'announceTrip'],
+          },
+          {
+            guard: { type: 'countsCalls', params: ofSession },
             actions: 'countFailedCall',
           },
         ],

@@ -23,10 +23,14 @@
  * settling -- always [isBlockedBy(overBudget)] --> parked.blocked.overBudget
  * settling -- always [isStopWanted] --> parked.stopped
  * settling -- always [hasLost(authRequired)] --> parked.authRequired
- * settling -- always [isCrashLooping] --> parked.suspended.crashLoop
- * settling -- always [isReconnectStorm] --> parked.suspended.reconnectStorm
+ * settling -- always [isCrashLooping(suspend)] --> parked.suspended.crashLoop
+ * settling -- always [isReconnectStorm(suspend)] --> parked.suspended.reconnectStorm
+ * settling -- always [isCrashLooping(fail)] --> parked.failed.crashLoop
+ * settling -- always [isReconnectStorm(fail)] --> parked.failed.reconnectStorm
  * settling -- always [hasLost(capabilityMissing)] --> parked.failed.capabilityMissing
  * settling -- always [hasLost(versionUnsupported)] --> parked.failed.versionUnsupported
+ * settling -- always [isBusyStart] --> parked.backingOff.retrying
+ * settling -- always [sleepsAfterGivingUp] --> parked.dormant
  * settling -- always [isRestartForbidden] --> parked.failed.restartNever
  * settling -- always [hasAttemptsLeft] --> parked.backingOff.retrying
  * settling -- always [isLostRemote] --> parked.backingOff.lost
@@ -52,6 +56,8 @@
  *     reconnectStorm
  *   failed:
  *     [*] -> attemptsExhausted
+ *     crashLoop -- spec.updated | admission.granted --> (stays)
+ *     reconnectStorm -- spec.updated | admission.granted --> (stays)
  *     capabilityMissing, versionUnsupported, restartNever
  *   disabled, authRequired, stopped
  * engaged invokes session
@@ -77,7 +83,7 @@
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
- *   ready -- server.idled | server.reconnect --> closing
+ *   ready -- server.idled | server.reconnect | breaker.tripped --> closing
  *   ready:
  *     [*] -> health + listing + activity
  *     health:
@@ -149,8 +155,22 @@ export const connectionRegion = serverSetup.createStateConfig({
           guard: { type: 'hasLost', params: { kind: 'authRequired' } },
           target: 'parked.authRequired',
         },
-        { guard: 'isCrashLooping', target: 'parked.suspended.crashLoop' },
-        { guard: 'isReconnectStorm', target: 'parked.suspended.reconnectStorm' },
+        {
+          guard: { type: 'isCrashLooping', params: { action: 'suspend' } },
+          target: 'parked.suspended.crashLoop',
+        },
+        {
+          guard: { type: 'isReconnectStorm', params: { action: 'suspend' } },
+          target: 'parked.suspended.reconnectStorm',
+        },
+        {
+          guard: { type: 'isCrashLooping', params: { action: 'fail' } },
+          target: 'parked.failed.crashLoop',
+        },
+        {
+          guard: { type: 'isReconnectStorm', params: { action: 'fail' } },
+          target: 'parked.failed.reconnectStorm',
+        },
         {
           guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
           target: 'parked.failed.capabilityMissing',
@@ -158,6 +178,12 @@ export const connectionRegion = serverSetup.createStateConfig({
         {
           guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
           target: 'parked.failed.versionUnsupported',
+        },
+        { guard: 'isBusyStart', target: 'parked.backingOff.retrying' },
+        {
+          guard: 'sleepsAfterGivingUp',
+          actions: 'restUntilDemanded',
+          target: 'parked.dormant',
         },
         { guard: 'isRestartForbidden', target: 'parked.failed.restartNever' },
         { guard: 'hasAttemptsLeft', target: 'parked.backingOff.retrying' },

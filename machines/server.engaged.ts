@@ -6,7 +6,7 @@
  * that nothing is left behind. The picture is in `server.connection.ts`.
  */
 
-import { ofSession, serverSetup, settle } from './server.setup.ts';
+import { connectTimeoutOf, ofSession, serverSetup, settle } from './server.setup.ts';
 
 export const engagedStates = serverSetup.createStateConfig({
   initial: 'starting',
@@ -80,7 +80,7 @@ export const engagedStates = serverSetup.createStateConfig({
               actions: {
                 type: 'recordDeadline',
                 params: ({ context }) => ({
-                  message: `The server did not finish its handshake within ${context.policy.connectTimeoutMs} ms.`,
+                  message: `The server did not finish its handshake within ${connectTimeoutOf(context)} ms.`,
                 }),
               },
               target: '#connection.engaged.closing',
@@ -110,7 +110,7 @@ export const engagedStates = serverSetup.createStateConfig({
               actions: {
                 type: 'recordDeadline',
                 params: ({ context }) => ({
-                  message: `The server did not list its tools within ${context.policy.listTimeoutMs} ms.`,
+                  message: `The server did not list its tools within ${context.policy.connect.listTimeoutMs} ms.`,
                 }),
               },
               target: '#connection.engaged.closing',
@@ -140,6 +140,8 @@ export const engagedStates = serverSetup.createStateConfig({
         'probe.wanted': { actions: 'tellSessionToList' },
         'server.idled': { actions: 'restWhenIdle', target: 'closing' },
         'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
+        // The session is exchanged at once: it has not ended, so nothing is waited for.
+        'breaker.tripped': { actions: 'takeTryBack', target: 'closing' },
       },
       after: { sustainedReady: { actions: 'forgetAttempts' } },
       states: {

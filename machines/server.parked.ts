@@ -6,6 +6,16 @@
 
 import { serverSetup, settle } from './server.setup.ts';
 
+// As a suspended one, it stays where it is whatever is edited. Being admitted again
+// would bring its stored tools back, as if it were to start.
+const failedByStorm = {
+  entry: 'forgetWindows',
+  on: {
+    'spec.updated': { actions: 'applySpec' },
+    'admission.granted': { actions: ['noteAdmitted', 'announceGivingUp'] },
+  },
+} as const;
+
 export const parkedStates = serverSetup.createStateConfig({
   initial: 'dormant',
   on: {
@@ -79,6 +89,8 @@ export const parkedStates = serverSetup.createStateConfig({
         capabilityMissing: {},
         versionUnsupported: {},
         restartNever: {},
+        crashLoop: failedByStorm,
+        reconnectStorm: failedByStorm,
       },
     },
     stopped: { entry: 'announceRest' },

@@ -7,7 +7,12 @@
 import { assertEvent, assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
-import type { ServerPolicy } from '../src/domain/policy.ts';
+import type {
+  BreakerPolicy,
+  QuietRetries,
+  ServerPolicy,
+  StormLimit,
+} from '../src/domain/policy.ts';
 import type { TransportKind } from '../src/domain/server-spec.ts';
 import { isRemote } from '../src/domain/server-spec.ts';
 import type { BlockedReason, DegradedReason, Verdict } from '../src/domain/server-state.ts';
@@ -17,7 +22,13 @@ import type {
   SessionFact,
   SessionInput,
 } from '../src/domain/session.ts';
-import { backoffDelay, chanceOf } from '../src/policies/backoff-delay.ts';
+import { busyDelay, chanceOf, quietDelay, restartDelay } from '../src/policies/backoff-delay.ts';
+import {
+  afterGiveUpOf,
+  busyBackoffOf,
+  hasAttemptsLeft,
+  isRestartForbidden,
+} from '../src/policies/restart-decision.ts';
 import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
 
 export interface ServerInput {
@@ -48,15 +59,19 @@ export interface ServerContext extends ServerInput {
   readonly awaited: boolean;
   /** Number of the present or last session, from 1. */
   readonly session: number;
-  /** Tries since the last sustained ready period. */
+  /** Tries of the present start or outage, until the policy gives the budget back. */
   readonly attempt: number;
+  /** Waits before those tries: which of the delays comes next. */
+  readonly waits: number;
+  /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
+  readonly hasServed: boolean;
   /** The loss that `settling` has yet to answer. */
   readonly loss: Failure | null;
   /** The last failure, for people. */
   readonly lastError: Failure | null;
-  /** When ready sessions ended by a crash: newest `policy.crashLoop.limit`. */
+  /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
   readonly crashTimes: readonly number[];
-  /** When ready sessions were lost for whatever cause: newest `policy.reconnectStorm.limit`. */
+  /** When ready sessions were lost for whatever cause: newest `policy.storm.reconnectStorm.limit`. */
   readonly lossTimes: readonly number[];
   readonly impairments: readonly DegradedReason[];
   /** The wait that the present backoff chose, in milliseconds. */
@@ -100,7 +115,8 @@ type InternalEvent =
   | { readonly type: 'server.rested' }
   | { readonly type: 'server.ended' }
   | { readonly type: 'session.abandoned' }
-  | { readonly type: 'probe.wanted' };
+  | { readonly type: 'probe.wanted' }
+  | { readonly type: 'breaker.tripped' };
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
 
@@ -131,16 +147,33 @@ function noiseInWords({ kind }: Failure, evidence: SessionEvidence = {}): string
   return ` It wrote ${noiseCount} ${noiseCount === 1 ? 'line that is' : 'lines that are'} not MCP.`;
 }
 
-// A peer's wish is honoured within these bounds: below a second it is no wait,
-// above five minutes a person would rather see the server try again.
-const shortestRetryAfterMs = 1_000;
-const longestRetryAfterMs = 300_000;
-
-function honourRetryAfter(delayMs: number, loss: Failure | null): number {
+function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
   if (loss?.retryAfterMs === undefined) return delayMs;
-  const asked = Math.min(Math.max(loss.retryAfterMs, shortestRetryAfterMs), longestRetryAfterMs);
+  const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;
+  const asked = Math.min(Math.max(loss.retryAfterMs, retryAfterMinMs), retryAfterMaxMs);
   return Math.max(delayMs, asked);
 }
+
+/** A budget that nothing was taken from, and a start that is none after a loss. */
+const freshBudget = { attempt: 0, waits: 0, hasServed: false } as const;
+
+/** The deadline of a handshake; null = none. */
+export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
+  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
+  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
+}
+
+function trips(
+  times: readonly number[],
+  { loss }: ServerContext,
+  storm: StormLimit | null,
+  action: StormLimit['action'],
+): boolean {
+  return loss !== null && storm?.action === action && reachesLimit(times, storm);
+}
+
+// A minute of service, and the last failure is no news any more, whatever the budget.
+const calmMs = 60_000;
 
 function notProvided(): never {
   throw new Error('actor "session" was not provided to the server chart');
@@ -161,7 +194,7 @@ export const serverSetup = setup({
       demanded: true,
       awaited: true,
       loss: null,
-      attempt: 0,
+      ...freshBudget,
     }),
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
     wishRestart: assign({
@@ -169,7 +202,7 @@ export const serverSetup = setup({
       demanded: true,
       awaited: true,
       loss: null,
-      attempt: 0,
+      ...freshBudget,
       crashTimes: [],
       lossTimes: [],
     }),
@@ -177,14 +210,20 @@ export const serverSetup = setup({
     wishRetire: assign({ retiring: true }),
     noteDemand: assign({ demanded: true, awaited: true }),
     // Whoever rests by agreement was well: the next start is no retry.
-    restWhenIdle: assign({ demanded: false, attempt: 0 }),
+    restWhenIdle: assign({ demanded: false, ...freshBudget }),
+    // Given up, but not for good: whoever needs it next begins a start of its own.
+    restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is exchanged on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
-    noteServed: assign({ awaited: false }),
+    noteServed: assign(({ context }) => ({
+      awaited: false,
+      hasServed: true,
+      ...(context.policy.restart.budgetReset === 'immediate' ? { attempt: 0, waits: 0 } : {}),
+    })),
     noteAdmitted: assign({ verdict: 'admitted' }),
     noteWithdrawn: assign(({ event }) => {
       assertEvent(event, 'admission.withdrawn');
-      return { verdict: event.verdict, loss: null, attempt: 0 };
+      return { verdict: event.verdict, loss: null, ...freshBudget };
     }),
     applySpec: assign(({ event, context }) => {
       assertEvent(event, 'spec.updated');
@@ -221,7 +260,7 @@ export const serverSetup = setup({
     }),
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
-    forgetAttempts: assign({ attempt: 0, lastError: null }),
+    forgetAttempts: assign({ attempt: 0, waits: 0, lastError: null }),
     askForSlot: sendParent(({ context }) => ({
       type: 'slot.requested' as const,
       actorId: context.actorId,
@@ -249,7 +288,7 @@ export const serverSetup = setup({
       assertEvent(event, 'session.closed');
       const loss = lossOf(event);
       const { at } = event;
-      const { crashLoop, reconnectStorm } = context.policy;
+      const { crashLoop, reconnectStorm } = context.policy.storm;
       return {
         loss,
         lastError: loss,
@@ -289,15 +328,24 @@ export const serverSetup = setup({
       return { loss, lastError: loss };
     }),
     drawReconnectDelay: assign(({ context }) => {
+      const busy = busyBackoffOf(context);
       const chance = chanceOf(context.seed, context.session);
-      const delayMs = backoffDelay(context.policy.backoff, Math.max(1, context.attempt), chance);
-      return { delayMs: honourRetryAfter(delayMs, context.loss) };
+      const waits = context.waits + 1;
+      const delayMs =
+        busy === null
+          ? restartDelay(context.policy.restart, waits, chance)
+          : busyDelay(busy, waits, chance);
+      return { waits, delayMs: honourRetryAfter(delayMs, context) };
     }),
     drawLostDelay: assign(({ context }) => {
-      const quietTry = context.attempt - context.policy.maxAttempts + 1;
+      const { restart, startup } = context.policy;
+      // Only who has such a rule is let in.
+      const rule = afterGiveUpOf(context) as QuietRetries;
+      const { maxAttempts } = context.hasServed ? restart : startup;
+      const quietTry = context.attempt - (maxAttempts ?? context.attempt) + 1;
       const chance = chanceOf(context.seed, context.session);
-      const delayMs = backoffDelay(context.policy.lostBackoff, quietTry, chance);
-      return { delayMs: honourRetryAfter(delayMs, context.loss) };
+      const delayMs = quietDelay(rule, restart.jitter, quietTry, chance);
+      return { delayMs: honourRetryAfter(delayMs, context) };
     }),
 
     // Word from one region to the others.
@@ -308,6 +356,7 @@ export const serverSetup = setup({
     announceEnd: raise({ type: 'server.ended' }),
     announceAbandoned: raise({ type: 'session.abandoned' }),
     askForProbe: raise({ type: 'probe.wanted' }),
+    announceTrip: raise({ type: 'breaker.tripped' }),
 
     // Catalog and circuit.
     rememberCatalog: assign({ hasStoredCatalog: true }),
@@ -319,11 +368,11 @@ export const serverSetup = setup({
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
     forgetFailedCalls: assign({ failedCalls: 0 }),
     startCooldown: assign(({ context }) => ({
-      cooldownMs: context.policy.circuitCooldownMs,
+      cooldownMs: context.policy.breaker.cooldownMs,
       failedCalls: 0,
     })),
     lengthenCooldown: assign(({ context }) => ({
-      cooldownMs: Math.min(context.cooldownMs * 2, context.policy.circuitMaxCooldownMs),
+      cooldownMs: Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs),
     })),
   },
   guards: {
@@ -334,32 +383,42 @@ export const serverSetup = setup({
     isStopWanted: ({ context }) => context.stopWanted,
     hasLost: ({ context }, params: { readonly kind: Failure['kind'] }) =>
       context.loss?.kind === params.kind,
-    isCrashLooping: ({ context }) =>
-      context.loss !== null && reachesLimit(context.crashTimes, context.policy.crashLoop),
-    isReconnectStorm: ({ context }) =>
-      context.loss !== null && reachesLimit(context.lossTimes, context.policy.reconnectStorm),
-    isRestartForbidden: ({ context }) => {
-      // What never got its turn to start is not started again, but for the first time.
-      if (context.loss === null || context.loss.kind === 'notStarted') return false;
-      const { restart } = context.policy;
-      if (restart === 'never') return true;
-      const restartsAfterCleanExit =
-        restart === 'always' || (restart === 'auto' && isRemote(context.transport));
-      return context.loss.kind === 'cleanExit' && !restartsAfterCleanExit;
-    },
-    hasAttemptsLeft: ({ context }) =>
-      context.loss !== null && context.attempt < context.policy.maxAttempts,
-    isLostRemote: ({ context }) => context.loss !== null && isRemote(context.transport),
+    isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
+      trips(context.crashTimes, context, context.policy.storm.crashLoop, params.action),
+    isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
+      trips(context.lossTimes, context, context.policy.storm.reconnectStorm, params.action),
+    // Whoever sleeps when given up has to wait as well: a demand must not ask at once again.
+    isBusyStart: ({ context }) =>
+      busyBackoffOf(context) !== null &&
+      (!isRestartForbidden(context) || afterGiveUpOf(context) === 'untilDemanded'),
+    sleepsAfterGivingUp: ({ context }) =>
+      context.loss !== null &&
+      afterGiveUpOf(context) === 'untilDemanded' &&
+      (isRestartForbidden(context) || !hasAttemptsLeft(context)),
+    isRestartForbidden: ({ context }) => isRestartForbidden(context),
+    hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
+    isLostRemote: ({ context }) =>
+      context.loss !== null &&
+      isRemote(context.transport) &&
+      typeof afterGiveUpOf(context) === 'object',
     isLost: ({ context }) => context.loss !== null,
     isUndemanded: ({ context }) => !context.demanded,
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
-    stopsWhenIdle: ({ context }) => context.policy.idleStopMs !== null,
+    stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
     isImpaired: ({ context }) => context.impairments.length > 0,
     isUnimpaired: ({ context }) => context.impairments.length === 0,
-    reachesThreshold: ({ context }, params: { readonly session: number }) =>
-      params.session === context.session &&
-      context.failedCalls + 1 >= context.policy.circuitThreshold,
+    // Without a threshold nothing is counted, and nothing ever trips.
+    countsCalls: ({ context }, params: { readonly session: number }) =>
+      params.session === context.session && context.policy.breaker.threshold !== null,
+    reachesThreshold: (
+      { context },
+      params: { readonly session: number; readonly action: BreakerPolicy['action'] },
+    ) => {
+      const { threshold, action } = context.policy.breaker;
+      if (params.session !== context.session || params.action !== action) return false;
+      return threshold !== null && context.failedCalls + 1 >= threshold;
+    },
     mayShowStored: ({ context }) =>
       context.hasStoredCatalog &&
       context.verdict === 'admitted' &&
@@ -372,18 +431,19 @@ export const serverSetup = setup({
       context.hasStoredCatalog && context.verdict === 'admitted' && !context.retiring,
   },
   delays: {
-    queueDeadline: ({ context }) => context.policy.queueTimeoutMs,
-    connectDeadline: ({ context }) => context.policy.connectTimeoutMs,
-    listDeadline: ({ context }) => context.policy.listTimeoutMs,
-    closeDeadline: ({ context }) => context.policy.closeTimeoutMs,
+    queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,
+    connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
+    listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
+    closeDeadline: ({ context }) => context.policy.close.totalMs,
     reconnectBackoff: ({ context }) => context.delayMs,
-    sustainedReady: ({ context }) => context.policy.sustainedReadyMs,
+    sustainedReady: ({ context: { policy } }) =>
+      policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
     // Without one, the longest wait a timer can hold; the guard then lets it pass.
-    idleDeadline: ({ context }) => context.policy.idleStopMs ?? longestTimerMs,
+    idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
     // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
     relistPause: 30_000,
     circuitCooldown: ({ context }) => context.cooldownMs,
-    probeDeadline: ({ context }) => context.policy.probeTimeoutMs,
+    probeDeadline: ({ context }) => context.policy.breaker.probeTimeoutMs,
   },
 });
 

@@ -16,6 +16,37 @@ export type { Clock } from './domain/clock.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
 export type { Step, StepKind } from './domain/plan.ts';
+export type {
+  AdmissionPolicy,
+  AfterGiveUp,
+  ApprovalPolicy,
+  AuthPolicy,
+  BreakerPolicy,
+  BusyBackoff,
+  CallPolicy,
+  CatalogPolicy,
+  ClassifyPolicy,
+  ClassifyRule,
+  ClosePolicy,
+  CloseStep,
+  ConnectPolicy,
+  Delays,
+  HealthPolicy,
+  IdlePolicy,
+  Jitter,
+  NamingPolicy,
+  PolicyOverrides,
+  PresetName,
+  QuietRetries,
+  ReloadPolicy,
+  RestartPolicy,
+  RestartRule,
+  ServerPolicy,
+  StartupPolicy,
+  StormLimit,
+  StormPolicy,
+} from './domain/policy.ts';
+export { type MissingServer, RequiredServersError } from './domain/required-servers-error.ts';
 export type { TransportKind } from './domain/server-spec.ts';
 export type {
   CatalogState,
@@ -40,6 +71,7 @@ export type {
   ApprovalRequest,
   CallOptions,
   CallReport,
+  HostPolicy,
   SettingsFile,
   StartReport,
   Troupe,

@@ -6,8 +6,9 @@ import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
+import { fieldTable, presetTable } from './policy-tables.ts';
 import { serverPicture } from './server-picture.ts';
-import { mcpKeyTable, policyTable, serverKeyTable } from './settings-tables.ts';
+import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
   catalogTable,
   circuitTable,
@@ -55,8 +56,11 @@ const generatedDocs: readonly GeneratedDoc[] = [
     blocks: async () => ({
       servers: serverKeyTable(),
       mcp: mcpKeyTable(),
-      policy: policyTable(),
     }),
+  },
+  {
+    path: 'docs/policies.md',
+    blocks: async () => ({ presets: presetTable(), fields: fieldTable() }),
   },
   {
     path: 'docs/library.md',

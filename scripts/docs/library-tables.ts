@@ -12,6 +12,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'ready()',
     'Settles when the startup gate has passed: who is live, pending or failed by then. Never rejects.',
   ],
+  required: [
+    'required()',
+    'Settles when every server with `required` is ready, each within its `startupTimeoutMs`. Rejects with the list of those that are not.',
+  ],
   tools: ['tools()', 'All tools that may be called now, sorted by the name to call them by.'],
   callTool: [
     'callTool(name, args?, { signal, timeoutMs, onProgress }?)',

@@ -7,7 +7,6 @@ import type { McpSection } from '../../src/config/mcp-section.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { privilegedKeys, type ServerEntry } from '../../src/config/server-entry-schema.ts';
-import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
@@ -21,7 +20,8 @@ interface KeyWords {
   readonly example: unknown;
 }
 
-const policyDefault = (key: keyof ServerPolicy): string => code(JSON.stringify(defaultPolicy[key]));
+const shown = (value: unknown): string => code(JSON.stringify(value));
+const byPolicy = (value: unknown): string => `of the policy (${shown(value)} in \`default\`)`;
 
 const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   type: {
@@ -112,41 +112,54 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: { include: ['read_*'] },
   },
   policy: {
-    takes: '`"default"`',
-    byDefault: '`"default"`',
-    meaning: 'The set of numbers to live by. Others do not exist yet.',
-    example: undefined,
+    takes: 'a preset, or an object of overrides',
+    byDefault: 'that of `mcp.policy`',
+    meaning: 'The numbers and rules to live by: [policies.md](policies.md).',
+    example: { call: { timeoutMs: 1 } },
   },
   timeoutMs: {
     takes: 'milliseconds',
-    byDefault: policyDefault('callTimeoutMs'),
+    byDefault: byPolicy(defaultPolicy.call.timeoutMs),
     meaning: 'Deadline of one call, waiting included.',
     example: 1,
   },
   connectTimeoutMs: {
     takes: 'milliseconds',
-    byDefault: policyDefault('connectTimeoutMs'),
+    byDefault: byPolicy(defaultPolicy.connect.localTimeoutMs),
     meaning: 'From the start permit to a finished handshake.',
     example: 1,
   },
   idleStopMs: {
     takes: 'milliseconds or null',
-    byDefault: policyDefault('idleStopMs'),
+    byDefault: byPolicy(defaultPolicy.idle.stopMs),
     meaning:
       'Ready and without a call for this long, the server rests until the next one; the count begins within a second of the last call. Null = never.',
     example: 1,
   },
   restart: {
-    takes: '`"auto"`, `"never"`, `"failure"` or `"always"`',
-    byDefault: policyDefault('restart'),
+    takes: '`"auto"`, `"never"`, `"failure"`, `"always"` or `"remote"`',
+    byDefault: byPolicy(defaultPolicy.restart.on),
     meaning:
-      'When a lost session is opened again. `auto`: after a failure, and of a remote server always.',
+      'When a lost session is opened again. `auto`: after a failure, and of a remote server always; `remote`: of a remote server only; `never`: a failed start is not repeated either.',
     example: 'never',
   },
   maxAttempts: {
     takes: '1 to 1,000',
-    byDefault: policyDefault('maxAttempts'),
-    meaning: 'Attempts of one outage, the first included.',
+    byDefault: byPolicy(defaultPolicy.restart.maxAttempts),
+    meaning: 'Attempts of one start, the first included, and of one outage.',
+    example: 1,
+  },
+  required: {
+    takes: 'true or false',
+    byDefault: byPolicy(defaultPolicy.startup.required),
+    meaning:
+      'Whether `required()` of the library insists on the server. It is started even when it is lazy.',
+    example: true,
+  },
+  startupTimeoutMs: {
+    takes: 'milliseconds',
+    byDefault: byPolicy(defaultPolicy.startup.timeoutMs),
+    meaning: 'How long `required()` waits for it. Nothing is given up because of it.',
     example: 1,
   },
 }; // prettier-ignore
@@ -156,10 +169,7 @@ const gatedLists = 'narrows';
 const gatedNumbers = 'ignored';
 
 const mcpKeys: Readonly<
-  Record<
-    keyof McpSection | 'policy',
-    { takes: string; byDefault: string; gated: string; meaning: string }
-  >
+  Record<keyof McpSection, { takes: string; byDefault: string; gated: string; meaning: string }>
 > = {
   allowed: {
     takes: 'list of names',
@@ -176,46 +186,24 @@ const mcpKeys: Readonly<
   },
   slots: {
     takes: '`{ "local": 1 to 1,000, "remote": 1 to 1,000 }`',
-    byDefault: code(JSON.stringify(noSettings.slots)),
+    byDefault: byPolicy(noSettings.slots),
     gated: gatedNumbers,
     meaning: 'How many servers of each sort may be starting at once.',
   },
   startupGateMs: {
     takes: '0 to 60,000 milliseconds',
-    byDefault: code(String(noSettings.startupGateMs)),
+    byDefault: byPolicy(noSettings.startupGateMs),
     gated: gatedNumbers,
     meaning:
       'How long `ready()` and the first picture wait for servers. No server is given up because of it.',
   },
   policy: {
-    takes: '`"default"`',
+    takes: 'a preset, or an object of overrides',
     byDefault: '`"default"`',
     gated: gatedNumbers,
-    meaning: 'The set of numbers for all servers. Others do not exist yet.',
+    meaning:
+      'The numbers and rules for all servers: [policies.md](policies.md). Later files override earlier ones field by field.',
   },
-}; // prettier-ignore
-
-const policyWords: Readonly<Record<keyof ServerPolicy, string>> = {
-  queueTimeoutMs: 'Longest wait for a start permit; then it is tried again later.',
-  connectTimeoutMs: 'From the permit to a finished handshake. Set by `connectTimeoutMs`.',
-  listTimeoutMs: 'For the whole tool list, all pages together.',
-  closeTimeoutMs: 'For an orderly end, after which it is ended by force.',
-  restart: 'Set by `restart`.',
-  maxAttempts: 'Set by `maxAttempts`.',
-  backoff:
-    'The wait before the next attempt: drawn at random below a bound that grows from `initialMs` by `factor` to `maxMs`, never shorter than `floorMs`.',
-  lostBackoff: 'The same for the quiet attempts of a remote server whose attempts ran out.',
-  sustainedReadyMs: 'Ready for this long, the outage is over and its attempts are forgotten.',
-  crashLoop: 'So many crashes within the window suspend the server.',
-  reconnectStorm: 'So many lost sessions within the window suspend the server.',
-  circuitThreshold: 'So many failed calls in a row open the circuit.',
-  circuitCooldownMs: 'Wait before an open circuit is probed; doubles with each failed probe.',
-  circuitMaxCooldownMs: 'Longest such wait.',
-  probeTimeoutMs: 'For the probe.',
-  idleStopMs: 'Set by `idleStopMs`.',
-  callTimeoutMs: 'Set by `timeoutMs`.',
-  stdinGraceMs: 'After stdin was closed, how long a process may take to leave.',
-  termGraceMs: 'After SIGTERM, how long its process group may take before SIGKILL.',
 }; // prettier-ignore
 
 export function serverKeyTable(): string {
@@ -241,17 +229,6 @@ export function mcpKeyTable(): string {
       takes,
       byDefault,
       gated,
-      meaning,
-    ]),
-  );
-}
-
-export function policyTable(): string {
-  return table(
-    ['number', 'value', 'means'],
-    Object.entries(policyWords).map(([key, meaning]) => [
-      code(key),
-      policyDefault(key as keyof ServerPolicy),
       meaning,
     ]),
   );

@@ -84,7 +84,7 @@ const reasons: Readonly<Record<StateReason, string>> = {
   lost: 'A remote server used up its attempts; it is tried again quietly and rarely.',
   crashLoop: 'Its process crashed too often within a short time.',
   reconnectStorm: 'Its session was lost too often within a short time.',
-  attemptsExhausted: 'All attempts of one outage failed.',
+  attemptsExhausted: 'All attempts of one start or outage failed.',
   capabilityMissing: 'It lacks, or demands, a capability without which it cannot be used.',
   versionUnsupported: 'It speaks no version of the protocol that we speak.',
   restartNever: 'The session ended and the `restart` rule says not to open another.',

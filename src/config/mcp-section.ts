@@ -7,8 +7,10 @@
 
 import { z } from 'zod';
 
+import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
+import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
 export interface McpSection {
@@ -16,6 +18,7 @@ export interface McpSection {
   readonly excluded?: readonly string[];
   readonly slots?: Partial<SlotCounts>;
   readonly startupGateMs?: number;
+  readonly policy?: PolicyChoice;
 }
 
 export interface ParsedMcpSection {
@@ -53,10 +56,8 @@ const fieldSchemas = new Map<string, z.ZodType>([
     'startupGateMs',
     z.int({ error: gateError }).min(0, { error: gateError }).max(maxGateMs, { error: gateError }),
   ],
-  [
-    'policy',
-    z.literal('default', { error: '"policy" must be "default"; other presets do not exist yet' }),
-  ],
+  // Read by `policy-choice.ts`, which knows more words than a schema has.
+  ['policy', z.unknown()],
 ]);
 
 const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded']);
@@ -83,6 +84,7 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
     const result = parseField(field);
     if ('value' in result) {
       values.set(field.name, result.value);
+      faults.push(...result.remarks);
       continue;
     }
     faults.push(result.fault);
@@ -94,11 +96,14 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
 
 function parseField(
   field: TreeMember,
-): { readonly value: unknown } | { readonly fault: Fault; readonly limits: boolean } {
+):
+  | { readonly value: unknown; readonly remarks: readonly Fault[] }
+  | { readonly fault: Fault; readonly limits: boolean } {
+  if (field.name === 'policy') return parsePolicy(field);
   const schema = fieldSchemas.get(field.name);
   if (schema === undefined) return unknownField(field);
   const parsed = schema.safeParse(valueOf(field.node));
-  if (parsed.success) return { value: parsed.data };
+  if (parsed.success) return { value: parsed.data, remarks: [] };
   const [issue] = parsed.error.issues;
   const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
@@ -109,6 +114,18 @@ function parseField(
     fault: { line, path: ['mcp', field.name, ...inner], message },
     limits: limitingKeys.has(field.name),
   };
+}
+
+/** A policy that cannot be read leaves the default in force: it limits nothing. */
+function parsePolicy(field: TreeMember): ReturnType<typeof parseField> {
+  const faultAt = ({ path, message }: PolicyRemark): Fault => ({
+    line: path.length === 0 ? field.line : lineAt(field.node, path),
+    path: ['mcp', field.name, ...path],
+    message,
+  });
+  const parsed = parsePolicyChoice(valueOf(field.node), 'troupe');
+  if ('fault' in parsed) return { fault: faultAt(parsed.fault), limits: false };
+  return { value: parsed.choice, remarks: parsed.remarks.map(faultAt) };
 }
 
 function unknownField({ name, line }: TreeMember): {

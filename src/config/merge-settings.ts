@@ -6,11 +6,13 @@
  * `excluded` adds and its `allowed` intersects, its numbers do not count.
  */
 
+import type { PolicyChoice } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { Problem, Settings } from '../domain/settings.ts';
-import { defaultSlots, defaultStartupGateMs } from '../policies/default-policy.ts';
+import { defaultPolicy } from '../policies/default-policy.ts';
+import { chosenPolicy } from '../policies/override-policy.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
-import { isGated, type ParsedServer } from './server-entry.ts';
+import { isGated, type ParsedServer, withPolicy } from './server-entry.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
@@ -18,19 +20,30 @@ export interface MergedSettings {
   readonly specs: ReadonlyMap<string, ServerSpec>;
 }
 
+// As many as there may be servers: nobody ever stands in line.
+const unlimitedSlots = 10_000;
+
 /**
  * Merges sources, lowest precedence first; a source without a document only
  * brings its problems. The overlay, when there is one, comes last.
+ *
+ * @param policy - where all policies start: the host's choice, before any file's
  */
 export function mergeSettings(
   sources: readonly ParsedSettings[],
   overlay?: ParsedSettings,
+  policy: PolicyChoice = { overrides: {} },
 ): MergedSettings {
   const all = overlay === undefined ? sources : [...sources, overlay];
   const documents = all.flatMap(({ document }) => document ?? []);
   const own = documents.filter(({ scope }) => !isGated(scope));
   const { servers, ignored } = serversOf(documents);
   const allowed = allowedOf(documents);
+  const base = own.reduce(
+    (before, { mcp }) => (mcp.policy === undefined ? before : chosenPolicy(before, mcp.policy)),
+    chosenPolicy(defaultPolicy, policy),
+  );
+  const { startup, connect } = base;
   return {
     specs: new Map(
       servers.flatMap(({ desired, spec }) =>
@@ -38,14 +51,15 @@ export function mergeSettings(
       ),
     ),
     settings: {
-      servers: servers.map(({ desired }) => desired),
+      servers: servers.map((server) => withPolicy(base, server.policy, server.desired)),
       ...(allowed === undefined ? {} : { allowed }),
       excluded: [...new Set(documents.flatMap(({ mcp }) => mcp.excluded ?? []))],
       slots: {
-        local: lastOf(own, ({ mcp }) => mcp.slots?.local) ?? defaultSlots.local,
-        remote: lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? defaultSlots.remote,
+        local: lastOf(own, ({ mcp }) => mcp.slots?.local) ?? connect.localSlots ?? unlimitedSlots,
+        remote:
+          lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? connect.remoteSlots ?? unlimitedSlots,
       },
-      startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? defaultStartupGateMs,
+      startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? startup.gateMs,
       problems: [...all.flatMap(({ problems }) => problems), ...ignored],
     },
   };

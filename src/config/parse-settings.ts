@@ -159,7 +159,8 @@ function parseServers(
 
 /** The same server, unusable for this reason. */
 function refuse(server: ParsedServer, invalid: Problem): ParsedServer {
-  return { desired: { ...server.desired, invalid }, problems: server.problems };
+  const { desired, policy, problems } = server;
+  return { desired: { ...desired, invalid }, policy, problems };
 }
 
 /** The folders that entries of a document name and that must exist, absolute. */

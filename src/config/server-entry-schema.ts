@@ -7,6 +7,8 @@
 
 import { z } from 'zod';
 
+import { restartRules } from '../domain/policy.ts';
+
 // The longest delay a timer takes; one millisecond more fires at once.
 const maxTimerMs = 2_147_483_647;
 
@@ -94,16 +96,19 @@ export const serverEntrySchema = z.strictObject(
       )
       .optional(),
 
-    policy: choice('policy', ['default']).optional(),
+    // Read by `policy-choice.ts`, which knows more words than a schema has.
+    policy: z.unknown().optional(),
     timeoutMs: milliseconds('timeoutMs').optional(),
     connectTimeoutMs: milliseconds('connectTimeoutMs').optional(),
     idleStopMs: milliseconds('idleStopMs').nullable().optional(),
-    restart: choice('restart', ['auto', 'never', 'failure', 'always']).optional(),
+    restart: choice('restart', restartRules).optional(),
     maxAttempts: z
       .int({ error: attemptsError })
       .min(1, { error: attemptsError })
       .max(maxAttempts, { error: attemptsError })
       .optional(),
+    required: truth('required').optional(),
+    startupTimeoutMs: milliseconds('startupTimeoutMs').optional(),
   },
   { error: 'a server must be an object; write { "command": "npx", "args": ["-y", "package"] }' },
 );
@@ -122,6 +127,8 @@ export const privilegedKeys = [
   'idleStopMs',
   'restart',
   'maxAttempts',
+  'required',
+  'startupTimeoutMs',
 ] as const satisfies readonly (keyof ServerEntry)[];
 
 /** Keys that other hosts use, and ours for the same thing. */

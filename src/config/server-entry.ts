@@ -9,14 +9,16 @@ import path from 'node:path';
 
 import type { z } from 'zod';
 
-import type { ServerPolicy } from '../domain/policy.ts';
+import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../domain/policy.ts';
 import type { ServerSpec, TransportKind } from '../domain/server-spec.ts';
 import type { DesiredServer, Problem, Scope, SourceRef, ToolFilter } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
 import { isServerName, legibleServerName } from '../policies/name-rule.ts';
+import { chosenPolicy } from '../policies/override-policy.ts';
 import { printableLine, printableText } from '../policies/printable.ts';
+import { type ParsedPolicy, parsePolicyChoice } from './policy-choice.ts';
 import { brokenRuleOf } from './server-entry-rules.ts';
 import {
   foreignKeys,
@@ -53,6 +55,8 @@ export interface ParsedServer {
   readonly isMisnamed?: true;
   /** The folder the entry names and which must exist; absent when it is not known yet. */
   readonly folder?: { readonly path: string; readonly problem: Problem };
+  /** What the entry says of its policy: counts on top of the troupe's. */
+  readonly policy: PolicyChoice;
   /** What of the entry is ignored. */
   readonly problems: readonly Problem[];
 }
@@ -90,12 +94,28 @@ export function parseServerEntry(member: TreeMember, origin: DocumentOrigin): Pa
   const broken =
     issue === undefined ? brokenRuleOf(parsed.data as ServerEntry) : brokenShapeOf(issue);
   if (broken !== undefined || !parsed.success) {
-    const { path: where, message } = broken ?? { path: [], message: 'the entry cannot be read' };
-    // The line of an unknown key is inside the entry, that of a missing one is the entry's own.
-    const line = where.length === 0 ? member.line : lineAt(member.node, where);
-    return invalidServer(member, origin, { line, path: where, message });
+    return brokenServer(
+      member,
+      origin,
+      broken ?? { path: [], message: 'the entry cannot be read' },
+    );
   }
-  return validServer(member, origin, parsed.data);
+  const policy = policyOf(parsed.data, origin);
+  if ('fault' in policy) {
+    const { path: where, message } = policy.fault;
+    return brokenServer(member, origin, { path: ['policy', ...where], message });
+  }
+  return validServer(member, origin, parsed.data, policy);
+}
+
+function brokenServer(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  { path: where, message }: Omit<Fault, 'line'>,
+): ParsedServer {
+  // The line of an unknown key is inside the entry, that of a missing one is the entry's own.
+  const line = where.length === 0 ? member.line : lineAt(member.node, where);
+  return invalidServer(member, origin, { line, path: where, message });
 }
 
 function nameFault({ name, line }: TreeMember): Fault | undefined {
@@ -121,39 +141,65 @@ function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
     : `unknown key; did you mean "${closest}"?`;
 }
 
-function validServer(member: TreeMember, origin: DocumentOrigin, entry: ServerEntry): ParsedServer {
+function validServer(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  entry: ServerEntry,
+  { choice, remarks }: Exclude<ParsedPolicy, { readonly fault: unknown }>,
+): ParsedServer {
   const spec = specOf(entry, origin.projectRoot);
   const gated = isGated(origin.scope);
   const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
   const folder = folderOf(member, origin, entry, spec);
+  const idle = remarks.map(({ path: where, message }) =>
+    problemInEntry(member, origin, ['policy', ...where], message),
+  );
   return {
     spec,
     ...(folder === undefined ? {} : { folder }),
-    problems: ignored.map((key) => ignoredProblem(member, origin, key)),
-    desired: {
+    policy: choice,
+    problems: [...ignored.map((key) => ignoredProblem(member, origin, key)), ...idle],
+    desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
       generation: fingerprintOf(spec),
       transport: spec.type,
       enabled: entry.enabled ?? true,
-      startup: entry.startup ?? 'eager',
       trust: gated ? false : (entry.trust ?? false),
       tools: toolFilterOf(entry),
-      policy: gated ? defaultPolicy : policyOf(entry),
       ...(entry.description === undefined
         ? {}
         : { description: printableText(entry.description, maxDescriptionLength) }),
       source: sourceOf(member, origin),
       gated,
-    },
+    }),
   };
 }
 
+/** The server under a policy of the troupe, with what its own entry chose on top. */
+export function withPolicy(
+  base: ServerPolicy,
+  choice: PolicyChoice,
+  server: Omit<DesiredServer, 'policy' | 'startup'>,
+): DesiredServer {
+  const policy = chosenPolicy(base, choice);
+  const { mode, required } = policy.startup;
+  // Who insists on a server would wait in vain for one that nobody starts.
+  return { ...server, policy, startup: mode === 'lazy' && !required ? 'lazy' : 'eager' };
+}
+
+function problemInEntry(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  where: TreePath,
+  message: string,
+): Problem {
+  const line = lineAt(member.node, where);
+  return problemAt(origin, { line, path: ['mcpServers', member.name, ...where], message });
+}
+
 function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string): Problem {
-  return problemAt(origin, {
-    line: lineAt(member.node, [key]),
-    path: ['mcpServers', member.name, key],
-    message: `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`,
-  });
+  const message = `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`;
+  return problemInEntry(member, origin, [key], message);
 }
 
 function specOf(entry: ServerEntry, projectRoot: string): ServerSpec {
@@ -205,15 +251,50 @@ function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
   };
 }
 
-function policyOf(entry: ServerEntry): ServerPolicy {
+/** A gated entry says when it starts; how it is treated is not its business. */
+function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
+  const startup = entry.startup === undefined ? {} : { mode: entry.startup };
+  if (isGated(origin.scope)) {
+    const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
+    return { choice: { overrides }, remarks: [] };
+  }
+  const parsed = parsePolicyChoice(entry.policy ?? {}, 'server');
+  if ('fault' in parsed) return parsed;
   return {
-    ...defaultPolicy,
-    callTimeoutMs: entry.timeoutMs ?? defaultPolicy.callTimeoutMs,
-    connectTimeoutMs: entry.connectTimeoutMs ?? defaultPolicy.connectTimeoutMs,
-    idleStopMs: entry.idleStopMs === undefined ? defaultPolicy.idleStopMs : entry.idleStopMs,
-    restart: entry.restart ?? defaultPolicy.restart,
-    maxAttempts: entry.maxAttempts ?? defaultPolicy.maxAttempts,
+    choice: { ...parsed.choice, overrides: withShorthands(parsed.choice.overrides, entry) },
+    remarks: parsed.remarks,
   };
+}
+
+/** The keys of an entry that are short for one field or two; they win over the policy's own. */
+function withShorthands(given: PolicyOverrides, entry: ServerEntry): PolicyOverrides {
+  const { restart, maxAttempts, connectTimeoutMs, startup, required, startupTimeoutMs } = entry;
+  const attempts = maxAttempts === undefined ? {} : { maxAttempts };
+  const short: PolicyOverrides = {
+    startup: {
+      ...given.startup,
+      ...attempts,
+      ...(startup === undefined ? {} : { mode: startup }),
+      ...(required === undefined ? {} : { required }),
+      ...(startupTimeoutMs === undefined ? {} : { timeoutMs: startupTimeoutMs }),
+    },
+    connect: {
+      ...given.connect,
+      ...(connectTimeoutMs === undefined
+        ? {}
+        : { localTimeoutMs: connectTimeoutMs, remoteTimeoutMs: connectTimeoutMs }),
+    },
+    restart: { ...given.restart, ...attempts, ...(restart === undefined ? {} : { on: restart }) },
+    idle: {
+      ...given.idle,
+      ...(entry.idleStopMs === undefined ? {} : { stopMs: entry.idleStopMs }),
+    },
+    call: {
+      ...given.call,
+      ...(entry.timeoutMs === undefined ? {} : { timeoutMs: entry.timeoutMs }),
+    },
+  };
+  return { ...given, ...short };
 }
 
 function sourceOf(member: TreeMember, { file, scope }: DocumentOrigin): SourceRef {
@@ -225,6 +306,7 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
   const name = legibleServerName(member.name);
   return {
     problems: [],
+    policy: { overrides: {} },
     ...(name === member.name ? {} : { isMisnamed: true }),
     desired: {
       name,

@@ -32,6 +32,8 @@ export interface Failure {
   readonly signal?: string;
   /** Last lines the process wrote to stderr, oldest first, redacted. */
   readonly stderrTail?: readonly string[];
+  /** HTTP status of the answer that told of it. */
+  readonly httpStatus?: number;
   /** How long the peer asked us to wait, in milliseconds. */
   readonly retryAfterMs?: number;
 }
@@ -50,4 +52,12 @@ export function isPermanent(kind: FailureKind): boolean {
 /** Says whether another attempt may well succeed. `notStarted` and `unknown` are neither. */
 export function isTransient(kind: FailureKind): boolean {
   return !permanentKinds.has(kind) && kind !== 'notStarted' && kind !== 'unknown';
+}
+
+// "Come back later" in its several forms: too slow, too many, broken, overloaded.
+const busyStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+
+/** Says whether a peer answered that it can do nothing for us at the moment. */
+export function isBusy({ httpStatus }: Failure): boolean {
+  return httpStatus !== undefined && busyStatuses.has(httpStatus);
 }

@@ -43,6 +43,8 @@ export const failedReasons = [
   'capabilityMissing',
   'versionUnsupported',
   'restartNever',
+  'crashLoop',
+  'reconnectStorm',
 ] as const;
 export type FailedReason = (typeof failedReasons)[number];
 

@@ -37,7 +37,7 @@ export interface ToolFilter {
 /** What one tool of a server does differently. */
 export interface ToolOverride {
   readonly tool: string;
-  /** Deadline of one call, in place of the policy's `callTimeoutMs`. */
+  /** Deadline of one call, in place of the policy's `call.timeoutMs`. */
   readonly timeoutMs?: number;
 }
 

@@ -1,24 +1,75 @@
 /** How long to wait before an attempt, and the seeded chance that goes into it. */
 
 import { longestTimerMs } from '../domain/clock.ts';
-import type { BackoffPolicy } from '../domain/policy.ts';
+import type { BusyBackoff, Jitter, QuietRetries, RestartPolicy } from '../domain/policy.ts';
 
 /**
- * Draws the whole milliseconds to wait before an attempt.
+ * Draws the milliseconds to wait before an attempt after a loss.
  *
- * Full jitter: anything between the floor and the grown delay is equally likely,
- * so that many clients of one server that fell over do not come back together.
- * Never less than `floorMs` and never more than `maxMs`; when a policy sets the
- * floor above the maximum, the maximum holds.
+ * Where the first attempt is immediate, the first wait is nothing at all, and
+ * the delays begin with the second.
  *
- * @param attempt - the failed attempt that is waited after, from 1; may be infinite
+ * @param wait - counts the waits of this outage, from 1; may be infinite
  * @param chance - in [0, 1)
  */
-export function backoffDelay(policy: BackoffPolicy, attempt: number, chance: number): number {
-  const highest = Math.floor(Math.min(policy.maxMs, longestTimerMs));
-  const lowest = Math.min(highest, Math.ceil(Math.max(policy.floorMs, 0)));
-  const ceiling = Math.min(highest, Math.max(lowest, Math.floor(grownMs(policy, attempt))));
-  return Math.min(ceiling, lowest + Math.floor(chance * (ceiling - lowest + 1)));
+export function restartDelay(
+  { first, delays, jitter }: Pick<RestartPolicy, 'first' | 'delays' | 'jitter'>,
+  wait: number,
+  chance: number,
+): number {
+  if (first === 'immediate' && wait <= 1) return 0;
+  const place = first === 'immediate' ? wait - 1 : wait;
+  if (!('factor' in delays)) {
+    const rung = Math.min(Math.max(place, 1), delays.length) - 1;
+    return jittered(delays[rung] ?? 0, jitter, 0, chance);
+  }
+  const { maxMs, floorMs = 0 } = delays;
+  return jittered(
+    Math.min(grownMs(delays, place), maxMs),
+    jitter,
+    Math.min(floorMs, maxMs),
+    chance,
+  );
+}
+
+/** The same for the quiet attempts of a server that was given up. */
+export function quietDelay(
+  { retryFromMs, toMs, floorMs = 0 }: QuietRetries,
+  jitter: Jitter,
+  wait: number,
+  chance: number,
+): number {
+  const delays = { initialMs: retryFromMs, factor: 2, maxMs: toMs, floorMs };
+  return restartDelay({ first: 'delayed', delays, jitter }, wait, chance);
+}
+
+/** The same for a start that was answered with "too busy": never shorter than the grown wait. */
+export function busyDelay(
+  { initialMs, factor, maxMs, addedJitter }: BusyBackoff,
+  wait: number,
+  chance: number,
+): number {
+  const grown = Math.min(grownMs({ initialMs, factor }, wait), maxMs);
+  return wholeMs(grown + grown * addedJitter * chance);
+}
+
+/**
+ * `full`: every whole millisecond from the floor to the wait is equally likely,
+ * so that many clients of one server that fell over do not come back together. A
+ * fraction spreads evenly to both sides and may pass the longest wait.
+ */
+function jittered(delayMs: number, jitter: Jitter, floorMs: number, chance: number): number {
+  const lowest = wholeMs(Math.ceil(floorMs));
+  const ceiling = Math.max(lowest, wholeMs(delayMs));
+  if (jitter === 'none') return ceiling;
+  if (jitter === 'full')
+    return Math.min(ceiling, lowest + Math.floor(chance * (ceiling - lowest + 1)));
+  return Math.max(lowest, wholeMs(ceiling + ceiling * jitter * (2 * chance - 1)));
+}
+
+/** What a timer can wait. */
+function wholeMs(delayMs: number): number {
+  return Math.floor(Math.min(Math.max(delayMs, 0), longestTimerMs));
 }
 
 /**
@@ -33,9 +84,12 @@ export function chanceOf(seed: number, draw: number): number {
   return scramble(scramble(seed) ^ scramble(~draw)) / 2 ** 32;
 }
 
-function grownMs({ initialMs, factor }: BackoffPolicy, attempt: number): number {
+function grownMs(
+  { initialMs, factor }: { readonly initialMs: number; readonly factor: number },
+  wait: number,
+): number {
   // Bounded on the way, because 1 ** Infinity and 0 * Infinity are not numbers.
-  const growths = Math.min(Math.max(attempt - 1, 0), Number.MAX_SAFE_INTEGER);
+  const growths = Math.min(Math.max(wait - 1, 0), Number.MAX_SAFE_INTEGER);
   return initialMs * Math.min(factor ** growths, Number.MAX_VALUE);
 }
 

@@ -179,6 +179,7 @@ export function classifyFailure(seen: FailureDescription | Failure): Failure {
     ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
     ...(seen.signal !== undefined && { signal: seen.signal }),
     ...(seen.stderrTail !== undefined && { stderrTail: seen.stderrTail }),
+    ...(seen.status !== undefined && { httpStatus: seen.status }),
     ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
   };
 }

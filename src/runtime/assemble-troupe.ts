@@ -7,6 +7,7 @@
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
+import { mergeSettings } from '../config/merge-settings.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerState } from '../domain/server-state.ts';
@@ -16,7 +17,6 @@ import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { defaultSlots, defaultStartupGateMs } from '../policies/default-policy.ts';
 import { serverPrefix } from '../policies/expose-tools.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
@@ -27,12 +27,14 @@ import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
 import { afterFirstPass } from './first-pass.ts';
+import { hostPolicy } from './host-policy.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
+import { waitForRequired } from './required-servers.ts';
 import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
-import { isSettled, startReportOf } from './start-report.ts';
+import { awaitedStatuses, isSettled, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { ToolList } from './tool-list.ts';
 import type {
@@ -81,7 +83,10 @@ class RunningTroupe implements Troupe {
     this.#listeners = new Listeners((name, error) => {
       parts.report(`A listener of "${name}" threw.`, error);
     });
-    const settings = settingsPortsOf(options, parts.settings);
+    const chosen = hostPolicy(options.policy, parts.report);
+    const settings = { ...settingsPortsOf(options, parts.settings), policy: chosen };
+    // Until the files are read, what the host chose holds.
+    const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
     this.#settings = createSettingsReader(settings);
     const sessions = new SessionRegistry();
     const catalogs = new CatalogStore((server) => {
@@ -94,8 +99,8 @@ class RunningTroupe implements Troupe {
         seed: parts.seed,
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
-        slots: defaultSlots,
-        startupGateMs: defaultStartupGateMs,
+        slots,
+        startupGateMs,
       },
       settings: { ...settings, reader: this.#settings },
       specs: this.#specs,
@@ -153,6 +158,17 @@ class RunningTroupe implements Troupe {
 
   ready(): Promise<StartReport> {
     return this.#ready;
+  }
+
+  async required(): Promise<void> {
+    if (!this.#hasLooked()) await this.#afterFirstPass({});
+    return waitForRequired({
+      board: this.#board,
+      clock: this.#parts.clock,
+      servers: this.#root.getSnapshot().context.settings?.servers ?? [],
+      since: this.#firstPassAt ?? this.#parts.clock.now(),
+      isOver: () => this.#state === 'stopped',
+    });
   }
 
   tools(): readonly ExposedTool[] {
@@ -362,7 +378,7 @@ class RunningTroupe implements Troupe {
     if (this.#settleReady === undefined || this.#board.isCatchingUp) return;
     // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
-    const isAllSettled = this.#firstPassAt !== null && isSettled(this.#board.statuses());
+    const isAllSettled = this.#firstPassAt !== null && isSettled(awaitedStatuses(this.#board));
     if (isGatePassed || isAllSettled) this.#settleReady();
   }
 

@@ -13,7 +13,7 @@ import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { provablyNeverRan } from '../policies/replay-decision.ts';
 import { callErrorOf, countsForCircuit } from './call-error.ts';
-import { gateFor } from './call-gate.ts';
+import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
@@ -54,6 +54,8 @@ interface Call {
   readonly startedAt: number;
   deadlineAt: number;
   sends: number;
+  /** The session that was the last when this call first asked a sleeping server to start. */
+  demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that never ran, and how long its session is given to be replaced. */
   lost: {
     readonly handle: SessionHandle;
@@ -98,6 +100,7 @@ export class CallDesk {
       startedAt,
       deadlineAt: startedAt + timeoutMs,
       sends: 0,
+      demandedAfter: null,
       lost: null,
     };
     lane.enter(() => overloaded(address.server));
@@ -176,8 +179,19 @@ export class CallDesk {
     });
     if (gate.pass === 'refuse') throw gate.error;
     if (gate.pass === 'go' && this.#handleFor(call, sighting) !== undefined) return sighting;
-    if (gate.pass === 'wait' && gate.demand) sighting.ref.send({ type: 'server.demanded' });
+    if (gate.pass === 'wait' && gate.demand) this.#demand(call, sighting);
     return null;
+  }
+
+  /** Wakes a server for this call: once, or a start that fails at once would be repeated without end. */
+  #demand(call: Call, { callStatus, actorId, session, ref }: Sighting): void {
+    if (callStatus.state === 'dormant') {
+      const { demandedAfter } = call;
+      const hasTried = demandedAfter?.actorId === actorId && session > demandedAfter.session;
+      if (hasTried && callStatus.lastError !== undefined) throw notStarted(callStatus);
+      call.demandedAfter ??= { actorId, session };
+    }
+    ref.send({ type: 'server.demanded' });
   }
 
   #handleFor(call: Call, sighting: Sighting) {
@@ -248,7 +262,8 @@ export class CallDesk {
     tool: string,
     failure: CallFailure,
   ): CallReport | null {
-    if (countsForCircuit(failure) && this.#isNews(sighting, handle)) {
+    const { counts } = sighting.desired.policy.breaker;
+    if (countsForCircuit(failure, counts) && this.#isNews(sighting, handle)) {
       tell(sighting, { type: 'call.failed', session: handle.session });
     }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
@@ -305,5 +320,5 @@ export class CallDesk {
 
 function timeoutMsOf({ desired }: Sighting, tool: string | undefined): number {
   const override = desired.tools.overrides?.find((candidate) => candidate.tool === tool);
-  return override?.timeoutMs ?? desired.policy.callTimeoutMs;
+  return override?.timeoutMs ?? desired.policy.call.timeoutMs;
 }

@@ -1,6 +1,7 @@
 /** Turns what a session says of a failed call into what its caller is told. */
 
 import type { CallerCode, Outcome } from '../domain/caller-code.ts';
+import type { BreakerPolicy } from '../domain/policy.ts';
 import type { CallFailure } from '../domain/session.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
@@ -12,17 +13,22 @@ const internalError = -32603;
 /**
  * Says whether a failed call speaks against its server. Answers do not, with
  * one exception (an internal error); neither do log-in, limits and the caller.
+ * A policy may let only those count in which the connection itself broke.
  */
-export function countsForCircuit(failure: CallFailure): boolean {
+export function countsForCircuit(
+  failure: CallFailure,
+  counts: BreakerPolicy['counts'] = 'callFailures',
+): boolean {
   switch (failure.reason) {
     case 'crashed':
     case 'streamLost':
-    case 'timeout':
-    case 'badResponse':
     case 'unavailable':
       return true;
+    case 'timeout':
+    case 'badResponse':
+      return counts === 'callFailures';
     case 'serverError':
-      return failure.rpcCode === internalError;
+      return counts === 'callFailures' && failure.rpcCode === internalError;
     case 'cancelled':
     case 'invalidArguments':
     case 'notSent':

@@ -58,6 +58,17 @@ export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
   return isAtRest ? refusal(status, codeFor(status.state, status.reason)) : undefined;
 }
 
+/** The error for a server that was started for the call, failed, and sleeps again. */
+export function notStarted(status: ServerStatus): TroupeError {
+  const { name, lastError } = status;
+  const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;
+  return new TroupeError(
+    'UNAVAILABLE',
+    `Server ${name} could not be started${cause}. Call again to try again, or look at it: troupe status ${name}`,
+    { server: name, retryable: true },
+  );
+}
+
 const restingStates: ReadonlySet<ServerState> = new Set([
   'blocked',
   'disabled',

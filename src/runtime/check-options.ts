@@ -16,7 +16,8 @@ const optionsSchema = z.strictObject({
   projectRoot: z.string().min(1).optional(),
   allow: z.array(z.string()).optional(),
   trusted: z.boolean().optional(),
-  policy: z.literal('default').optional(),
+  // Checked by `hostPolicy`.
+  policy: z.unknown().optional(),
   inspect: z.boolean().optional(),
   seed: z.number().int().optional(),
   clock: z

@@ -1,5 +1,6 @@
 import type { ServerState } from '../domain/server-state.ts';
 import type { ServerStatus } from '../domain/status.ts';
+import type { StatusBoard } from './status-board.ts';
 import type { StartReport } from './troupe.ts';
 
 const startingStates: ReadonlySet<ServerState> = new Set([
@@ -8,6 +9,13 @@ const startingStates: ReadonlySet<ServerState> = new Set([
   'loadingTools',
   'stopping',
 ]);
+
+/** The servers that `ready()` waits for: all but those that start in the background. */
+export function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
+  const isInBackground = ({ name }: ServerStatus): boolean =>
+    board.sighting(name)?.desired.policy.startup.mode === 'background';
+  return board.statuses().filter((status) => !isInBackground(status));
+}
 
 /** Says whether no server is on its way to something. */
 export function isSettled(statuses: readonly ServerStatus[]): boolean {

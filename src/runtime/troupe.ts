@@ -6,6 +6,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
+import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
@@ -16,6 +17,11 @@ export interface SettingsFile {
   readonly file: string;
   /** Default: `config`, which is not gated. `project` is. */
   readonly scope?: 'config' | 'project';
+}
+
+/** Numbers and rules that differ from a preset; checked as in settings. */
+export interface HostPolicy extends PolicyOverrides {
+  readonly preset?: PresetName;
 }
 
 export interface TroupeOptions {
@@ -29,8 +35,11 @@ export interface TroupeOptions {
   readonly allow?: readonly string[];
   /** Whether the folder's files count. Default: true. */
   readonly trusted?: boolean;
-  /** Preset of all numbers and rules. This version has one: `default`. */
-  readonly policy?: 'default';
+  /**
+   * A preset of all numbers and rules, or overrides by group; where the policies of settings files start.
+   * Default: `default`.
+   */
+  readonly policy?: PresetName | HostPolicy;
   /** Reserved for the inspector. This version records nothing, and warns when it is asked to. */
   readonly inspect?: boolean;
   /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
@@ -98,6 +107,12 @@ export interface ApprovalRequest {
 export interface Troupe extends AsyncDisposable {
   /** Settles when the startup gate has passed, counted from the first applied pass; never rejects. */
   ready(): Promise<StartReport>;
+  /**
+   * Settles when every enabled server with `required` is ready, each within its own startup
+   * timeout, counted from the first applied pass.
+   * @throws RequiredServersError `TIMEOUT_WAITING` with the list; TroupeError `SHUTTING_DOWN`.
+   */
+  required(): Promise<void>;
   /** All tools that may be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
   snapshot(): TroupeSnapshot;

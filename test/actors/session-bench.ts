@@ -9,33 +9,28 @@ import { createActor, setup } from 'xstate';
 import type { EraVerdict, SessionPorts } from '../../actors/session.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import type { Clock } from '../../src/domain/clock.ts';
-import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { SessionCommand, SessionFact, SessionHandle } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 
-const policy: ServerPolicy = {
-  queueTimeoutMs: 1_000,
-  connectTimeoutMs: 5_000,
-  listTimeoutMs: 5_000,
-  closeTimeoutMs: 5_000,
-  restart: 'auto',
-  maxAttempts: 3,
-  backoff: { initialMs: 1, factor: 2, maxMs: 10, floorMs: 1 },
-  lostBackoff: { initialMs: 1, factor: 2, maxMs: 10, floorMs: 1 },
-  sustainedReadyMs: 60_000,
-  crashLoop: { limit: 5, windowMs: 60_000 },
-  reconnectStorm: { limit: 5, windowMs: 30_000 },
-  circuitThreshold: 5,
-  circuitCooldownMs: 30_000,
-  circuitMaxCooldownMs: 300_000,
-  probeTimeoutMs: 1_000,
-  idleStopMs: null,
-  callTimeoutMs: 5_000,
-  stdinGraceMs: 1_000,
-  termGraceMs: 1_000,
-};
+/** The ladder of a close: after the end of input, and after SIGTERM. */
+export function graces(inputMs: number, termMs: number): PolicyOverrides {
+  const steps = [
+    { by: 'stdinEnd', waitMs: inputMs },
+    { by: 'SIGTERM', waitMs: termMs },
+  ] as const;
+  return { close: { steps } };
+}
+
+const policy = overridePolicy(defaultPolicy, {
+  connect: { listTimeoutMs: 5_000 },
+  call: { timeoutMs: 5_000 },
+  ...graces(1_000, 1_000),
+});
 
 /**
  * The end of a server is promised within 100 ms. A busy machine may need more,
@@ -65,7 +60,7 @@ export interface Bench {
 
 export interface BenchOptions {
   readonly spec?: ServerSpec;
-  readonly policy?: Partial<ServerPolicy>;
+  readonly policy?: PolicyOverrides;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly clock?: Clock;
   readonly session?: number;
@@ -86,7 +81,7 @@ export function createBench(
   const logic = createLogic({
     specOf: () => {
       const spec = options.spec ?? defaultSpec;
-      return spec && { spec, policy: { ...policy, ...options.policy } };
+      return spec && { spec, policy: overridePolicy(policy, options.policy ?? {}) };
     },
     get env() {
       return { ...process.env, ...options.env };

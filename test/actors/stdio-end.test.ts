@@ -95,7 +95,9 @@ describe('a clean exit', () => {
     ],
     ['always', 'The server ended by itself with exit code 0.'],
   ] as const)('is told as what it is when "restart" is %s', async (restart, message) => {
-    const session = await opened('clean-exit-after-ready', { policy: { restart } });
+    const session = await opened('clean-exit-after-ready', {
+      policy: { restart: { on: restart } },
+    });
     expect((await session.next('session.closed')).failure).toEqual({
       kind: 'cleanExit',
       exitCode: 0,

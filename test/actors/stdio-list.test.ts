@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import { type Bench, callOptions, createBench, fixtureSpec } from './session-bench.ts';
 
@@ -10,7 +10,7 @@ let bench: Bench | undefined;
 
 afterEach(() => bench?.stop());
 
-async function opened(spec: ServerSpec, policy: Partial<ServerPolicy> = {}): Promise<Bench> {
+async function opened(spec: ServerSpec, policy: PolicyOverrides = {}): Promise<Bench> {
   bench = createBench(spec)({ policy });
   bench.send('session.open');
   await bench.next('session.opened');
@@ -33,7 +33,9 @@ describe('a burdensome tool list', () => {
   ])(
     'is given up when the %s one is not answered, and asked for again',
     async (_which, value, kind) => {
-      const session = await opened(fixtureSpec('hang-list', { value }), { listTimeoutMs: 300 });
+      const session = await opened(fixtureSpec('hang-list', { value }), {
+        connect: { listTimeoutMs: 300 },
+      });
       session.send('session.list');
       if (value === '2') {
         await session.next('session.listed');

@@ -15,6 +15,7 @@ import {
   createBench,
   ended,
   fixtureSpec,
+  graces,
   isRunning,
   promptMs,
   type StartBench,
@@ -167,7 +168,7 @@ describe('opening a stdio session', () => {
   it('can be closed during the question for the era', async () => {
     const session = start('', {
       spec: fixtureSpec('hang-discover', { era: 'auto' }),
-      policy: { stdinGraceMs: 500 },
+      policy: graces(500, 1_000),
     });
     const startedAt = performance.now();
     session.send('session.open');
@@ -460,14 +461,14 @@ describe('the end of a stdio session', () => {
     ['close-stdout', { kind: 'transport' }],
   ])('has the right kind after %s', async (mode, failure) => {
     const { bench: session, pid } = await opened(mode, {
-      policy: { stdinGraceMs: 50, termGraceMs: 50 },
+      policy: graces(50, 50),
     });
     expect((await session.next('session.closed')).failure).toMatchObject(failure);
     expect(isRunning(pid)).toBe(false);
   });
 
   it('comes when the server closed its input and something is written', async () => {
-    const policy = { stdinGraceMs: 50, termGraceMs: 50 };
+    const policy = graces(50, 50);
     const { bench: session, pid } = await opened('close-stdin', { policy });
     // The first write may still find room in the pipe; the next one, at the latest that of the
     // cancellation after the timeout, breaks it.
@@ -501,7 +502,7 @@ describe('the end of a stdio session', () => {
 
   it('is forced upon a server that ignores every request to leave', async () => {
     const { bench: session, pid } = await opened('ignore-term', {
-      policy: { stdinGraceMs: 60, termGraceMs: 60 },
+      policy: graces(60, 60),
     });
     const askedAt = performance.now();
     session.send('session.close');
@@ -513,7 +514,7 @@ describe('the end of a stdio session', () => {
 
   it('takes a stubborn helper of the server along', async () => {
     const { bench: session } = await opened('grandchild', {
-      policy: { stdinGraceMs: 500, termGraceMs: 60 },
+      policy: graces(500, 60),
     });
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';

@@ -107,6 +107,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     },
     listenerCount: () => listeners.size,
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
+    required: notHere,
     tools: () => parts.tools ?? [],
     snapshot: () => ({
       troupe: {

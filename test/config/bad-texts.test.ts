@@ -124,7 +124,21 @@ describe('a text with a mistake that harms nobody', () => {
       '{ "mcp": { "policy": "strict" } }',
       1,
       'mcp.policy',
-      'must be "default"',
+      'must be one of "default"',
+    ],
+    [
+      'a preset with a slip of the pen',
+      '{ "mcp": { "policy": "ClaudCode" } }',
+      1,
+      'mcp.policy',
+      'did you mean "claudeCode"?',
+    ],
+    [
+      'a number of the policy that cannot be meant',
+      '{ "mcp": { "policy": {\n"restart": {\n"maxAttempts": -1 } } } }',
+      3,
+      'mcp.policy.restart.maxAttempts',
+      'from 0 to 1000, without quotes, or null for no limit',
     ],
   ])('is reported and otherwise ignored: %s', (_what, text, line, key, next) => {
     const { document, problems } = parseSettings(text, origin);

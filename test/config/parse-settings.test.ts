@@ -9,6 +9,7 @@ import {
 } from '../../src/config/parse-settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { fingerprintOf } from '../../src/policies/fingerprint.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
 
 const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 const inProject = {
@@ -49,7 +50,7 @@ describe('settings text', () => {
     expect(document?.mcp).toEqual({
       allowed: ['db'],
       excluded: [],
-      policy: 'default',
+      policy: { preset: 'default', overrides: {} },
       slots: { local: 1 },
       startupGateMs: 0,
     });
@@ -76,14 +77,13 @@ describe('settings text', () => {
         exclude: ['drop_*'],
         overrides: [{ tool: 'query', timeoutMs: 120_000 }, { tool: 'x' }],
       },
-      policy: {
-        ...defaultPolicy,
-        callTimeoutMs: 1_000,
-        connectTimeoutMs: 2_000,
-        idleStopMs: 300_000,
-        restart: 'never',
-        maxAttempts: 2,
-      },
+      policy: overridePolicy(defaultPolicy, {
+        startup: { mode: 'lazy', maxAttempts: 2 },
+        connect: { localTimeoutMs: 2_000, remoteTimeoutMs: 2_000 },
+        restart: { on: 'never', maxAttempts: 2 },
+        idle: { stopMs: 300_000 },
+        call: { timeoutMs: 1_000 },
+      }),
       source: { file: '/settings/troupe.json', key: 'mcpServers.db', line: 3, scope: 'config' },
       gated: false,
     });

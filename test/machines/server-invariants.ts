@@ -16,6 +16,10 @@ const isStarting = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: 'starting' } });
 const isBackingOff = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { parked: 'backingOff' } });
+const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { parked: 'suspended' } }) ||
+  snapshot.matches({ connection: { parked: { failed: 'crashLoop' } } }) ||
+  snapshot.matches({ connection: { parked: { failed: 'reconnectStorm' } } });
 const isShut = (snapshot: ServerSnapshot): boolean =>
   snapshot.status === 'done' ||
   (['disabled', 'stopped', 'blocked', 'failed'] as const).some((parked) =>
@@ -39,12 +43,12 @@ const stateRules: Rules<ServerSnapshot> = {
     mayRun(state) || !isEngaged(state) || isClosing(state),
   'attempts are counted from zero': ({ context }) => context.attempt >= 0,
   'windows hold no more than their limits': ({ context }) =>
-    context.crashTimes.length <= context.policy.crashLoop.limit &&
-    context.lossTimes.length <= context.policy.reconnectStorm.limit,
+    context.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
+    context.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
   'failed calls are counted below the threshold': ({ context }) =>
-    context.failedCalls < context.policy.circuitThreshold,
+    context.failedCalls < (context.policy.breaker.threshold ?? 1),
   'the cool-down keeps its bound': ({ context }) =>
-    context.cooldownMs <= context.policy.circuitMaxCooldownMs,
+    context.cooldownMs <= context.policy.breaker.maxCooldownMs,
   'what is known of a peer is forgotten with its session': (state) =>
     isEngaged(state) ||
     (state.context.era === null &&
@@ -93,6 +97,14 @@ const wishes: ReadonlySet<ServerEvent['type']> = new Set([
   'spec.updated',
 ]);
 
+/** A busy peer is asked without a limit of tries. */
+function limitOf({ policy, hasServed, loss }: ServerSnapshot['context']): number {
+  const { startup, restart } = policy;
+  const isBusy = loss?.httpStatus === 503 && startup.busyBackoff !== null && !hasServed;
+  const { maxAttempts } = hasServed ? restart : startup;
+  return isBusy || maxAttempts === null ? Number.POSITIVE_INFINITY : maxAttempts;
+}
+
 /** Hold for every transition. */
 const stepRules: Rules<Step> = {
   'a session is counted when it is begun, and one at a time': (step) =>
@@ -115,15 +127,13 @@ const stepRules: Rules<Step> = {
   'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
     !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
     !isEngaged(after) ||
-    before.context.attempt < before.context.policy.maxAttempts,
+    before.context.attempt < limitOf(before.context),
   'a server that needs somebody waits for somebody': (step) =>
     !step.before.hasTag('needsUser') ||
     wishes.has(step.event.type) ||
     step.after.hasTag('needsUser'),
-  'an edit of numbers wakes no suspended server': (step) =>
-    step.event.type !== 'spec.updated' ||
-    !step.before.matches({ connection: { parked: 'suspended' } }) ||
-    step.after.matches({ connection: { parked: 'suspended' } }),
+  'an edit of numbers wakes no server that a storm brought to rest': (step) =>
+    step.event.type !== 'spec.updated' || !isAfterStorm(step.before) || isAfterStorm(step.after),
   'a stop begins at once': ({ event, after }) =>
     event.type !== 'server.stop' ||
     (after.context.stopWanted && (isClosing(after) || isShut(after))),

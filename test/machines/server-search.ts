@@ -3,6 +3,7 @@
 import type { ServerEvent, ServerInput } from '../../machines/server.ts';
 import { serverMachine } from '../../machines/server.ts';
 import type { FailureKind } from '../../src/domain/failure.ts';
+import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { SessionFact } from '../../src/domain/session.ts';
 import { type Exploration, type ExploreOptions, explore } from '../../src/testing/explore.ts';
 import type { EventChoices } from '../../src/testing/explore-events.ts';
@@ -38,10 +39,13 @@ function latestTime({ lossTimes }: ServerSnapshot['context']): number {
 /** What a process leaves behind. */
 const remains = { exitCode: 1, signal: 'SIGKILL', stderrTail: ['It hurts.'] };
 
+// As long as the longer of the two windows of these tests.
+const longestWindowMs = 60_000;
+
 function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
   const { session } = context;
   const at = latestTime(context);
-  const longAfter = at + context.policy.crashLoop.windowMs;
+  const longAfter = at + longestWindowMs;
   const closed = (more: Partial<Extract<SessionFact, { type: 'session.closed' }>>) =>
     ({ type: 'session.closed', session, at, ...more }) as const;
   return [
@@ -51,6 +55,10 @@ function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
     // The windows have emptied meanwhile.
     closed({ at: longAfter, failure: { ...failure('crashed'), ...remains } }),
     closed({ at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } }),
+    // Busy: told apart from others at a start, where the policy does.
+    ...(context.policy.startup.busyBackoff === null
+      ? []
+      : [closed({ failure: { ...failure('unavailable'), httpStatus: 503 } })]),
   ];
 }
 
@@ -163,15 +171,22 @@ function keyOf({ value, context }: ServerSnapshot): string {
     context.hasStoredCatalog,
     loss === null ? null : unlikeTransport.has(loss.kind) ? loss.kind : 'transport',
     // Beyond the last attempt a person's reconnects may count on; nothing more changes.
-    Math.min(context.attempt, policy.maxAttempts + 1),
+    Math.min(context.attempt, mostAttempts(policy) + 1),
+    context.hasServed,
+    loss?.httpStatus,
     context.crashTimes.length,
     context.lossTimes.length,
     context.impairments,
     context.failedCalls,
     context.cooldownMs,
-    policy.restart,
+    policy.restart.on,
+    policy.breaker.action,
     context.transport,
   ]);
+}
+
+function mostAttempts({ startup, restart }: ServerPolicy): number {
+  return Math.max(startup.maxAttempts ?? 0, restart.maxAttempts ?? 0);
 }
 
 /** Searches through the server chart from one or more births. */

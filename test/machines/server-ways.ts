@@ -5,7 +5,13 @@ import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { FailureKind } from '../../src/domain/failure.ts';
 import type { SessionEvidence } from '../../src/domain/session.ts';
 import { createInertScope } from '../../src/testing/inert-scope.ts';
-import { type ServerSnapshot, type SmallServer, smallPolicy, smallServer } from './small-server.ts';
+import {
+  attempts,
+  type ServerSnapshot,
+  type SmallServer,
+  smallPolicy,
+  smallServer,
+} from './small-server.ts';
 
 export type ServerEventType = ServerEvent['type'];
 type EventOf<Type extends ServerEventType> = ServerEvent & { readonly type: Type };
@@ -87,6 +93,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'server.ended': () => ({ type: 'server.ended' }),
   'session.abandoned': () => ({ type: 'session.abandoned' }),
   'probe.wanted': () => ({ type: 'probe.wanted' }),
+  'breaker.tripped': () => ({ type: 'breaker.tripped' }),
 };
 interface Stamp {
   readonly session: number;
@@ -105,7 +112,8 @@ export const serverEventTypes = Object.keys(exampleOf) as readonly ServerEventTy
 
 const toReady = ['slot.granted', 'session.opened', 'session.listed'] as const;
 const toOpen = [...toReady, 'call.failed', 'call.failed'] as const;
-const tripsAtOnce = { limit: 1, windowMs: 1_000 };
+const tripsAtOnce = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
+const failsAtOnce = { ...tripsAtOnce, action: 'fail' } as const;
 
 /** The canonical way into each state; a new state needs one here. */
 export const ways: {
@@ -126,27 +134,35 @@ export const ways: {
     'parked.dormant': { born: { startup: 'lazy' } },
     'parked.backingOff.retrying': { by: [{ lost: 'transport' }] },
     'parked.backingOff.lost': {
-      born: { transport: 'http', policy: { maxAttempts: 1 } },
+      born: { transport: 'http', policy: attempts(1) },
       by: [{ lost: 'transport' }],
     },
     'parked.authRequired': { by: [{ lost: 'authRequired' }] },
     'parked.suspended.crashLoop': {
-      born: { policy: { crashLoop: tripsAtOnce } },
+      born: { policy: { storm: { crashLoop: tripsAtOnce } } },
       by: [...toReady, { lost: 'crashed' }],
     },
     'parked.suspended.reconnectStorm': {
-      born: { policy: { reconnectStorm: tripsAtOnce } },
+      born: { policy: { storm: { reconnectStorm: tripsAtOnce } } },
       by: [...toReady, { lost: 'transport' }],
     },
     'parked.failed.attemptsExhausted': {
-      born: { policy: { maxAttempts: 1 } },
+      born: { policy: attempts(1) },
       by: [{ lost: 'transport' }],
     },
     'parked.failed.capabilityMissing': { by: [{ lost: 'capabilityMissing' }] },
     'parked.failed.versionUnsupported': { by: [{ lost: 'versionUnsupported' }] },
     'parked.failed.restartNever': {
-      born: { policy: { restart: 'never' } },
+      born: { policy: { restart: { on: 'never' } } },
       by: [{ lost: 'transport' }],
+    },
+    'parked.failed.crashLoop': {
+      born: { policy: { storm: { crashLoop: failsAtOnce } } },
+      by: [...toReady, { lost: 'crashed' }],
+    },
+    'parked.failed.reconnectStorm': {
+      born: { policy: { storm: { reconnectStorm: failsAtOnce } } },
+      by: [...toReady, { lost: 'transport' }],
     },
     'parked.stopped': { born: { stopWanted: true } },
     'engaged.starting.queued': {},

@@ -6,21 +6,72 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ServerEvent, ServerInput } from '../../machines/server.ts';
+import type { StormLimit } from '../../src/domain/policy.ts';
+import type { TransportKind } from '../../src/domain/server-spec.ts';
 import { blockedReasons, type Verdict } from '../../src/domain/server-state.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from './exploration-report.ts';
 import { reachableAlone, reachableByAll, serverRules } from './server-invariants.ts';
 import { leftAlone, searchServer, withCalls, withoutCalls } from './server-search.ts';
-import { smallPolicy, smallServer } from './small-server.ts';
+import { type ServerSnapshot, smallPolicy, smallServer } from './small-server.ts';
 
 const local = smallServer();
 const remote = smallServer({ transport: 'http', startup: 'lazy', hasStoredCatalog: true });
 const byRestartRule: readonly ServerInput[] = [
-  smallServer({ policy: { restart: 'never' } }),
-  smallServer({ policy: { restart: 'failure' } }),
-  smallServer({ policy: { restart: 'always' } }),
-  smallServer({ policy: { restart: 'never' }, transport: 'http' }),
-  smallServer({ policy: { restart: 'failure' }, transport: 'http' }),
+  smallServer({ policy: { restart: { on: 'never' } } }),
+  smallServer({ policy: { restart: { on: 'failure' } } }),
+  smallServer({ policy: { restart: { on: 'always' } } }),
+  smallServer({ policy: { restart: { on: 'never' } }, transport: 'http' }),
+  smallServer({ policy: { restart: { on: 'failure' } }, transport: 'http' }),
 ];
+
+const remoteOnly = (transport: TransportKind): ServerInput =>
+  smallServer({ policy: { restart: { on: 'remote' } }, transport });
+
+const fails = (limit: number): StormLimit => ({ limit, windowMs: 60_000, action: 'fail' });
+const busyBackoff = { initialMs: 1_000, factor: 2, maxMs: 4_000, addedJitter: 0 };
+/** What other presets do differently, each alone and with small numbers. */
+const byPreset: readonly ServerInput[] = [
+  smallServer({ policy: { storm: { crashLoop: null, reconnectStorm: null } } }),
+  smallServer({
+    startup: 'lazy',
+    policy: {
+      startup: { maxAttempts: 1, busyBackoff, afterGiveUp: 'untilDemanded' },
+      restart: { on: 'auto', budgetReset: 'immediate', afterGiveUp: 'untilDemanded' },
+    },
+  }),
+  smallServer({
+    policy: {
+      startup: { busyBackoff, afterGiveUp: 'untilDemanded' },
+      restart: { on: 'never', maxAttempts: 0, afterGiveUp: 'stop' },
+    },
+  }),
+  smallServer({
+    transport: 'http',
+    policy: {
+      startup: { maxAttempts: 2, retryOn: ['initTimeout'], afterGiveUp: 'stop' },
+      connect: { remoteTimeoutMs: null },
+      restart: { first: 'immediate', delays: [500], jitter: 'none' },
+    },
+  }),
+  smallServer({
+    transport: 'http',
+    policy: { startup: { maxAttempts: null }, restart: { maxAttempts: null, delays: [5_000] } },
+  }),
+  remoteOnly('stdio'),
+  remoteOnly('http'),
+];
+const failing = smallServer({
+  policy: { storm: { crashLoop: fails(2), reconnectStorm: fails(3) } },
+});
+const admittedAndEdited = {
+  ...leftAlone(withoutCalls),
+  'admission.granted': [{ type: 'admission.granted' as const }],
+  'spec.updated': ({ context: { policy, startup } }: ServerSnapshot) => [
+    { type: 'spec.updated' as const, startup, policy },
+  ],
+};
+const exchanging = smallServer({ policy: { breaker: { action: 'reconnect' } } });
+const unguarded = smallServer({ policy: { breaker: { threshold: null } } });
 
 const verdicts: readonly Verdict[] = ['admitted', 'disabled', ...blockedReasons];
 const births = verdicts.flatMap((verdict) =>
@@ -53,6 +104,13 @@ const searches: Searches = {
   'calls and crashes, left alone': () => searchServer([local], leftAlone(withCalls), alone),
   'the other rules of restarting, left alone': () =>
     searchServer(byRestartRule, leftAlone(withoutCalls), alone),
+  'what presets do differently, left alone': () =>
+    searchServer(byPreset, leftAlone(withoutCalls), alone),
+  'a server that storms fail, with edits': () =>
+    searchServer([failing], admittedAndEdited, serverRules),
+  'a breaker that exchanges the session': () =>
+    searchServer([exchanging], leftAlone(withCalls), alone),
+  'a server without a breaker': () => searchServer([unguarded], leftAlone(withCalls), alone),
   'every verdict at birth': () => searchServer(births, admissionAndEdits, serverRules),
 };
 const names = Object.keys(searches);

@@ -50,6 +50,7 @@ const noWord = {
   'server.ended': 'ignored',
   'session.abandoned': 'ignored',
   'probe.wanted': 'ignored',
+  'breaker.tripped': 'ignored',
 } as const;
 const noCommands = {
   'server.start': 'ignored',
@@ -128,6 +129,8 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.failed.restartNever': { ...atRest, 'spec.updated': 'parked.backingOff.retrying' },
   'parked.failed.capabilityMissing': atRest,
   'parked.failed.versionUnsupported': atRest,
+  'parked.failed.crashLoop': atRest,
+  'parked.failed.reconnectStorm': atRest,
   // Only a start or a restart takes a stop back.
   'parked.stopped': { ...atRest, 'server.stop': 'noted', 'server.reconnect': 'noted' },
   'engaged.starting.queued': { ...withSession, 'slot.granted': 'engaged.starting.connecting' },
@@ -150,6 +153,7 @@ const connection: Table<ConnectionState, 'retired'> = {
     'calls.began': 'noted',
     'server.idled': 'engaged.closing',
     'probe.wanted': 'noted',
+    'breaker.tripped': 'engaged.closing',
   },
   // Every wish is noted, and none restarts the deadline of the kill.
   'engaged.closing': {
@@ -173,6 +177,7 @@ const leavesReady = {
   'admission.withdrawn': 'left',
   'session.closed': 'left',
   'server.idled': 'left',
+  'breaker.tripped': 'left',
 } as const;
 
 const ready: Table<ReadyState, 'left'> = {

@@ -1,6 +1,7 @@
 /** The life of one server under a real root, told as stories. */
 
 import { describe, expect, it } from 'vitest';
+import { attempts } from './small-server.ts';
 import {
   entry,
   failure,
@@ -37,7 +38,7 @@ describe('server', () => {
   });
 
   it('backs off between failing starts until its attempts are used up', async () => {
-    const story = withServer({ policy: { maxAttempts: 3 } });
+    const story = withServer({ policy: attempts(3) });
     story.chapter('the command is not found');
     story.sessions.of('db').fail(failure('unavailable'));
     story.untilNextSession();
@@ -78,7 +79,7 @@ describe('server', () => {
   });
 
   it('is suspended by a storm of lost connections', async () => {
-    const story = withReadyServer({ transport: 'http', policy: { maxAttempts: 9 } });
+    const story = withReadyServer({ transport: 'http', policy: attempts(9) });
     for (let loss = 1; loss <= 3; loss += 1) {
       story.chapter(`loss ${loss}`);
       story.sessions.of('db').fail(failure('transport'));
@@ -159,7 +160,7 @@ describe('server', () => {
   });
 
   it('stays up for months when it has no idle deadline', () => {
-    const story = withReadyServer({ policy: { idleStopMs: null } });
+    const story = withReadyServer({ policy: { idle: { stopMs: null } } });
     story.clock.advanceBy(2_147_483_647 * 2);
     expect(story.sessions.scripts).toHaveLength(1);
     expect(story.sessions.of('db').state).toBe('open');
@@ -181,9 +182,9 @@ describe('server', () => {
   });
 
   it('takes a new idle deadline at once', async () => {
-    const story = withReadyServer({ policy: { idleStopMs: null } });
+    const story = withReadyServer({ policy: { idle: { stopMs: null } } });
     story.clock.advanceBy(1_000_000);
-    story.load(settingsOf([entry('db', { policy: { idleStopMs: 300_000 } })]));
+    story.load(settingsOf([entry('db', { policy: { idle: { stopMs: 300_000 } } })]));
     story.clock.advanceBy(300_000);
     await expect(story.toString()).toMatchFileSnapshot(golden('idle-deadline-edited'));
   });

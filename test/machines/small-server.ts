@@ -2,34 +2,43 @@
 
 import type { SnapshotFrom } from 'xstate';
 import type { ServerInput, serverMachine } from '../../machines/server.ts';
-import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { PolicyOverrides, ServerPolicy } from '../../src/domain/policy.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
 
 export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
 
-export const smallPolicy: ServerPolicy = {
-  queueTimeoutMs: 60_000,
-  connectTimeoutMs: 10_000,
-  listTimeoutMs: 5_000,
-  closeTimeoutMs: 3_000,
-  restart: 'auto',
-  maxAttempts: 2,
-  backoff: { initialMs: 500, factor: 2, maxMs: 30_000, floorMs: 500 },
-  lostBackoff: { initialMs: 15_000, factor: 2, maxMs: 300_000, floorMs: 15_000 },
-  sustainedReadyMs: 60_000,
-  crashLoop: { limit: 2, windowMs: 60_000 },
-  reconnectStorm: { limit: 3, windowMs: 30_000 },
-  circuitThreshold: 2,
-  circuitCooldownMs: 30_000,
-  circuitMaxCooldownMs: 60_000,
-  probeTimeoutMs: 10_000,
-  idleStopMs: 300_000,
-  callTimeoutMs: 60_000,
-  stdinGraceMs: 1_000,
-  termGraceMs: 1_000,
-};
+const quiet = { retryFromMs: 15_000, toMs: 300_000, floorMs: 15_000 };
+
+export const smallPolicy: ServerPolicy = overridePolicy(defaultPolicy, {
+  startup: { maxAttempts: 2, afterGiveUp: quiet, busyBackoff: null },
+  connect: {
+    queueTimeoutMs: 60_000,
+    localTimeoutMs: 10_000,
+    remoteTimeoutMs: 10_000,
+    listTimeoutMs: 5_000,
+  },
+  restart: {
+    maxAttempts: 2,
+    delays: { initialMs: 500, factor: 2, maxMs: 30_000, floorMs: 500 },
+    afterGiveUp: quiet,
+  },
+  storm: {
+    crashLoop: { limit: 2, windowMs: 60_000, action: 'suspend' },
+    reconnectStorm: { limit: 3, windowMs: 30_000, action: 'suspend' },
+  },
+  breaker: { threshold: 2, maxCooldownMs: 60_000 },
+  idle: { stopMs: 300_000 },
+  close: { totalMs: 3_000 },
+});
+
+/** So many tries of a start, and of an outage. */
+export function attempts(maxAttempts: number): PolicyOverrides {
+  return { startup: { maxAttempts }, restart: { maxAttempts } };
+}
 
 export type SmallServer = Partial<Omit<ServerInput, 'policy'>> & {
-  readonly policy?: Partial<ServerPolicy>;
+  readonly policy?: PolicyOverrides;
 };
 
 /** The input of a local, eager, admitted server, but for what is given. */
@@ -46,6 +55,6 @@ export function smallServer({ policy, ...given }: SmallServer = {}): ServerInput
     hasStoredCatalog: false,
     seed: 1,
     ...given,
-    policy: { ...smallPolicy, ...policy },
+    policy: overridePolicy(smallPolicy, policy ?? {}),
   };
 }

@@ -9,9 +9,10 @@ import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
-import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
 import type { SettingsCommand } from '../../src/domain/settings-facts.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
 import {
   createScriptedSessions,
   type ScriptedSessionSource,
@@ -21,7 +22,7 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { smallPolicy } from './small-server.ts';
 
 export type SmallEntry = Partial<Omit<DesiredServer, 'policy'>> & {
-  readonly policy?: Partial<ServerPolicy>;
+  readonly policy?: PolicyOverrides;
 };
 
 /** One server of the user's own settings with small numbers, but for what is given. */
@@ -37,7 +38,7 @@ export function entry(name: string, { policy, ...given }: SmallEntry = {}): Desi
     source: { key: name, scope: 'user' },
     gated: false,
     ...given,
-    policy: { ...smallPolicy, ...policy },
+    policy: overridePolicy(smallPolicy, policy ?? {}),
   };
 }
 

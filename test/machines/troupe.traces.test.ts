@@ -167,7 +167,7 @@ describe('troupe', () => {
 
   it('stops within its bound when a server does not leave, and at once when told to', async () => {
     const story = startStory();
-    story.load(settingsOf([entry('db', { policy: { closeTimeoutMs: 60_000 } })]));
+    story.load(settingsOf([entry('db', { policy: { close: { totalMs: 60_000 } } })]));
     story.serve('db');
     story.beginHere();
     story.send({ type: 'troupe.stop' });

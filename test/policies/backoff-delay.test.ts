@@ -1,62 +1,96 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffDelay, chanceOf } from '../../src/policies/backoff-delay.ts';
+import type { Jitter } from '../../src/domain/policy.ts';
+import { busyDelay, chanceOf, quietDelay, restartDelay } from '../../src/policies/backoff-delay.ts';
 
-const policy = { initialMs: 1_000, factor: 2, maxMs: 30_000, floorMs: 250 };
+const numbers = { initialMs: 1_000, factor: 2, maxMs: 30_000, floorMs: 250 };
 const almostOne = 1 - 2 ** -53;
+const growing = (jitter: Jitter) => ({ first: 'delayed', delays: numbers, jitter }) as const;
+const waits = [1, 2, 3, 5, 6, 60];
 
-const anyPolicy = fc.record({
+const anyNumbers = fc.record({
   initialMs: fc.nat({ max: 100_000 }),
   factor: fc.oneof(fc.double({ min: 0, max: 10, noNaN: true }), fc.constantFrom(0, 1, 2, Infinity)),
   maxMs: fc.nat({ max: 1_000_000 }),
   floorMs: fc.nat({ max: 100_000 }),
 });
-const anyAttempt = fc.oneof(
+const anyWait = fc.oneof(
   fc.integer({ min: 1, max: 20 }),
   fc.constantFrom(0, -3, 1_025, Number.MAX_SAFE_INTEGER, Number.MAX_VALUE, Infinity),
 );
 const anyChance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const full = (delays: typeof numbers, wait: number, chance: number): number =>
+  restartDelay({ first: 'delayed', delays, jitter: 'full' }, wait, chance);
 
-describe('a backoff delay', () => {
+describe('the delay of a restart', () => {
   it('grows up to the maximum', () => {
-    const longest = [1, 2, 3, 5, 6, 60].map((attempt) => backoffDelay(policy, attempt, almostOne));
-    expect(longest).toEqual([1_000, 2_000, 4_000, 16_000, 30_000, 30_000]);
-  });
-
-  it('is the floor when chance is lowest, whatever the attempt', () => {
-    expect([1, 5, 1_000_000, Infinity].map((attempt) => backoffDelay(policy, attempt, 0))).toEqual([
-      250, 250, 250, 250,
+    expect(waits.map((wait) => restartDelay(growing('none'), wait, 0.5))).toEqual([
+      1_000, 2_000, 4_000, 16_000, 30_000, 30_000,
     ]);
   });
 
-  it('is the floor when it has not grown past it', () => {
-    expect(backoffDelay({ ...policy, initialMs: 0 }, Infinity, almostOne)).toBe(250);
+  it('climbs a ladder and stays on its last rung', () => {
+    const ladder = { first: 'delayed', delays: [500, 1_000, 2_000], jitter: 'none' } as const;
+    expect([1, 2, 3, 4, Infinity].map((wait) => restartDelay(ladder, wait, 0.5))).toEqual([
+      500, 1_000, 2_000, 2_000, 2_000,
+    ]);
+    expect(restartDelay({ ...ladder, delays: [] }, 1, 0.5)).toBe(0);
+  });
+
+  it('is nothing before an immediate first attempt, and begins with the second', () => {
+    const immediate = { ...growing(0.2), first: 'immediate' } as const;
+    expect(restartDelay(immediate, 1, almostOne)).toBe(0);
+    expect(restartDelay({ ...immediate, jitter: 'none' }, 2, 0.5)).toBe(1_000);
+    const ladder = { first: 'immediate', delays: [500, 1_000], jitter: 'none' } as const;
+    expect([1, 2, 3, 4].map((wait) => restartDelay(ladder, wait, 0.5))).toEqual([
+      0, 500, 1_000, 1_000,
+    ]);
+  });
+
+  it('spreads a fraction evenly to both sides, past the maximum too, but not below the floor', () => {
+    const around = growing(0.2);
+    expect([0, 0.5, almostOne].map((chance) => restartDelay(around, 1, chance))).toEqual([
+      800, 1_000, 1_200,
+    ]);
+    expect(restartDelay(around, 60, almostOne)).toBe(36_000);
+    expect(restartDelay(growing(1), 1, 0)).toBe(250);
+  });
+
+  it('is the floor when full jitter draws lowest, whatever the wait', () => {
+    expect(waits.map((wait) => restartDelay(growing('full'), wait, 0))).toEqual(
+      waits.map(() => 250),
+    );
   });
 
   it('keeps to the maximum when the floor is above it', () => {
-    expect(backoffDelay({ ...policy, floorMs: 60_000 }, 1, almostOne)).toBe(30_000);
+    expect(full({ ...numbers, floorMs: 60_000 }, 1, almostOne)).toBe(30_000);
   });
 
   it('never passes what a timer can hold', () => {
-    expect(backoffDelay({ ...policy, maxMs: Infinity }, Infinity, almostOne)).toBe(2 ** 31 - 1);
+    expect(full({ ...numbers, maxMs: Infinity }, Infinity, almostOne)).toBe(2 ** 31 - 1);
   });
 
   it('is never negative', () => {
-    expect(backoffDelay({ ...policy, floorMs: -5 }, 1, 0)).toBe(0);
+    expect(full({ ...numbers, floorMs: -5 }, 1, 0)).toBe(0);
   });
 
-  it('is whole milliseconds between floor and maximum', () => {
+  it('has no floor unless one is given', () => {
+    const delays = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
+    expect(restartDelay({ first: 'delayed', delays, jitter: 'full' }, 1, 0)).toBe(0);
+  });
+
+  it('is whole milliseconds between floor and maximum, with full jitter', () => {
     fc.assert(
-      fc.property(anyPolicy, anyAttempt, anyChance, (numbers, attempt, chance) => {
-        const delayMs = backoffDelay(numbers, attempt, chance);
+      fc.property(anyNumbers, anyWait, anyChance, (delays, wait, chance) => {
+        const delayMs = full(delays, wait, chance);
         expect(Number.isInteger(delayMs)).toBe(true);
-        expect(delayMs).toBeLessThanOrEqual(numbers.maxMs);
-        expect(delayMs).toBeGreaterThanOrEqual(Math.min(numbers.floorMs, numbers.maxMs));
+        expect(delayMs).toBeLessThanOrEqual(delays.maxMs);
+        expect(delayMs).toBeGreaterThanOrEqual(Math.min(delays.floorMs, delays.maxMs));
       }),
     );
   });
 
-  it('is the one that a list of all possible delays holds at that chance', () => {
+  it('is the one that a list of all possible delays holds at that chance, with full jitter', () => {
     const small = fc.record({
       initialMs: fc.nat({ max: 50 }),
       factor: fc.integer({ min: 1, max: 3 }),
@@ -64,33 +98,65 @@ describe('a backoff delay', () => {
       floorMs: fc.nat({ max: 100 }),
     });
     fc.assert(
-      fc.property(small, fc.integer({ min: 1, max: 8 }), anyChance, (numbers, attempt, chance) => {
-        let grown = numbers.initialMs;
-        for (let growth = 1; growth < attempt; growth += 1) grown *= numbers.factor;
+      fc.property(small, fc.integer({ min: 1, max: 8 }), anyChance, (delays, wait, chance) => {
+        let grown = delays.initialMs;
+        for (let growth = 1; growth < wait; growth += 1) grown *= delays.factor;
         const possible = [];
-        for (let ms = 0; ms <= numbers.maxMs; ms += 1) {
-          if (ms >= numbers.floorMs && ms <= grown) possible.push(ms);
+        for (let ms = 0; ms <= delays.maxMs; ms += 1) {
+          if (ms >= delays.floorMs && ms <= grown) possible.push(ms);
         }
-        if (possible.length === 0) possible.push(Math.min(numbers.floorMs, numbers.maxMs));
+        if (possible.length === 0) possible.push(Math.min(delays.floorMs, delays.maxMs));
         const expected = possible[Math.floor(chance * possible.length)];
-        expect(backoffDelay(numbers, attempt, chance)).toBe(expected);
+        expect(full(delays, wait, chance)).toBe(expected);
       }),
     );
   });
 
-  it('grows with chance and with the attempt', () => {
-    const growing = anyPolicy.map((numbers) => ({
-      ...numbers,
-      factor: Math.max(1, numbers.factor),
-    }));
+  it('grows with chance and with the wait, whatever the jitter', () => {
+    const anyJitter = fc.constantFrom<Jitter>('none', 'full', 0.2, 1);
     fc.assert(
-      fc.property(growing, anyAttempt, anyChance, anyChance, (numbers, attempt, one, other) => {
-        const [low, high] = one < other ? [one, other] : [other, one];
-        const delayMs = backoffDelay(numbers, attempt, low);
-        expect(backoffDelay(numbers, attempt, high)).toBeGreaterThanOrEqual(delayMs);
-        expect(backoffDelay(numbers, attempt + 1, low)).toBeGreaterThanOrEqual(delayMs);
-      }),
+      fc.property(
+        anyNumbers,
+        anyJitter,
+        anyWait,
+        fc.tuple(anyChance, anyChance),
+        (delays, jitter, wait, [one, other]) => {
+          const rule = {
+            first: 'delayed',
+            delays: { ...delays, factor: Math.max(1, delays.factor) },
+            jitter,
+          } as const;
+          const delayMs = restartDelay(rule, wait, Math.min(one, other));
+          expect(restartDelay(rule, wait, Math.max(one, other))).toBeGreaterThanOrEqual(delayMs);
+          expect(restartDelay(rule, wait + 1, Math.min(one, other))).toBeGreaterThanOrEqual(
+            delayMs,
+          );
+        },
+      ),
     );
+  });
+});
+
+describe('the delay of a quiet attempt', () => {
+  const rule = { retryFromMs: 15_000, toMs: 300_000 };
+
+  it('doubles from its first to its last', () => {
+    expect([1, 2, 5, 6, 60].map((wait) => quietDelay(rule, 'none', wait, 0.5))).toEqual([
+      15_000, 30_000, 240_000, 300_000, 300_000,
+    ]);
+  });
+
+  it('keeps its floor with full jitter', () => {
+    expect(quietDelay({ ...rule, floorMs: 5_000 }, 'full', 3, 0)).toBe(5_000);
+  });
+});
+
+describe('the delay towards a busy server', () => {
+  const rule = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
+
+  it('doubles, and only ever has something added', () => {
+    expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
+    expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
   });
 });
 

@@ -1,43 +1,31 @@
 import { describe, expect, it } from 'vitest';
-
+import { restartDelay } from '../../src/policies/backoff-delay.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 
-// The largest delay a timer takes; one more fires at once.
-const longestTimerMs = 2 ** 31 - 1;
-
-function numbersOf(value: object): number[] {
-  return Object.values(value).flatMap((item: unknown) =>
-    typeof item === 'number'
-      ? [item]
-      : typeof item === 'object' && item !== null
-        ? numbersOf(item)
-        : [],
-  );
-}
+const almostOne = 1 - 2 ** -53;
 
 describe('default policy', () => {
-  it('holds only positive whole numbers that a timer can take', () => {
-    for (const number of numbersOf(defaultPolicy)) {
-      expect(number).toBeGreaterThan(0);
-      expect(number).toBeLessThanOrEqual(longestTimerMs);
-      expect(Number.isInteger(number)).toBe(true);
-    }
+  it('gives an orderly close more time than its own steps take', () => {
+    const stepsMs = defaultPolicy.close.steps.reduce((total, { waitMs }) => total + waitMs, 0);
+    expect(defaultPolicy.close.totalMs).toBeGreaterThan(stepsMs);
   });
 
-  it('gives an orderly close more time than its own graces take', () => {
-    const graces = defaultPolicy.stdinGraceMs + defaultPolicy.termGraceMs;
-    expect(defaultPolicy.closeTimeoutMs).toBeGreaterThan(graces);
+  it('makes its attempts within 7.5 s of a failed start, and 15.5 s of a loss', () => {
+    const waits = [1, 2, 3, 4, 5].map((wait) =>
+      restartDelay(defaultPolicy.restart, wait, almostOne),
+    );
+    const within = (count: number): number =>
+      waits.slice(0, count).reduce((total, waitMs) => total + waitMs, 0);
+    expect(within(Number(defaultPolicy.startup.maxAttempts) - 1)).toBe(7_500);
+    expect(within(Number(defaultPolicy.restart.maxAttempts))).toBe(15_500);
   });
 
-  it('orders every backoff: floor, first, longest', () => {
-    for (const backoff of [defaultPolicy.backoff, defaultPolicy.lostBackoff]) {
-      expect(backoff.floorMs).toBeLessThanOrEqual(backoff.initialMs);
-      expect(backoff.initialMs).toBeLessThanOrEqual(backoff.maxMs);
-      expect(backoff.factor).toBeGreaterThan(1);
-    }
+  it('never spins: the shortest wait is a tenth of a second', () => {
+    expect(restartDelay(defaultPolicy.restart, 1, 0)).toBe(100);
   });
 
-  it('tries a lost server more quietly than one in an outage', () => {
-    expect(defaultPolicy.lostBackoff.floorMs).toBeGreaterThan(defaultPolicy.backoff.initialMs);
+  it('insists on no server and stops none for being idle', () => {
+    expect(defaultPolicy.startup.required).toBe(false);
+    expect(defaultPolicy.idle.stopMs).toBeNull();
   });
 });

@@ -12,6 +12,7 @@ import {
   fingerprintOf,
   settingsDigestOf,
 } from '../../src/policies/fingerprint.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
 
 const stdio: StdioSpec = {
   type: 'stdio',
@@ -169,7 +170,10 @@ describe('settings digest', () => {
     ['trust', { ...desired, trust: true }],
     ['the shown tools', { ...desired, tools: { include: ['a*'], exclude: [] } }],
     ['the hidden tools', { ...desired, tools: { include: ['*'], exclude: ['drop_*'] } }],
-    ['a number of the policy', { ...desired, policy: { ...defaultPolicy, idleStopMs: 1 } }],
+    [
+      'a number of the policy',
+      { ...desired, policy: overridePolicy(defaultPolicy, { idle: { stopMs: 1 } }) },
+    ],
     ['the description', { ...desired, description: 'the database' }],
   ])('changes with %s', (_field, changed) => {
     expect(settingsDigestOf(changed)).not.toBe(settingsDigestOf(desired));

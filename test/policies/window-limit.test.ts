@@ -26,6 +26,11 @@ describe('a window limit', () => {
     expect(reachesLimit([1, 2, 3, 4, 5], fiveInAMinute)).toBe(true);
   });
 
+  it('remembers nothing and never trips without a limit', () => {
+    expect(recordInWindow([1, 2], 3, null)).toEqual([]);
+    expect(reachesLimit([1, 2, 3], null)).toBe(false);
+  });
+
   it('trips exactly when a full record of all times says so', () => {
     const gaps = fc.array(fc.nat({ max: 40 }), { minLength: 1, maxLength: 60 });
     const limits = fc.record({

@@ -71,6 +71,8 @@ const table: Record<ServerState, Row | Partial<Record<StateReason, Row>>> = {
     capabilityMissing: always('CAPABILITY_MISSING 8'),
     versionUnsupported: always('VERSION_UNSUPPORTED 8'),
     restartNever: always('FAILED 8'),
+    crashLoop: always('FAILED 8'),
+    reconnectStorm: always('FAILED 8'),
   },
   stopping: always('wait and demand'),
   stopped: always('STOPPED 7'),

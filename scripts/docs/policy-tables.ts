@@ -1,0 +1,158 @@
+/**
+ * Policies in words. Values are asked of the presets, and what has an effect is
+ * asked of the code; only the meanings are written here, one for every field.
+ */
+
+import {
+  type PolicyField,
+  type PolicyGroup,
+  presetNames,
+  type ServerPolicy,
+} from '../../src/domain/policy.ts';
+import { isTroupeWide, takesEffect } from '../../src/policies/policy-reach.ts';
+import { presets } from '../../src/policies/presets.ts';
+import { code, table } from './markdown.ts';
+
+const words: Readonly<Record<PolicyField, string>> = {
+  'naming.template': "Form of a tool's name, with `{server}` and `{tool}`.",
+  'naming.case': 'Whether names are put in small letters.',
+  'naming.maxLength': 'Longest name, in characters.',
+  'naming.overflow':
+    'What becomes of a longer one: a hash at its end, a cut in its middle, or an error.',
+  'naming.stripServerPrefix': 'Whether a tool loses a beginning that repeats its server.',
+  'naming.collision': 'Who keeps a name that two tools want.',
+  'naming.aliases': 'Further forms that a call may use.',
+  'startup.mode':
+    '`eager`: at once; `background`: at once, and `ready()` does not wait for it; `lazy`: with the first demand. The key `startup` sets it.',
+  'startup.gateMs': 'How long `ready()` waits for servers. `mcp.startupGateMs` wins.',
+  'startup.withoutCache':
+    'Whether the gate also waits for servers whose tools are not known from before.',
+  'startup.required': 'Whether `required()` insists on the server. The key `required` sets it.',
+  'startup.timeoutMs': 'How long `required()` waits for it. The key `startupTimeoutMs` sets it.',
+  'startup.maxAttempts':
+    'Tries of a start, the first included; null = no limit. The key `maxAttempts` sets it.',
+  'startup.retryOn':
+    'The kinds of failure after which a start is tried again ([codes.md](codes.md)).',
+  'startup.busyBackoff':
+    'The waits of a start that was answered with HTTP 408, 429, 500, 502, 503, 504 or 529; these have no limit of tries. `addedJitter`: up to this fraction is added at random. Null = as any other failure.',
+  'startup.afterGiveUp': 'After the last try of a start, as in `restart.afterGiveUp`.',
+  'connect.localTimeoutMs':
+    'From the start permit to a finished handshake, of a local server; null = none. The key `connectTimeoutMs` sets both.',
+  'connect.remoteTimeoutMs': 'The same of a remote server.',
+  'connect.listTimeoutMs': 'For the whole tool list, all pages together.',
+  'connect.queueTimeoutMs': 'Longest wait for a start permit; then it is tried again later.',
+  'connect.localSlots':
+    'How many local servers may be starting at once; null = no limit. `mcp.slots` wins.',
+  'connect.remoteSlots': 'The same of remote servers.',
+  'restart.on':
+    'When a lost session is opened again. `auto`: local after a failure, remote always; `remote`: remote always, local never; `never`: a failed start is not repeated either. The key `restart` sets it.',
+  'restart.first': 'Whether the first attempt after a loss waits. It counts in any case.',
+  'restart.delays': 'The waits before the attempts: a list, whose last repeats, or one that grows.',
+  'restart.jitter':
+    '`none`; `full`: anything between `floorMs` and the wait; a fraction: so much more or less.',
+  'restart.maxAttempts': 'Attempts of one outage; null = no limit. The key `maxAttempts` sets it.',
+  'restart.budgetReset': 'When a server that is ready again has all its attempts back.',
+  'restart.afterGiveUp':
+    '`stop`: it has failed; `untilDemanded`: it sleeps until a call needs it; or, for remote servers, quiet attempts at doubling intervals.',
+  'restart.retryAfterMinMs': "Least wait that a peer's own wish (`Retry-After`) leads to.",
+  'restart.retryAfterMaxMs': 'Longest such wait.',
+  'storm.crashLoop':
+    'So many crashes of a ready server within the window suspend it, or fail it; null = off.',
+  'storm.reconnectStorm': 'The same for lost sessions, whatever the cause.',
+  'breaker.threshold': 'So many failed calls in a row trip the breaker; null = off.',
+  'breaker.counts':
+    'Which failures count: all that speak against the server, or broken connections only.',
+  'breaker.action': '`failFast` opens the circuit; `reconnect` exchanges the session.',
+  'breaker.cooldownMs': 'Wait before an open circuit is probed; doubles with each failed probe.',
+  'breaker.maxCooldownMs': 'Longest such wait.',
+  'breaker.probeTimeoutMs': 'For the probe.',
+  'health.mode': 'How a ready server is watched between calls.',
+  'health.everyMs': 'Time between two looks.',
+  'health.failures': 'Failed looks in a row that end the session.',
+  'health.treatMethodNotFoundAsAlive': 'Whether "no such method" is an answer like any other.',
+  'idle.stopMs':
+    'Ready without a call for this long, it rests until the next one; null = never. The key `idleStopMs` sets it.',
+  'idle.drainMs': 'How long a shared server outlives its last user.',
+  'idle.maxIdleMs': 'Longest such time, however often users come and go.',
+  'catalog.whileDown': 'What is shown of a server that is lost for the moment.',
+  'catalog.cache': 'Where tool lists are kept.',
+  'catalog.ttlMs': 'How long a kept list counts.',
+  'catalog.maxEntries': 'How many are kept.',
+  'catalog.descriptionMaxLength': 'Characters of a description that are shown.',
+  'catalog.pinTools': 'What becomes of a tool whose definition changed since it was approved.',
+  'call.timeoutMs': 'Deadline of one call, waiting included. The key `timeoutMs` sets it.',
+  'call.idleTimeoutMs': 'Longest silence of a running call.',
+  'call.progressResets': 'Whether progress begins the silence anew.',
+  'call.replay': 'Which lost calls are sent again.',
+  'call.onLost': 'What a caller is told of a call that was lost under way.',
+  'classify.rules': 'Kinds of failure for what the built-in rules do not know.',
+  'auth.onMissing': 'What a server does that wants a log-in.',
+  'auth.parkMs': 'How long nobody is asked again.',
+  'auth.background': 'Whether an attempt that nobody waits for may open a browser.',
+  'auth.refresh': 'Whether one renewal of a token at a time is enough for all.',
+  'close.steps':
+    'The steps towards the end of a local server, each with its grace, until its process group is empty; SIGKILL ends whoever outlives them.',
+  'close.totalMs': 'Longest wait for the end of a session; then it is ended by force.',
+  'close.scope': 'Who is sent the signals.',
+  'admission.maxServers': 'How many servers may run at once.',
+  'admission.budget': 'What becomes of more.',
+  'approval.gatedScopes': 'Scopes whose servers wait for approval.',
+  'approval.perCall': 'Whether every call is asked for as well.',
+  'reload.mode': 'What an edit of the settings touches.',
+  'reload.debounceMs': 'Silence after the last write of a file before it is read.',
+}; // prettier-ignore
+
+interface Field {
+  readonly name: string;
+  readonly meaning: string;
+  readonly group: PolicyGroup;
+  readonly field: string;
+}
+
+const fields: readonly Field[] = Object.entries(words).map(([name, meaning]) => {
+  const [group = '', field = ''] = name.split('.');
+  return { name, meaning, group: group as PolicyGroup, field };
+});
+
+/** Every preset against every field that has an effect and differs somewhere. */
+export function presetTable(): string {
+  const telling = fields.filter(
+    (it) => takesEffect(it.group, it.field) && new Set(valuesOf(it)).size > 1,
+  );
+  return table(
+    ['field', ...presetNames.map(code)],
+    telling.map((it) => [code(it.name), ...differences(valuesOf(it))]),
+  );
+}
+
+/** Every field: its default, whether it works, what it means. */
+export function fieldTable(): string {
+  return table(
+    ['field', 'default', 'in force', 'for', 'means'],
+    fields.map(({ name, group, field, meaning }) => [
+      code(name),
+      shortened(valueOf(presets.default, group, field)),
+      takesEffect(group, field) ? 'yes' : 'not yet',
+      isTroupeWide(group, field) ? 'all' : 'each',
+      meaning,
+    ]),
+  );
+}
+
+function valuesOf({ group, field }: Field): readonly string[] {
+  return presetNames.map((name) => valueOf(presets[name], group, field));
+}
+
+/** What equals the default is not said again. */
+function differences([first = '', ...rest]: readonly string[]): readonly string[] {
+  return [shortened(first), ...rest.map((value) => (value === first ? '=' : shortened(value)))];
+}
+
+function valueOf(policy: ServerPolicy, group: PolicyGroup, field: string): string {
+  return JSON.stringify(new Map<string, unknown>(Object.entries(policy[group])).get(field));
+}
+
+/** As one would write it, with room to break a line. */
+function shortened(value: string): string {
+  return code(value.replaceAll(/([,:])(?=["{[\w])/g, '$1 '));
+}

@@ -1,0 +1,216 @@
+/**
+ * What each field of a policy may hold. Every sentence says what to write
+ * instead; which keys there are is known here alone.
+ */
+
+import { z } from 'zod';
+
+import { longestTimerMs } from '../domain/clock.ts';
+import { failureKinds } from '../domain/failure.ts';
+import { type PolicyGroup, restartRules, type ServerPolicy } from '../domain/policy.ts';
+
+// Beyond a thousand "no limit" is meant, and that is another word.
+const maxCount = 1_000;
+// A wait that grows by more than this is a table of numbers, and may be written as one.
+const maxFactor = 100;
+// A longer list of waits or rules is a mistake.
+const maxItems = 100;
+// Names of functions are shorter with every model.
+const maxNameLength = 256;
+// As many as a file may hold.
+const maxServers = 10_000;
+
+const shape = (takes: string) => ({ error: `must be ${takes}` });
+
+/** One sentence for whatever is wrong, in a value of parts. */
+const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string) =>
+  z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, shape(takes));
+
+/** A whole number within bounds, in a sentence that names both. */
+const whole = (unit: string, least: number, most: number, orElse = '') => {
+  const error = shape(`a whole number${unit} from ${least} to ${most}, without quotes${orElse}`);
+  return z.int(error).min(least, error).max(most, error);
+};
+const ms = (least = 1) => whole(' of milliseconds', least, longestTimerMs);
+const count = (least = 1) => whole('', least, maxCount);
+/** The same, or null for what it then means. */
+const orNull = (means: string, unit: string, least: number, most: number) =>
+  whole(unit, least, most, `, or null for ${means}`).nullable();
+const msOrNull = (means: string) => orNull(means, ' of milliseconds', 1, longestTimerMs);
+const countOrNull = (means: string, least = 1) => orNull(means, '', least, maxCount);
+const truth = () => z.boolean(shape('true or false, without quotes'));
+const choice = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
+  z.enum(words, shape(words.map((word) => `"${word}"`).join(' or ')));
+const fraction = () => z.number().min(0).max(1);
+const factor = () => z.number().min(1).max(maxFactor);
+const list = <Item extends z.ZodType>(item: Item, least = 0) =>
+  z.array(item).min(least).max(maxItems);
+
+const templateText = z.string().includes('{tool}').max(maxNameLength);
+
+const storm = ruled(
+  z.strictObject({ limit: count(), windowMs: ms(), action: choice('suspend', 'fail') }).nullable(),
+  '{ "limit": 5, "windowMs": 60000, "action": "suspend" } or null for none',
+);
+
+const afterGiveUp = ruled(
+  z.union([
+    z.enum(['stop', 'untilDemanded']),
+    z.strictObject({ retryFromMs: ms(), toMs: ms(), floorMs: ms(0).optional() }),
+  ]),
+  '"stop", "untilDemanded" or { "retryFromMs": 15000, "toMs": 300000 }',
+);
+
+const retryOn = ruled(
+  z.union([z.literal('any'), list(z.enum(failureKinds))]),
+  `"any" or a list of ${failureKinds.join(', ')}`,
+);
+
+const busyBackoff = ruled(
+  z
+    .strictObject({ initialMs: ms(), factor: factor(), maxMs: ms(), addedJitter: fraction() })
+    .nullable(),
+  '{ "initialMs": 15000, "factor": 2, "maxMs": 300000, "addedJitter": 0.2 } or null for none',
+);
+
+const delays = ruled(
+  z.union([
+    list(ms(0), 1),
+    z.strictObject({
+      initialMs: ms(0),
+      factor: factor(),
+      maxMs: ms(0),
+      floorMs: ms(0).optional(),
+    }),
+  ]),
+  'a list of milliseconds, as [500, 1000], or { "initialMs": 500, "factor": 2, "maxMs": 30000 }',
+);
+
+const closeSteps = ruled(
+  list(
+    z.strictObject({ by: choice('stdinEnd', 'SIGINT', 'SIGTERM', 'SIGKILL'), waitMs: ms(0) }),
+    1,
+  ),
+  'a list of steps, as [{ "by": "stdinEnd", "waitMs": 2000 }, { "by": "SIGTERM", "waitMs": 2000 }]',
+);
+
+const classifyRules = ruled(
+  list(
+    z.strictObject({
+      status: whole('', 100, 599).optional(),
+      code: z.union([z.string(), z.int()]).optional(),
+      message: z.string().min(1).max(maxNameLength).optional(),
+      kind: z.enum(failureKinds),
+    }),
+  ),
+  'a list of rules, as [{ "status": 599, "kind": "unavailable" }]',
+);
+
+type FieldSchemas<Group> = { readonly [Field in keyof Group]: z.ZodType<Group[Field]> };
+
+/** Complete: a field without a schema could not be set, one without a field does not compile. */
+export const policySchemas: {
+  readonly [Group in PolicyGroup]: FieldSchemas<ServerPolicy[Group]>;
+} = {
+  naming: {
+    template: ruled(templateText, 'text with {tool}, as in "mcp__{server}__{tool}"'),
+    case: choice('keep', 'lower'),
+    maxLength: whole('', 16, maxNameLength),
+    overflow: choice('hash', 'middle', 'error'),
+    stripServerPrefix: truth(),
+    collision: choice('originOrder', 'suffix', 'error'),
+    aliases: ruled(list(templateText), 'a list of texts with {tool}, as ["{server}.{tool}"]'),
+  },
+  startup: {
+    mode: choice('eager', 'lazy', 'background'),
+    gateMs: whole(' of milliseconds', 0, 60_000),
+    withoutCache: choice('late', 'block'),
+    required: truth(),
+    timeoutMs: ms(),
+    maxAttempts: countOrNull('no limit'),
+    retryOn,
+    busyBackoff,
+    afterGiveUp,
+  },
+  connect: {
+    localTimeoutMs: msOrNull('no deadline'),
+    remoteTimeoutMs: msOrNull('no deadline'),
+    listTimeoutMs: ms(),
+    queueTimeoutMs: ms(),
+    localSlots: countOrNull('no limit'),
+    remoteSlots: countOrNull('no limit'),
+  },
+  restart: {
+    on: choice(...restartRules),
+    first: choice('immediate', 'delayed'),
+    delays,
+    jitter: ruled(
+      z.union([z.enum(['none', 'full']), fraction()]),
+      '"none", "full" or a fraction from 0 to 1, as 0.2',
+    ),
+    maxAttempts: countOrNull('no limit', 0),
+    budgetReset: ruled(
+      z.union([z.literal('immediate'), z.strictObject({ sustainedMs: ms() })]),
+      '"immediate" or { "sustainedMs": 60000 }',
+    ),
+    afterGiveUp,
+    retryAfterMinMs: ms(0),
+    retryAfterMaxMs: ms(),
+  },
+  storm: { crashLoop: storm, reconnectStorm: storm },
+  breaker: {
+    threshold: countOrNull('none'),
+    counts: choice('callFailures', 'connectionErrors'),
+    action: choice('failFast', 'reconnect'),
+    cooldownMs: ms(),
+    maxCooldownMs: ms(),
+    probeTimeoutMs: ms(),
+  },
+  health: {
+    mode: choice('off', 'status', 'ping'),
+    everyMs: ms(),
+    failures: count(),
+    treatMethodNotFoundAsAlive: truth(),
+  },
+  idle: {
+    stopMs: msOrNull('never'),
+    drainMs: msOrNull('no sharing'),
+    maxIdleMs: msOrNull('no limit'),
+  },
+  catalog: {
+    whileDown: choice('keepStale', 'hide', 'deferred'),
+    cache: choice('none', 'memory', 'disk'),
+    // A stored list outlives any timer.
+    ttlMs: orNull('no limit', ' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
+    maxEntries: orNull('no limit', '', 1, maxServers),
+    descriptionMaxLength: whole('', 0, 65_536),
+    pinTools: choice('off', 'warn', 'hold'),
+  },
+  call: {
+    timeoutMs: ms(),
+    idleTimeoutMs: msOrNull('none'),
+    progressResets: truth(),
+    replay: choice('never', 'sessionExpired', 'idempotentTrusted', 'once'),
+    onLost: choice('outcomeUnknown', 'error'),
+  },
+  classify: { rules: classifyRules },
+  auth: {
+    onMissing: choice('park', 'prompt', 'fail'),
+    parkMs: msOrNull('no limit'),
+    background: choice('nonInteractive', 'interactive'),
+    refresh: choice('singleFlight', 'perServer'),
+  },
+  close: { steps: closeSteps, totalMs: ms(), scope: choice('child', 'group', 'tree') },
+  admission: {
+    maxServers: orNull('no limit', '', 0, maxServers),
+    budget: choice('off', 'warn', 'enforce'),
+  },
+  approval: {
+    gatedScopes: ruled(
+      list(z.enum(['project', 'workspace', 'local'])),
+      'a list of "project", "workspace" or "local"',
+    ),
+    perCall: truth(),
+  },
+  reload: { mode: choice('incremental', 'full', 'none'), debounceMs: ms(0) },
+};

@@ -1,0 +1,71 @@
+/** What each field of a policy reaches: nothing yet, one server, or the whole troupe. */
+
+import type { PolicyField, PolicyGroup } from '../domain/policy.ts';
+
+/**
+ * Fields that are read, checked and shown, and that nothing obeys in this
+ * version. Whoever makes one work takes it out of here, and the documents and
+ * the problem shown to whoever sets it change with it.
+ */
+const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
+  'naming.template',
+  'naming.case',
+  'naming.maxLength',
+  'naming.overflow',
+  'naming.stripServerPrefix',
+  'naming.collision',
+  'naming.aliases',
+  'startup.withoutCache',
+  'health.mode',
+  'health.everyMs',
+  'health.failures',
+  'health.treatMethodNotFoundAsAlive',
+  'idle.drainMs',
+  'idle.maxIdleMs',
+  'catalog.whileDown',
+  'catalog.cache',
+  'catalog.ttlMs',
+  'catalog.maxEntries',
+  'catalog.descriptionMaxLength',
+  'catalog.pinTools',
+  'call.idleTimeoutMs',
+  'call.progressResets',
+  'call.replay',
+  'call.onLost',
+  'classify.rules',
+  'auth.onMissing',
+  'auth.parkMs',
+  'auth.background',
+  'auth.refresh',
+  'close.scope',
+  'admission.maxServers',
+  'admission.budget',
+  'approval.gatedScopes',
+  'approval.perCall',
+  'reload.mode',
+  'reload.debounceMs',
+]);
+
+/** Fields that are about all servers together: one server cannot differ in them. */
+const fieldsOfTheTroupe: ReadonlySet<string> = new Set<PolicyField>([
+  'startup.gateMs',
+  'connect.localSlots',
+  'connect.remoteSlots',
+  'catalog.cache',
+  'catalog.maxEntries',
+  'admission.maxServers',
+  'admission.budget',
+  'approval.gatedScopes',
+  'reload.mode',
+  'reload.debounceMs',
+]);
+
+/** Says whether this version obeys the field. */
+export function takesEffect(group: PolicyGroup, field: string): boolean {
+  return !fieldsWithoutEffect.has(`${group}.${field}`);
+}
+
+/** Says whether the field counts for all servers together. */
+export function isTroupeWide(group: PolicyGroup, field: string): boolean {
+  return fieldsOfTheTroupe.has(`${group}.${field}`);
+}

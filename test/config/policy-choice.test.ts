@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
+import { policySchemas } from '../../src/config/policy-schema.ts';
+import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
+import { takesEffect } from '../../src/policies/policy-reach.ts';
+import { presets } from '../../src/policies/presets.ts';
+
+const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
+  const parsed = parsePolicyChoice(value, reach);
+  return 'fault' in parsed ? `${parsed.fault.path.join('.')}: ${parsed.fault.message}` : undefined;
+};
+
+describe('a policy in settings', () => {
+  it.each(presetNames)('may be the name of a preset: %s', (preset) => {
+    expect(parsePolicyChoice(preset, 'server')).toEqual({
+      choice: { preset, overrides: {} },
+      remarks: [],
+    });
+  });
+
+  it('may be a preset with some fields of some groups', () => {
+    const overrides = {
+      restart: { maxAttempts: null, delays: [0, 500], jitter: 0.2, budgetReset: 'immediate' },
+      startup: { retryOn: ['initTimeout'], afterGiveUp: { retryFromMs: 1, toMs: 2 } },
+      storm: { crashLoop: null },
+    };
+    expect(parsePolicyChoice({ preset: 'ohMyPi', ...overrides }, 'server')).toEqual({
+      choice: { preset: 'ohMyPi', overrides },
+      remarks: [],
+    });
+  });
+
+  it.each(presetNames)('accepts every field of %s as it is', (name) => {
+    const parsed = parsePolicyChoice(presets[name], 'troupe');
+    expect(parsed).toMatchObject({ choice: { overrides: presets[name] } });
+  });
+
+  it('says of every field without effect that it has none, and of no other', () => {
+    const parsed = parsePolicyChoice(presets.default, 'troupe');
+    const idle = Object.entries(policySchemas).flatMap(([group, fields]) =>
+      Object.keys(fields)
+        .filter((field) => !takesEffect(group as PolicyGroup, field))
+        .map((field) => [group, field]),
+    );
+    expect(idle.length).toBeGreaterThan(0);
+    expect('remarks' in parsed ? parsed.remarks : []).toEqual(
+      idle.map((path) => ({ path, message: expect.stringContaining('has no effect') })),
+    );
+  });
+
+  it.each([
+    ['no text and no object', 3, ': "policy" must be one of "default", "ohMyPi"'],
+    ['a list', ['default'], ': "policy" must be one of'],
+    ['an unknown preset', 'strict', ': "policy" must be one of "default"'],
+    ['a misspelt preset', 'qwencod', ': there is no such preset; did you mean "qwenCode"?'],
+    ['a misspelt preset in an object', { preset: 'Default1' }, 'preset: there is no such preset'],
+    ['a preset that is no text', { preset: 1 }, 'preset: "preset" must be one of "default"'],
+    ['a misspelt group', { restrat: {} }, 'restrat: unknown key; did you mean "restart"?'],
+    ['an unknown group', { colours: {} }, 'colours: unknown key; remove it or write one of preset'],
+    [
+      'a group that is no object',
+      { restart: 'never' },
+      'restart: "restart" must be an object with',
+    ],
+    ['a group that is null', { restart: null }, 'restart: "restart" must be an object with'],
+    [
+      'a misspelt field',
+      { restart: { maxAttemps: 3 } },
+      'restart.maxAttemps: unknown key; did you mean "maxAttempts"?',
+    ],
+    [
+      'an unknown field',
+      { restart: { colour: 3 } },
+      'restart.colour: unknown key; remove it or write one of on, first',
+    ],
+    [
+      'a time in words',
+      { call: { timeoutMs: '30s' } },
+      'call.timeoutMs: "call.timeoutMs" must be a whole number of milliseconds from 1 to 2147483647, without quotes',
+    ],
+    [
+      'a time that no timer holds',
+      { connect: { localTimeoutMs: 2 ** 31 } },
+      'connect.localTimeoutMs: "connect.localTimeoutMs" must be a whole number of milliseconds from 1 to 2147483647, without quotes, or null for no deadline',
+    ],
+    ['half a millisecond', { close: { totalMs: 0.5 } }, 'close.totalMs: "close.totalMs" must be'],
+    [
+      'too many attempts',
+      { restart: { maxAttempts: 1_001 } },
+      'restart.maxAttempts: "restart.maxAttempts" must be a whole number from 0 to 1000, without quotes, or null for no limit',
+    ],
+    [
+      'an unknown word',
+      { restart: { on: 'sometimes' } },
+      'restart.on: "restart.on" must be "auto" or "never"',
+    ],
+    [
+      'a jitter of two',
+      { restart: { jitter: 2 } },
+      'restart.jitter: "restart.jitter" must be "none", "full" or a fraction from 0 to 1, as 0.2',
+    ],
+    ['no delays', { restart: { delays: [] } }, 'restart.delays: "restart.delays" must be a list'],
+    [
+      'half a storm limit',
+      { storm: { crashLoop: { limit: 3 } } },
+      'storm.crashLoop: "storm.crashLoop" must be { "limit": 5',
+    ],
+    [
+      'quiet attempts without an end',
+      { restart: { afterGiveUp: { retryFromMs: 1 } } },
+      'restart.afterGiveUp: "restart.afterGiveUp" must be "stop", "untilDemanded" or {',
+    ],
+    [
+      'an unknown kind of failure',
+      { startup: { retryOn: ['bad'] } },
+      'startup.retryOn: "startup.retryOn" must be "any" or a list of transport',
+    ],
+    [
+      'an unknown signal',
+      { close: { steps: [{ by: 'SIGFOO', waitMs: 1 }] } },
+      'close.steps: "close.steps" must be a list of steps',
+    ],
+    [
+      'a name without a tool',
+      { naming: { template: 'mcp' } },
+      'naming.template: "naming.template" must be text with {tool}',
+    ],
+  ])('is refused with a next step: %s', (_what, value, message) => {
+    expect(faultOf(value)).toContain(message);
+  });
+
+  it('does not let one server differ in what counts for all', () => {
+    const value = { startup: { gateMs: 100 } };
+    expect(faultOf(value, 'server')).toContain(
+      'startup.gateMs: "startup.gateMs" counts for all servers together; set it in "mcp"',
+    );
+    expect(faultOf(value, 'troupe')).toBeUndefined();
+  });
+});
