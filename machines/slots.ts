@@ -98,9 +98,13 @@ function nextInTurn({ waiting, permits, counts }: SlotsContext): readonly Waitin
 // Readings err by about a quarter of a core: the machine counts in steps of 10 ms.
 const readingError = 0.25;
 
-/** How many of the holders do not work: no more than there are cores that they leave idle. */
+/**
+ * How many of the holders do not work. While no core is wanting, each that works keeps one busy;
+ * when all are busy, nobody can tell.
+ */
 function idleCount({ coreCount, busyCores }: CoreReading, holderCount: number): number {
-  return Math.max(0, Math.floor(Math.min(coreCount, holderCount) - busyCores + readingError));
+  if (busyCores > coreCount - readingError) return 0;
+  return Math.max(0, holderCount - Math.max(0, Math.ceil(busyCores - readingError)));
 }
 
 function older(permit: Permit): Permit {

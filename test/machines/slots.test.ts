@@ -137,7 +137,7 @@ const searches = {
         // Its own patience, so it comes only for a permit that is out.
         'slot.lapsed': ({ context }: Snapshot) =>
           context.permits.map(({ actorId }) => ({ type: 'slot.lapsed' as const, actorId })),
-        'machine.measured': [measured(0), measured(1), measured(2)],
+        'machine.measured': [measured(0), measured(1), measured(1.5), measured(2)],
         'slots.resized': counts.map((size) => ({ type: 'slots.resized' as const, counts: size })),
       },
       key: ({ context, value }) =>
@@ -187,8 +187,8 @@ describe('start permits', () => {
     story.chapter('the three at work keep the cores busy');
     measure(2);
     measure(2);
-    story.chapter('one core idles: the oldest waits for something');
-    measure(1);
+    story.chapter('half a core idles: the oldest waits for something');
+    measure(1.5);
     story.chapter('all idle: so do the others, but the newest gave news a moment ago');
     story.sessions.of('s3').open();
     measure(0, 4);
