@@ -19,7 +19,7 @@ import {
 } from '../../src/testing/scripted-session.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { smallPolicy } from './small-server.ts';
+import { type ServerSnapshot, smallPolicy } from './small-server.ts';
 
 export type SmallEntry = Partial<Omit<DesiredServer, 'policy'>> & {
   readonly policy?: PolicyOverrides;
@@ -83,6 +83,8 @@ export interface Story {
   /** Moves time, timer by timer, until a new session begins. */
   untilNextSession(): void;
   readonly isRunning: boolean;
+  /** What one server actor is like at the moment. */
+  snapshotOf(actorId: string): ServerSnapshot;
   toString(): string;
 }
 
@@ -133,6 +135,7 @@ export function startStory(options: StoryOptions = {}): Story {
     get isRunning() {
       return root.getSnapshot().status === 'active';
     },
+    snapshotOf: (actorId) => childOf(root, actorId).getSnapshot() as ServerSnapshot,
     toString: () => trace.toString(),
   };
 }
