@@ -16,12 +16,13 @@ export interface Order {
 }
 
 const mishaps: string[] = [];
+const warnings: string[] = [];
 process.on('uncaughtException', (error) => mishaps.push(`uncaught in the host: ${String(error)}`));
 process.on('unhandledRejection', (error) =>
   mishaps.push(`unhandled in the host: ${String(error)}`),
 );
 process.on('warning', ({ name, message }) => {
-  if (name === 'TroupeWarning') mishaps.push(`the troupe warned: ${message.slice(0, 300)}`);
+  if (name === 'TroupeWarning') warnings.push(message);
 });
 
 process.once('message', (order: Order) => {
@@ -56,5 +57,8 @@ async function perform(row: Row, stage: Stage): Promise<Performance> {
     problems.push(`stop failed: ${String(error)}`);
   }
   await stage.clear();
-  return { seen, problems: [...problems, ...mishaps], ms };
+  const warned = warnings
+    .filter((message) => !stage.isExpectedWarning(message))
+    .map((message) => `the troupe warned: ${message.slice(0, 300)}`);
+  return { seen, problems: [...problems, ...mishaps, ...warned], ms };
 }

@@ -12,6 +12,8 @@ export interface LoggedEvent {
   readonly id?: string | number;
   readonly n?: number;
   readonly error?: number;
+  /** Which id of a session a request carried. */
+  readonly session?: string;
   readonly [fact: string]: unknown;
 }
 

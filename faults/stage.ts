@@ -67,6 +67,7 @@ export class Stage {
   readonly #speed: number;
   readonly #history = new Map<string, ServerStatus[]>();
   readonly #cleaners: (() => Promise<unknown> | void)[] = [];
+  readonly #expectedWarnings: RegExp[] = [];
   #peers = 0;
   #troupe: Troupe | undefined;
 
@@ -270,6 +271,15 @@ export class Stage {
       const sorted = times.sort((a, b) => a - b);
       return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
     };
+  }
+
+  /** A warning to the host that is as it must be; any other is a fault. */
+  expectWarning(pattern: RegExp): void {
+    this.#expectedWarnings.push(pattern);
+  }
+
+  isExpectedWarning(message: string): boolean {
+    return this.#expectedWarnings.some((pattern) => pattern.test(message));
   }
 
   /** Ends all that the row started but the servers of its troupe, whose end is the troupe's duty. */

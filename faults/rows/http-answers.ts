@@ -211,11 +211,9 @@ async function sessionIdOf(stage: Stage, mode: string, args: readonly string[]):
   stage.start({ bad: peer.with({ connectTimeoutMs: 3_000 }) });
   const status = await stage.reaches('bad', 'ready', 'backingOff', 'failed');
   const ends = [await stage.call('bad', 'echo', {}, 500), await stage.call('bad', 'echo', {}, 500)];
-  const sent = new Set(
-    peer.log.all().flatMap(({ session }) => (session === undefined ? [] : [session])),
-  );
+  const sent = new Set(peer.log.all().flatMap(({ session }) => session ?? []));
   const isOk = ends.every((end) => end.isOk);
-  const isSent = [...sent].some((id) => String(id).includes(' ') || String(id).length > 4_096);
+  const isSent = [...sent].some((id) => id.includes(' ') || id.length > 4_096);
   return { ...stage.seen(status), ids: sent.size, isSent, isOk };
 }
 

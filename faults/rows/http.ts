@@ -195,7 +195,7 @@ const parked: readonly Row[] = [
       expect: {
         state: 'authRequired',
         code: 'AUTH_REQUIRED',
-        action: /login/u,
+        action: /log in/u,
         requests: { atMost: 2 },
         later: 0,
         callCode: 'AUTH_REQUIRED',

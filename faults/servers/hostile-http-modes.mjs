@@ -244,8 +244,9 @@ const eras = {
       requested: '2026-07-28',
     }),
   'keepalive-reset': (it) => {
-    // Every answer is the last on its connection, which says so only when it is used again.
     it.usual();
+    if (it.method !== 'tools/list' && !it.isCall) return;
+    // The last answer on its connection, which says so only when it is used again.
     it.response.once('finish', () => {
       const { socket } = it;
       socket.removeAllListeners('data');
