@@ -10,7 +10,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
  */
 export function hostPolicy(
   policy: unknown,
-  remark: (key: string, message: string) => void,
+  remark: (message: string, key: string) => void,
 ): PolicyChoice {
   const parsed = parsePolicyChoice(policy ?? 'default', 'troupe');
   if ('fault' in parsed) {
@@ -21,6 +21,6 @@ export function hostPolicy(
       `The option "${key}" of createTroupe is wrong: ${message}.`,
     );
   }
-  for (const { path, message } of parsed.remarks) remark(['policy', ...path].join('.'), message);
+  for (const { path, message } of parsed.remarks) remark(message, ['policy', ...path].join('.'));
   return parsed.choice;
 }

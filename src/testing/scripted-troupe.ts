@@ -7,7 +7,7 @@
 import type { InspectionEvent } from 'xstate';
 import { startWakeUps } from '../../actors/settings-debounce.ts';
 import { assembleTroupe } from '../runtime/assemble-troupe.ts';
-import type { Troupe } from '../runtime/troupe.ts';
+import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';
 import { createScriptedSessions, type ScriptedSessions } from './scripted-session.ts';
 import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
@@ -22,6 +22,8 @@ export interface ScriptedTroupeOptions {
   readonly projectSettings?: SettingsContent;
   /** Settings of the host itself; highest precedence. */
   readonly hostSettings?: Readonly<Record<string, unknown>>;
+  /** Where the policies of settings start. Default: the preset `default`. */
+  readonly policy?: TroupeOptions['policy'];
   /** Default: 1. Equal seeds and scripts give equal stories. */
   readonly seed?: number;
   /** Default: true. */
@@ -78,6 +80,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       projectRoot: '/project',
       sources: [settingsFile, { file: projectFile, scope: 'project' }],
       trusted: options.trusted ?? true,
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
       ...(options.allow === undefined ? {} : { allow: options.allow }),
       ...(options.hostSettings === undefined ? {} : { settings: options.hostSettings }),
     },

@@ -54,6 +54,29 @@ describe('a stdio session that is closed on request', () => {
   });
 });
 
+describe('the steps of a close', () => {
+  // Longer than a test may take: whoever waits for it has not understood the step.
+  const forEver = 60_000;
+
+  it.each([
+    ['by a signal alone', 'ok', [{ by: 'SIGINT', waitMs: forEver }]],
+    ['by the end of its input', 'ok', [{ by: 'stdinEnd', waitMs: forEver }]],
+    [
+      'by the next step, when one does not help',
+      'ignore-term',
+      [
+        { by: 'SIGTERM', waitMs: 50 },
+        { by: 'SIGKILL', waitMs: forEver },
+      ],
+    ],
+    ['by SIGKILL, when no step helps', 'ignore-term', [{ by: 'SIGTERM', waitMs: 50 }]],
+  ] as const)('end a server %s', async (_how, mode, steps) => {
+    const session = await opened(mode, { policy: { close: { steps } } });
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+});
+
 describe('a call during which a stdio session ends', () => {
   it.each(['session.close', 'io.dispose'] as const)('knows that we ended it by %s', async (end) => {
     const session = await opened('ok');

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { Scope } from '../../src/domain/settings.ts';
+import { overridePolicy } from '../../src/policies/override-policy.ts';
+import { presets } from '../../src/policies/presets.ts';
+
+const file = (scope: Scope, db: object, mcp: object = {}) =>
+  parseSettings(JSON.stringify({ mcpServers: { db: { command: 'db', ...db } }, mcp }), {
+    file: `/${scope}.json`,
+    scope,
+    projectRoot: '/project',
+  });
+const policyOf = (...given: Parameters<typeof mergeSettings>) =>
+  mergeSettings(...given).settings.servers[0]?.policy;
+
+describe('the policy of a server', () => {
+  it('is the default where nothing is said', () => {
+    expect(policyOf([file('config', {})])).toEqual(presets.default);
+  });
+
+  it('is that of all servers, with its own on top', () => {
+    const mcp = { policy: { preset: 'codeBuddy', call: { timeoutMs: 5 } } };
+    expect(policyOf([file('config', { policy: { restart: { maxAttempts: 9 } } }, mcp)])).toEqual(
+      overridePolicy(presets.codeBuddy, { call: { timeoutMs: 5 }, restart: { maxAttempts: 9 } }),
+    );
+  });
+
+  it('has nothing of all servers when it names a preset of its own', () => {
+    expect(policyOf([file('config', { policy: 'ohMyPi' }, { policy: 'codeBuddy' })])).toEqual(
+      presets.ohMyPi,
+    );
+  });
+
+  it('comes from all files of the user, the later ones on top', () => {
+    const user = file('user', {}, { policy: { preset: 'ohMyPi', call: { timeoutMs: 5 } } });
+    const config = file('config', {}, { policy: { restart: { maxAttempts: 2 } } });
+    expect(policyOf([user, config])).toEqual(
+      overridePolicy(presets.ohMyPi, { call: { timeoutMs: 5 }, restart: { maxAttempts: 2 } }),
+    );
+  });
+
+  it('starts at what the host chose', () => {
+    const host = { preset: 'qwenCode', overrides: {} } as const;
+    expect(policyOf([file('config', {})], undefined, host)).toEqual(presets.qwenCode);
+  });
+
+  it('takes the short keys of its entry before all others', () => {
+    const db = {
+      policy: {
+        startup: { maxAttempts: 9, timeoutMs: 9, required: false },
+        connect: { localTimeoutMs: 9, listTimeoutMs: 9 },
+        restart: { maxAttempts: 9, on: 'always' },
+        idle: { stopMs: 9 },
+        call: { timeoutMs: 9 },
+      },
+      timeoutMs: 1,
+      connectTimeoutMs: 2,
+      idleStopMs: null,
+      restart: 'never',
+      maxAttempts: 3,
+      required: true,
+      startupTimeoutMs: 4,
+    };
+    expect(policyOf([file('config', db)])).toEqual(
+      overridePolicy(presets.default, {
+        startup: { maxAttempts: 3, timeoutMs: 4, required: true },
+        connect: { localTimeoutMs: 2, remoteTimeoutMs: 2, listTimeoutMs: 9 },
+        restart: { maxAttempts: 3, on: 'never' },
+        idle: { stopMs: null },
+        call: { timeoutMs: 1 },
+      }),
+    );
+  });
+
+  it('is not set by a file that a folder brought, but for when it starts', () => {
+    const db = { policy: 'ohMyPi', required: true, startupTimeoutMs: 1, startup: 'lazy' };
+    const { settings } = mergeSettings([
+      file('user', {}, { policy: 'codeBuddy' }),
+      parseSettings(
+        JSON.stringify({
+          mcpServers: { web: { command: 'web', ...db } },
+          mcp: { policy: 'dockerStrict' },
+        }),
+        { file: '/project.json', scope: 'project', projectRoot: '/project' },
+      ),
+    ]);
+    expect(settings.servers[1]).toMatchObject({
+      name: 'web',
+      startup: 'lazy',
+      policy: overridePolicy(presets.codeBuddy, { startup: { mode: 'lazy' } }),
+    });
+    expect(settings.problems.map(({ key }) => key)).toEqual([
+      'mcp.policy',
+      'mcpServers.web.policy',
+      'mcpServers.web.required',
+      'mcpServers.web.startupTimeoutMs',
+    ]);
+  });
+
+  it('starts a server at once that is required, even when it is lazy', () => {
+    const db = { startup: 'lazy', required: true };
+    expect(mergeSettings([file('config', db)]).settings.servers[0]?.startup).toBe('eager');
+  });
+
+  it('makes an entry invalid when it is wrong, with file, line, key and next step', () => {
+    const text =
+      '{ "mcpServers": { "db": {\n"command": "db",\n"policy": {\n"restart": {\n"one": 1 } } } } }';
+    const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+    expect(parseSettings(text, origin).document?.servers[0]?.desired.invalid).toEqual({
+      file: '/troupe.json',
+      line: 5,
+      key: 'mcpServers.db.policy.restart.one',
+      message: 'unknown key; did you mean "on"?',
+    });
+  });
+
+  it('is shown with a problem where it asks for what this version does not do', () => {
+    const { settings } = mergeSettings([file('config', { policy: { health: { mode: 'ping' } } })]);
+    expect(settings.servers[0]).not.toHaveProperty('invalid');
+    expect(settings.problems).toEqual([
+      {
+        file: '/config.json',
+        line: 1,
+        key: 'mcpServers.db.policy.health.mode',
+        message: expect.stringContaining('has no effect in this version'),
+      },
+    ]);
+  });
+
+  it('counts as absent for all servers when it is wrong', () => {
+    const { settings } = mergeSettings([file('config', {}, { policy: { restrat: {} } })]);
+    expect(settings.servers[0]?.policy).toEqual(presets.default);
+    expect(settings.problems).toMatchObject([
+      { key: 'mcp.policy.restrat', message: 'unknown key; did you mean "restart"?' },
+    ]);
+  });
+});
