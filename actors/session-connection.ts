@@ -10,6 +10,7 @@ import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
+import type { KeptProcess } from './process-keeper.ts';
 
 /** A description without the phase, which only the session knows. */
 export type Seen = Omit<FailureDescription, 'phase'>;
@@ -30,6 +31,8 @@ export interface ConnectionSetup {
   readonly secrets: readonly string[];
   /** Asked for when the connection closes, so that a changed policy counts. */
   readonly policy: () => ServerPolicy;
+  /** Keeps account of the process, if there is one; absent = nobody does. */
+  readonly kept?: KeptProcess;
 }
 
 export interface Connection {

@@ -178,6 +178,7 @@ export class Session {
   #setupOf(target: SessionTarget): ConnectionSetup {
     const policy = () => (this.#ports.specOf(this.#input) ?? target).policy;
     this.#policy = policy;
+    const kept = this.#ports.processes?.expect(this.#input.server);
     return {
       clock: this.#ports.clock,
       secrets: this.#secrets,
@@ -187,6 +188,7 @@ export class Session {
         sending: (method) => this.#trackPhase(method),
       },
       policy,
+      ...(kept !== undefined && { kept }),
     };
   }
 

@@ -10,6 +10,7 @@ import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { SessionHandle, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
+import type { ProcessKeeper } from './process-keeper.ts';
 
 /** Which era a server was found to speak, as plain JSON; given back, it saves the probe. */
 export type EraVerdict = PriorDiscovery;
@@ -51,6 +52,8 @@ export interface SessionPorts {
     get(generation: string): EraVerdict | undefined;
     set(generation: string, verdict: EraVerdict): void;
   };
+  /** Keeps account of the processes that sessions start; absent = nobody does. */
+  readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
   /** One printable line without secrets: stderr of the server, or a remark about it. */
   log(server: string, line: string): void;
 }

@@ -1,11 +1,13 @@
 /**
  * Ends a process group by the steps of the policy (mostly end of input, SIGTERM,
  * SIGKILL), each with its grace, and resolves when no member is left. Members that outlive their
- * leader have no input of ours to wait for and start at SIGTERM.
+ * leader have no input of ours to wait for and start at SIGTERM; so do descendants
+ * that left the group, as far as the system lets us find them.
  */
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { CloseStep } from '../src/domain/policy.ts';
+import { signalAll } from './process-marks.ts';
 import { hasMembers, signalGroup } from './stdio-groups.ts';
 
 // The kernel tells nobody when a group is empty, so it is asked; mostly once.
@@ -15,12 +17,18 @@ const killedMs = 250;
 // The same after a crash, whose end must be known within 100 ms.
 const crashedMs = 30;
 
-export interface GroupEnding {
+/** What there is to know of a group that is not asked to leave. */
+export interface Group {
   readonly leader: number;
   readonly clock: Clock;
   /** Resolves when the leader has exited. */
   readonly exited: Promise<void>;
   readonly hasExited: () => boolean;
+  /** Everybody that descends from the leader, in the group or not. */
+  readonly descendants?: (() => Promise<readonly number[]>) | undefined;
+}
+
+export interface GroupEnding extends Group {
   /** The leader died by itself, and its group was sent SIGKILL at that moment. */
   readonly hasCrashed: boolean;
   readonly endInput: () => void;
@@ -28,40 +36,56 @@ export interface GroupEnding {
   readonly steps: readonly CloseStep[];
 }
 
-export async function endGroup(ending: GroupEnding): Promise<void> {
+/** Says whether nobody is left. */
+export async function endGroup(ending: GroupEnding): Promise<boolean> {
   if (ending.hasCrashed) {
-    await isEmptyWithin(ending, crashedMs);
-    return;
+    if (ending.descendants !== undefined) signalAll(await ending.descendants(), 'SIGKILL');
+    return isEmptyWithin(ending, crashedMs);
   }
-  for (const step of ending.steps) if (await isGoneAfter(step, ending)) return;
-  if (ending.steps.at(-1)?.by === 'SIGKILL') return;
+  for (const step of ending.steps) if (await isGoneAfter(step, ending)) return true;
   // Nobody outlives the last step, whatever the policy names.
-  signalGroup(ending.leader, 'SIGKILL');
-  await isEmptyWithin(ending, killedMs);
+  return ending.steps.at(-1)?.by === 'SIGKILL' ? false : killGroup(ending);
+}
+
+/** Kills a group without asking first; says whether nobody is left. */
+export async function killGroup(group: Group): Promise<boolean> {
+  await signal(group, 'SIGKILL');
+  return isEmptyWithin(group, killedMs);
+}
+
+/** The group first: it needs no search. */
+async function signal({ leader, descendants }: Group, name: NodeJS.Signals): Promise<void> {
+  signalGroup(leader, name);
+  if (descendants !== undefined) signalAll(await descendants(), name);
 }
 
 async function isGoneAfter({ by, waitMs }: CloseStep, ending: GroupEnding): Promise<boolean> {
   if (by !== 'stdinEnd') {
-    signalGroup(ending.leader, by);
+    await signal(ending, by);
     return isEmptyWithin(ending, waitMs);
   }
   if (!ending.hasExited()) {
     ending.endInput();
     await within(ending.clock, waitMs, ending.exited);
   }
-  return ending.hasExited() && !hasMembers(ending.leader);
+  return ending.hasExited() && (await isEmpty(ending));
 }
 
-async function isEmptyWithin(ending: GroupEnding, limitMs: number): Promise<boolean> {
-  const { clock, leader } = ending;
+async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
+  const { clock } = group;
   const deadline = clock.now() + limitMs;
-  if (!ending.hasExited()) await within(clock, limitMs, ending.exited);
-  while (ending.hasExited()) {
-    if (!hasMembers(leader)) return true;
+  if (!group.hasExited()) await within(clock, limitMs, group.exited);
+  while (group.hasExited()) {
+    if (await isEmpty(group)) return true;
     if (clock.now() >= deadline) return false;
     await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
   }
   return false;
+}
+
+async function isEmpty({ leader, descendants }: Group): Promise<boolean> {
+  if (hasMembers(leader)) return false;
+  return descendants === undefined || (await descendants()).length === 0;
 }
 
 function within(clock: Clock, limitMs: number, event: Promise<void>): Promise<void> {

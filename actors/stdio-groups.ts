@@ -1,10 +1,12 @@
 /**
  * The process groups that sessions started and have not yet seen end. Should
- * this process leave first, they are killed on its way out: children survive
- * their parent otherwise.
+ * this process leave by itself first, they are killed on its way out: children
+ * survive their parent otherwise. When it is killed, that is for the guardian.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+
+import { hasProcessTable, listProcesses } from './process-identity.ts';
 
 const live = new Set<number>();
 let isWatching = false;
@@ -40,13 +42,13 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
 /** Says whether anybody in the group still runs. Zombies that nobody reaped do not. */
 export function hasMembers(leader: number): boolean {
   if (!signalGroup(leader, 0)) return false;
-  if (process.platform !== 'linux') return true;
+  if (!hasProcessTable) return true;
   // Rare: something outlived its leader. In a container whose first process reaps nobody,
   // only the process table tells the living from the dead.
-  return readdirSync('/proc').some((entry) => /^\d+$/u.test(entry) && isLiveMember(entry, leader));
+  return listProcesses().some((pid) => isLiveMember(pid, leader));
 }
 
-function isLiveMember(pid: string, leader: number): boolean {
+function isLiveMember(pid: number, leader: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in parentheses may itself hold spaces and parentheses.

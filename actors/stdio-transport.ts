@@ -29,7 +29,7 @@ import {
 } from './session-connection.ts';
 import { endOf } from './session-ending.ts';
 import { readMessages } from './session-messages.ts';
-import { endGroup } from './stdio-ending.ts';
+import { endGroup, type Group, killGroup } from './stdio-ending.ts';
 import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';
 import { createLineReader } from './stdio-lines.ts';
 import { createStderrRing } from './stdio-stderr.ts';
@@ -148,7 +148,7 @@ export class StdioTransport implements Transport, Connection {
 
   dispose(): void {
     this.#isClosing = true;
-    if (this.pid !== undefined) signalGroup(this.pid, 'SIGKILL');
+    if (this.pid !== undefined) void this.#settle(killGroup(this.#group(this.pid)));
     this.#release();
     this.#over();
   }
@@ -161,13 +161,16 @@ export class StdioTransport implements Transport, Connection {
       // A group of its own, so that whatever the server starts ends with it.
       const child = spawn(command, args, {
         cwd,
-        env,
+        env: { ...env, ...this.#setup.kept?.env },
         detached: true,
         shell: false,
         windowsHide: true,
       });
       this.#child = child;
-      if (child.pid !== undefined) watchGroup(child.pid);
+      if (child.pid !== undefined) {
+        watchGroup(child.pid);
+        this.#setup.kept?.started(child.pid);
+      }
       this.#listen(child, reject);
       child.once('spawn', resolve);
     });
@@ -283,17 +286,30 @@ export class StdioTransport implements Transport, Connection {
   async #end(): Promise<void> {
     const child = this.#child;
     if (child?.pid !== undefined) {
-      await endGroup({
-        leader: child.pid,
-        clock: this.#setup.clock,
-        exited: this.#exited,
-        hasExited: () => this.#exit !== undefined,
+      const ended = endGroup({
+        ...this.#group(child.pid),
         hasCrashed: this.#hasCrashed,
         endInput: () => child.stdin.end(),
         steps: this.#setup.policy().close.steps,
       });
+      await this.#settle(ended);
     }
     this.#release();
+  }
+
+  #group(leader: number): Group {
+    return {
+      leader,
+      clock: this.#setup.clock,
+      exited: this.#exited,
+      hasExited: () => this.#exit !== undefined,
+      descendants: this.#setup.kept?.descendants,
+    };
+  }
+
+  /** What may not be gone stays in the account: others will look after it. */
+  async #settle(isGone: Promise<boolean>): Promise<void> {
+    if (await isGone) this.#setup.kept?.gone();
   }
 
   #release(): void {

@@ -65,7 +65,10 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
   ],
   'auth.needed': ['{ server }', 'A server wants a log-in.'],
   reconciled: ['{ plan, durationMs }', 'A pass is done, and this is what it did.'],
-  'settings.invalid': ['{ problems }', 'The problems of the settings changed.'],
+  'settings.invalid': [
+    '{ problems }',
+    'The problems of the settings, or of processes that cannot be guarded or ended, changed.',
+  ],
   'server.log': ['{ server, line }', 'One line that a server wrote to stderr, redacted.'],
   notification: ['{ server, method }', 'A server sent a notification. *Not sent yet.*'],
 }; // prettier-ignore

@@ -89,6 +89,7 @@ export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): Trou
   return {
     sources: sourcesOf(launch),
     projectRoot: launch.projectRoot,
+    stateDir: launch.stateFolder,
     ...(allow === undefined ? {} : { allow }),
     ...(launch.trusted === undefined ? {} : { trusted: launch.trusted }),
   };

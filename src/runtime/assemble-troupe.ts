@@ -4,6 +4,7 @@
  * with scripted sessions and virtual time.
  */
 
+import type { ProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
@@ -11,12 +12,10 @@ import { mergeSettings } from '../config/merge-settings.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerState } from '../domain/server-state.ts';
-import type { Problem } from '../domain/settings.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
-import { deepFreeze } from '../policies/deep-freeze.ts';
 import { serverPrefix } from '../policies/expose-tools.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
@@ -30,6 +29,7 @@ import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
+import { ProblemList } from './problem-list.ts';
 import { waitForRequired } from './required-servers.ts';
 import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { SessionRegistry } from './session-registry.ts';
@@ -69,7 +69,10 @@ class RunningTroupe implements Troupe {
   readonly #needs = new PersonNeeds();
   #firstPassAt: number | null = null;
   #settleReady: (() => void) | undefined;
-  #problems: readonly Problem[] = [];
+  readonly #processes: ProcessKeeper | undefined;
+  readonly #problems = new ProblemList((problems) => {
+    this.#listeners.emit('settings.invalid', { problems });
+  });
   #lastReconcile: TroupeStatus['lastReconcile'];
   #wokenAt: number | null = null;
   #stateSinceMs: number;
@@ -88,6 +91,7 @@ class RunningTroupe implements Troupe {
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
     this.#settings = createSettingsReader(settings);
+    this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
     const sessions = new SessionRegistry();
     const catalogs = new CatalogStore((server) => {
       this.#board.refresh(server);
@@ -107,9 +111,7 @@ class RunningTroupe implements Troupe {
       session: {
         registry: sessions,
         catalogs: {
-          put: ({ server, generation }, tools) => {
-            catalogs.put(server, generation, tools);
-          },
+          put: ({ server, generation }, tools) => catalogs.put(server, generation, tools),
         },
         specOf: ({ server, generation }) => {
           const spec = this.#specs.get(generation);
@@ -119,6 +121,7 @@ class RunningTroupe implements Troupe {
         log: (server, line) => {
           this.#listeners.emit('server.log', { server, line });
         },
+        processes: this.#processes,
       },
     });
     this.#board = new StatusBoard({
@@ -183,7 +186,7 @@ class RunningTroupe implements Troupe {
         since: new Date(this.#stateSinceMs).toISOString(),
         state: this.#state,
         ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
-        problems: this.#problems,
+        problems: this.#problems.all(),
       },
       servers: this.#board.statuses(),
     };
@@ -286,6 +289,7 @@ class RunningTroupe implements Troupe {
 
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {
+    this.#processes?.reap();
     this.#root.on('reconciled', (event) => {
       this.#onReconciled(event);
     });
@@ -302,7 +306,8 @@ class RunningTroupe implements Troupe {
         this.#desk.close();
         this.#board.close();
         this.#settleReady?.();
-        settle();
+        if (this.#processes === undefined) settle();
+        else void this.#processes.close().then(settle);
       };
       this.#root.subscribe({
         next: (snapshot) => {
@@ -310,9 +315,7 @@ class RunningTroupe implements Troupe {
           // A pass before the settings were read looks at nothing.
           if (context.settings !== null) this.#firstPassAt ??= this.#parts.clock.now();
           this.#setState(stateOf(snapshot.value));
-          if (context.settings !== null && context.settings.problems !== this.#problems) {
-            this.#onProblems(context.settings.problems);
-          }
+          if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
           this.#checkReady();
         },
         error: (error) => {
@@ -341,11 +344,6 @@ class RunningTroupe implements Troupe {
       durationMs,
     };
     if (!isSettledPlan(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
-  }
-
-  #onProblems(problems: readonly Problem[]): void {
-    this.#problems = deepFreeze(problems);
-    if (problems.length > 0) this.#listeners.emit('settings.invalid', { problems });
   }
 
   #onStatus(status: ServerStatus): void {

@@ -14,6 +14,7 @@ const optionsSchema = z.strictObject({
     .optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
   projectRoot: z.string().min(1).optional(),
+  stateDir: z.string().min(1).optional(),
   allow: z.array(z.string()).optional(),
   trusted: z.boolean().optional(),
   // Checked by `hostPolicy`.

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { inspect } from 'node:util';
 import { createCoreMeter } from '../../actors/core-meter.ts';
+import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { realClock } from './real-clock.ts';
@@ -24,6 +25,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     seed: options.seed ?? randomInt(seedRange),
     env: options.env ?? process.env,
     createSession: createSessionLogic,
+    keepProcesses: (onProblems) =>
+      createProcessKeeper({ stateDir: options.stateDir, wallNow: Date.now, onProblems }),
     report: (message, error) => {
       process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });
     },

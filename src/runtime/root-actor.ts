@@ -8,6 +8,7 @@ import {
   type InspectionEvent,
 } from 'xstate';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
+import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
 import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
 import { serverMachine } from '../../machines/server.ts';
@@ -21,6 +22,8 @@ export interface TroupeParts {
   readonly clock: Clock;
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Makes who keeps account of the processes that sessions start. Default: nobody does. */
+  readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
   /** Default: nobody measures the machine, and patience alone decides about start permits. */
   readonly meter?: ReturnType<typeof createCoreMeter>;
@@ -37,7 +40,7 @@ export interface RootPorts {
   readonly input: TroupeInput;
   readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader'>;
   readonly specs: SettingsPorts['specs'];
-  readonly session: Pick<SessionPorts, 'registry' | 'catalogs' | 'specOf' | 'log'>;
+  readonly session: Pick<SessionPorts, 'registry' | 'catalogs' | 'specOf' | 'log' | 'processes'>;
 }
 
 /** The root is made, not started. */

@@ -31,6 +31,11 @@ export interface TroupeOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Relative paths in settings start here. Default: the working directory. */
   readonly projectRoot?: string;
+  /**
+   * Folder where the processes that run are written down, so that the next troupe with
+   * this folder ends what a killed one left behind. Default: none; nothing is written.
+   */
+  readonly stateDir?: string;
   /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */
   readonly allow?: readonly string[];
   /** Whether the folder's files count. Default: true. */

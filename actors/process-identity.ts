@@ -1,0 +1,95 @@
+/**
+ * What tells a process from every other that ever had its number, and where that
+ * is valid. A number alone is given away again; with the start time it is not.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+import { psEnvironment } from './guardian-script.ts';
+
+/** Ten times what `ps` takes on a busy machine. */
+const psLimitMs = 1_000;
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Linux: ticks since the machine booted. Elsewhere: a date, to the second. */
+  readonly start: string;
+}
+
+/** Numbers of processes mean something only among processes of one place. */
+export interface ProcessPlace {
+  readonly host: string;
+  /** One boot of the machine; empty where start times are dates. */
+  readonly boot: string;
+  /** The space of process numbers: a container has its own. */
+  readonly namespace: string;
+}
+
+/** Whether `/proc` tells of every process. */
+export const hasProcessTable = process.platform === 'linux';
+
+/** The start time of a process; undefined when there is no such process. */
+export function startOf(pid: number): string | undefined {
+  return hasProcessTable ? startFromTable(pid) : startFromPs(pid);
+}
+
+/** The start time as the guardian reads it without a process table. */
+export function startFromPs(pid: number): string | undefined {
+  const { stdout } = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+    encoding: 'utf8',
+    env: { ...process.env, ...psEnvironment },
+    timeout: psLimitMs,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const words = (stdout ?? '').trim();
+  return words === '' ? undefined : words.replaceAll(/\s+/gu, '_');
+}
+
+function startFromTable(pid: number): string | undefined {
+  const stat = textOf(`/proc/${pid}/stat`);
+  // The name in parentheses may itself hold spaces and parentheses; the start is field 22.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
+/** Says whether this very process still runs. A zombie does not. */
+export function isAlive({ pid, start }: ProcessIdentity): boolean {
+  if (startOf(pid) !== start) return false;
+  if (!hasProcessTable) return true;
+  const stat = textOf(`/proc/${pid}/stat`);
+  return !/^[ZX]/u.test(stat.slice(stat.lastIndexOf(')') + 2));
+}
+
+/** The numbers of all processes; none when the table cannot be read, as with too many open files. */
+export function listProcesses(): readonly number[] {
+  try {
+    return readdirSync('/proc').map(Number).filter(Number.isInteger);
+  } catch {
+    return [];
+  }
+}
+
+export function placeOfThisProcess(): ProcessPlace {
+  return {
+    host: hostname(),
+    boot: textOf('/proc/sys/kernel/random/boot_id').trim(),
+    namespace: hasProcessTable ? targetOf('/proc/self/ns/pid') : '',
+  };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Finds processes that left the group they were started in. The mark in their
+ * environment, which children inherit, still says whose they are. Linux only:
+ * elsewhere no process may read the environment of another.
+ */
+
+import { readFileSync } from 'node:fs';
+
+import { hasProcessTable, listProcesses } from './process-identity.ts';
+
+/** The variable that every server gets. A daemon that is meant to stay starts without it. */
+export const markVariable = 'MCP_TROUPE_RUN';
+
+let asked: Promise<readonly MarkedProcess[]> | undefined;
+
+interface MarkedProcess {
+  readonly pid: number;
+  readonly environment: Buffer;
+}
+
+/** The processes that carry exactly this mark and run. */
+export async function findMarked(mark: string): Promise<readonly number[]> {
+  if (!hasProcessTable) return [];
+  const wanted = `${markVariable}=${mark}\0`;
+  return (await lookOnce())
+    .filter(({ environment }) => environment.includes(wanted))
+    .map(({ pid }) => pid);
+}
+
+/** Sessions that end together share one look, taken after all of them asked. */
+function lookOnce(): Promise<readonly MarkedProcess[]> {
+  asked ??= new Promise((resolve) => {
+    setImmediate(() => {
+      asked = undefined;
+      resolve(look());
+    });
+  });
+  return asked;
+}
+
+function look(): readonly MarkedProcess[] {
+  return listProcesses().flatMap((pid) => {
+    try {
+      // Empty for the dead; unreadable for those of other users.
+      const environment = readFileSync(`/proc/${pid}/environ`);
+      const isMarked = environment.includes(markVariable) && pid !== process.pid;
+      return isMarked ? [{ pid, environment }] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Signals each of them; who is gone already does not matter. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // Gone, or of another user and out of reach.
+    }
+  }
+}

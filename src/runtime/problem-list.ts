@@ -1,0 +1,34 @@
+import type { Problem } from '../domain/settings.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
+
+/** What a person should mend, from every source that knows of something; tells when it changes. */
+export class ProblemList {
+  readonly #onChange: (problems: readonly Problem[]) => void;
+  #ofSettings: readonly Problem[] = [];
+  #ofProcesses: readonly Problem[] = [];
+
+  constructor(onChange: (problems: readonly Problem[]) => void) {
+    this.#onChange = onChange;
+  }
+
+  all(): readonly Problem[] {
+    return [...this.#ofSettings, ...this.#ofProcesses];
+  }
+
+  /** The same list again changes nothing. */
+  setOfSettings(problems: readonly Problem[]): void {
+    if (problems === this.#ofSettings) return;
+    this.#ofSettings = deepFreeze(problems);
+    this.#tell();
+  }
+
+  setOfProcesses(problems: readonly Problem[]): void {
+    this.#ofProcesses = deepFreeze(problems);
+    this.#tell();
+  }
+
+  #tell(): void {
+    const problems = this.all();
+    if (problems.length > 0) this.#onChange(problems);
+  }
+}

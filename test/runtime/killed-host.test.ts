@@ -1,0 +1,193 @@
+/** Hosts that end in every way there is, and what is left of their servers: nothing. */
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { TroupeSnapshot } from '../../src/domain/status.ts';
+import { createTroupe } from '../../src/runtime/create-troupe.ts';
+import { ended, isRunning } from '../actors/session-bench.ts';
+import { launcherFile } from '../actors/stubborn-processes.ts';
+
+// A host compiled on the way, a launcher and its server: three Node processes, one after another.
+const patience = 40_000;
+const hostFile = fileURLToPath(new URL('../fixtures/killable-host.ts', import.meta.url));
+
+const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
+
+let stateDir = '';
+let mark = '';
+
+beforeEach(() => {
+  stateDir = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+  mark = `MARK_${randomUUID()}`;
+});
+
+afterEach(() => {
+  for (const pid of servers()) process.kill(pid, 'SIGKILL');
+  rmSync(stateDir, { recursive: true });
+});
+
+/** Every process that descends from a server of this test. */
+function servers(): readonly number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && environmentOf(pid).includes(`${mark}=1`));
+}
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+const registries = (): readonly string[] => readdirSync(path.join(stateDir, 'run'));
+
+interface Host {
+  readonly process: ChildProcessByStdio<Writable, Readable, null>;
+  readonly pid: number;
+  /** Gives it an order, and returns what it answers. */
+  ask(order: 'snapshot' | 'stop'): Promise<unknown>;
+  guardian(): number | undefined;
+}
+
+async function startHost(more: readonly string[] = [stateDir]): Promise<Host> {
+  const words = ['--import', 'tsx', hostFile, launcherFile, ...more];
+  const child = spawn(process.execPath, words, {
+    env: { ...process.env, MARK: mark },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<unknown> => JSON.parse(String((await lines.next()).value));
+  await next();
+  return {
+    process: child,
+    pid: child.pid as number,
+    ask: (order) => {
+      child.stdin.write(`${order}\n`);
+      return next();
+    },
+    guardian: () => guardiansOf(child.pid as number)[0],
+  };
+}
+
+function guardiansOf(host: number): readonly number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+        const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+        return state !== 'Z' && Number(parent) === host && words.includes('guardian of mcp-troupe');
+      } catch {
+        return false;
+      }
+    });
+}
+
+async function allEnded(pids: readonly number[]): Promise<void> {
+  await Promise.all(pids.map((pid) => ended(pid)));
+}
+
+describe.runIf(process.platform === 'linux')('what a host started', { timeout: patience }, () => {
+  it.each(['SIGKILL', 'SIGTERM', 'SIGSEGV'] as const)(
+    'is gone after the host ended by %s, and so is the guardian',
+    async (signal) => {
+      const host = await startHost();
+      const found = servers();
+      // The launcher, its deaf server, and a deaf helper in a session of its own.
+      expect(found).toHaveLength(3);
+      const guardian = host.guardian() as number;
+      host.process.kill(signal);
+      await allEnded([...found, guardian]);
+      expect(servers()).toEqual([]);
+      expect(registries()).toEqual([]);
+    },
+  );
+
+  it('is gone without a state folder as well', async () => {
+    const host = await startHost([]);
+    const found = [...servers(), host.guardian() as number];
+    expect(found).toHaveLength(4);
+    host.process.kill('SIGKILL');
+    await allEnded(found);
+    expect(servers()).toEqual([]);
+  });
+
+  it('is gone when an orderly stop has settled, with guardian and registry', async () => {
+    const host = await startHost();
+    expect(registries()).toHaveLength(1);
+    const guardian = host.guardian() as number;
+    expect(await host.ask('stop')).toBe('stopped');
+    expect(servers()).toEqual([]);
+    expect(isRunning(guardian)).toBe(false);
+    expect(registries()).toEqual([]);
+    host.process.kill();
+  });
+
+  it('is ended by the next host when the guardian was killed before the host', async () => {
+    const host = await startHost();
+    const killed: number[] = [];
+    // It is replaced three times, and then missed.
+    for (let time = 0; time < 4; time += 1) {
+      const guardian = host.guardian() as number;
+      expect(killed).not.toContain(guardian);
+      killed.push(guardian);
+      process.kill(guardian, 'SIGKILL');
+      await ended(guardian);
+      await host.ask('snapshot');
+    }
+    expect(host.guardian()).toBeUndefined();
+    const { troupe, servers: statuses } = (await host.ask('snapshot')) as TroupeSnapshot;
+    expect(troupe.problems).toEqual([
+      { file: '/bin/sh', message: expect.stringContaining('guardian') as string },
+    ]);
+    expect(statuses).toMatchObject([{ name: 'db', state: 'ready' }]);
+    const found = servers();
+    host.process.kill('SIGKILL');
+    await ended(host.pid);
+    expect(servers()).toEqual(found);
+    expect(registries()).toHaveLength(1);
+    const next = createTroupe({ stateDir });
+    await allEnded(found);
+    await next.stop();
+    expect(servers()).toEqual([]);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('two troupes in one process', () => {
+  const create = (): ReturnType<typeof createTroupe> =>
+    createTroupe({
+      settings: {
+        mcpServers: {
+          db: { command: process.execPath, args: [serverFile], env: { [mark]: '1' } },
+        },
+      },
+      stateDir,
+    });
+
+  it('have a guardian and a registry each, and end apart', { timeout: patience }, async () => {
+    const [one, two] = [create(), create()];
+    await Promise.all([one.waitFor('db', 'ready'), two.waitFor('db', 'ready')]);
+    expect(guardiansOf(process.pid)).toHaveLength(2);
+    expect(registries()).toHaveLength(2);
+    await one.stop();
+    expect(guardiansOf(process.pid)).toHaveLength(1);
+    expect(registries()).toHaveLength(1);
+    expect(servers()).toHaveLength(1);
+    expect(two.status('db')).toMatchObject({ state: 'ready' });
+    await two.stop();
+    expect(guardiansOf(process.pid)).toEqual([]);
+    expect(registries()).toEqual([]);
+    expect(servers()).toEqual([]);
+  });
+});
