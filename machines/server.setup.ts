@@ -63,6 +63,8 @@ export interface ServerContext extends ServerInput {
   readonly attempt: number;
   /** Waits before those tries: which of the delays comes next. */
   readonly waits: number;
+  /** The same for the quiet ones, once it was given up. */
+  readonly quietWaits: number;
   /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
   readonly hasServed: boolean;
   /** The loss that `settling` has yet to answer. */
@@ -155,7 +157,8 @@ function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): num
 }
 
 /** A budget that nothing was taken from, and a start that is none after a loss. */
-const freshBudget = { attempt: 0, waits: 0, hasServed: false } as const;
+const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
+const freshBudget = { ...freshTries, hasServed: false } as const;
 
 /** The deadline of a handshake; null = none. */
 export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
@@ -218,7 +221,7 @@ export const serverSetup = setup({
     noteServed: assign(({ context }) => ({
       awaited: false,
       hasServed: true,
-      ...(context.policy.restart.budgetReset === 'immediate' ? { attempt: 0, waits: 0 } : {}),
+      ...(context.policy.restart.budgetReset === 'immediate' ? freshTries : {}),
     })),
     noteAdmitted: assign({ verdict: 'admitted' }),
     noteWithdrawn: assign(({ event }) => {
@@ -260,7 +263,7 @@ export const serverSetup = setup({
     }),
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
-    forgetAttempts: assign({ attempt: 0, waits: 0, lastError: null }),
+    forgetAttempts: assign({ ...freshTries, lastError: null }),
     askForSlot: sendParent(({ context }) => ({
       type: 'slot.requested' as const,
       actorId: context.actorId,
@@ -338,14 +341,12 @@ export const serverSetup = setup({
       return { waits, delayMs: honourRetryAfter(delayMs, context) };
     }),
     drawLostDelay: assign(({ context }) => {
-      const { restart, startup } = context.policy;
       // Only who has such a rule is let in.
       const rule = afterGiveUpOf(context) as QuietRetries;
-      const { maxAttempts } = context.hasServed ? restart : startup;
-      const quietTry = context.attempt - (maxAttempts ?? context.attempt) + 1;
       const chance = chanceOf(context.seed, context.session);
-      const delayMs = quietDelay(rule, restart.jitter, quietTry, chance);
-      return { delayMs: honourRetryAfter(delayMs, context) };
+      const quietWaits = context.quietWaits + 1;
+      const delayMs = quietDelay(rule, context.policy.restart.jitter, quietWaits, chance);
+      return { quietWaits, delayMs: honourRetryAfter(delayMs, context) };
     }),
 
     // Word from one region to the others.

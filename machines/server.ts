@@ -42,6 +42,7 @@ export const serverMachine = serverSetup.createMachine({
     session: 0,
     attempt: 0,
     waits: 0,
+    quietWaits: 0,
     hasServed: false,
     loss: null,
     lastError: null,

@@ -256,6 +256,15 @@ describe('a start that is answered with "too busy"', () => {
     expect(failingStart(server, busy(503, asked), 2).triesAt).toEqual([0, waitedMs]);
   });
 
+  it('makes way for quiet attempts when it is of a kind that is not tried again', () => {
+    const rule = { maxAttempts: null, retryOn: ['initTimeout'], busyBackoff: null } as const;
+    const server = under('default', 'http', { startup: rule });
+    expect(failingStart(server, 'unavailable', 4)).toEqual({
+      triesAt: seconds(0, 15, 45, 105),
+      state: lost,
+    });
+  });
+
   it('is a failing start like any other where a preset says nothing', () => {
     expect(failingStart(under('codeBuddy', 'http'), busy(503)).triesAt).toEqual(seconds(0, 1, 3));
   });
