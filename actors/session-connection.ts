@@ -8,6 +8,7 @@ import type { Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { LogStream } from '../src/domain/server-log.ts';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
 import type { KeptProcess } from './process-keeper.ts';
@@ -20,8 +21,8 @@ export interface ConnectionEvents {
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */
   sending(method: string): void;
-  /** A remark for people. */
-  remark(line: string): void;
+  /** A line for people: a remark, or what the server wrote to a stream of its own. */
+  remark(line: string, stream?: LogStream): void;
 }
 
 export interface ConnectionSetup {

@@ -5,6 +5,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { LogStream } from '../src/domain/server-log.ts';
 import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
@@ -183,7 +184,7 @@ export class Session {
       clock: this.#ports.clock,
       secrets: this.#secrets,
       events: {
-        remark: (line) => this.#remark(line),
+        remark: (line, stream) => this.#remark(line, stream),
         ended: (seen) => this.#ended(seen),
         sending: (method) => this.#trackPhase(method),
       },
@@ -363,8 +364,9 @@ export class Session {
     this.#sendBack({ ...fact, ...stamp } as SessionFact);
   }
 
-  #remark(line: string): void {
-    this.#ports.log(this.#input.server, printableLine(line, remarkCharacters));
+  #remark(line: string, stream: LogStream = 'troupe'): void {
+    const { server, session } = this.#input;
+    this.#ports.log(server, printableLine(line, remarkCharacters), { session, stream });
   }
 
   // After an `await` the state may have changed, which the type checker does not see.

@@ -7,6 +7,7 @@ import type { PriorDiscovery } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { LogOrigin } from '../src/domain/server-log.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { SessionHandle, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
@@ -54,6 +55,6 @@ export interface SessionPorts {
   };
   /** Keeps account of the processes that sessions start; absent = nobody does. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
-  /** One printable line without secrets: stderr of the server, or a remark about it. */
-  log(server: string, line: string): void;
+  /** One printable line without secrets: words of the server, or a remark about it. */
+  log(server: string, line: string, from: LogOrigin): void;
 }

@@ -96,5 +96,6 @@ function meaningOf(settings: Settings): unknown {
     ...server,
     source,
   }));
-  return { ...settings, servers };
+  const { limits: _limits, ...rest } = settings;
+  return { ...rest, servers };
 }

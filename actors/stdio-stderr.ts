@@ -29,6 +29,7 @@ export function createStderrRing(
   clock: Clock,
   secrets: readonly string[],
   pass: (line: string) => void,
+  stream: 'stderr' | 'stdout' = 'stderr',
 ): StderrRing {
   const decoder = new StringDecoder('utf8');
   const lines: string[] = [];
@@ -43,7 +44,7 @@ export function createStderrRing(
     if (clock.now() - windowStart >= 1_000) {
       windowStart = clock.now();
       passed = 0;
-      if (withheld > 0) pass(`${withheld} lines of stderr were left out`);
+      if (withheld > 0) pass(`${withheld} lines of ${stream} were left out`);
       withheld = 0;
     }
     if (passed < passedPerSecond) pass(line);

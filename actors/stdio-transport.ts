@@ -58,6 +58,8 @@ export class StdioTransport implements Transport, Connection {
   readonly #launch: StdioLaunch;
   readonly #setup: ConnectionSetup;
   readonly #stderr;
+  /** What it writes to stdout that is no MCP; the first line is told in a remark. */
+  readonly #noise;
   readonly #timers = new Set<unknown>();
   #child: ChildProcessWithoutNullStreams | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
@@ -75,9 +77,15 @@ export class StdioTransport implements Transport, Connection {
   constructor(launch: StdioLaunch, setup: ConnectionSetup) {
     this.#launch = launch;
     this.#setup = setup;
-    this.#stderr = createStderrRing(setup.clock, setup.secrets, (line) =>
-      setup.events.remark(line),
-    );
+    const ringOf = (stream: 'stderr' | 'stdout') =>
+      createStderrRing(
+        setup.clock,
+        setup.secrets,
+        (line) => setup.events.remark(line, stream),
+        stream,
+      );
+    this.#stderr = ringOf('stderr');
+    this.#noise = ringOf('stdout');
     this.#exited = new Promise((resolve) => {
       this.#reportExit = resolve;
     });
@@ -220,7 +228,10 @@ export class StdioTransport implements Transport, Connection {
 
   #ignore(line: string): void {
     this.#noiseCount += 1;
-    if (this.#noiseCount > 1) return;
+    if (this.#noiseCount > 1) {
+      this.#noise.push(Buffer.from(`${line}\n`));
+      return;
+    }
     // Whole, because a cut could leave the first half of a secret; it happens once.
     const start = printableLine(redact(line, this.#setup.secrets), 200);
     this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);

@@ -195,8 +195,9 @@ export const engagedStates = serverSetup.createStateConfig({
                   guard: { type: 'isCurrentSession', params: ofSession },
                   target: 'busy',
                 },
-                // The deadline under way has the old length; `engaged` takes the new one.
-                'spec.updated': { target: 'idle', reenter: true },
+                // The deadline under way has the old length. Answered here, the event does not
+                // reach `engaged`, so that the new settings are taken here as well.
+                'spec.updated': { actions: 'applySpec', target: 'idle', reenter: true },
               },
               after: { idleDeadline: { guard: 'stopsWhenIdle', actions: 'announceIdle' } },
             },

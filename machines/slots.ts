@@ -81,7 +81,8 @@ export interface SlotGranted {
   readonly actorId: string;
 }
 
-function inTurn(left: Waiting, right: Waiting): number {
+/** Whose turn comes first. */
+export function inTurn(left: Waiting, right: Waiting): number {
   if (left.demanded !== right.demanded) return left.demanded ? -1 : 1;
   return left.order - right.order;
 }

@@ -13,6 +13,17 @@ export {
   type Outcome,
 } from './domain/caller-code.ts';
 export type { Clock } from './domain/clock.ts';
+export type {
+  AdmissionRule,
+  Attempt,
+  Decision,
+  Explanation,
+  Mover,
+  QueuePlace,
+  RunningTimer,
+  StateName,
+  WindowUse,
+} from './domain/explanation.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
 export type { Step, StepKind } from './domain/plan.ts';
@@ -47,6 +58,7 @@ export type {
   StormPolicy,
 } from './domain/policy.ts';
 export { type MissingServer, RequiredServersError } from './domain/required-servers-error.ts';
+export type { LogStream, ServerLogLine } from './domain/server-log.ts';
 export type { TransportKind } from './domain/server-spec.ts';
 export type {
   CatalogState,

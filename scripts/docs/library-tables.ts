@@ -30,6 +30,14 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'status(server)',
     'The status of one server; undefined when there is none of that name.',
   ],
+  explain: [
+    'explain(server)',
+    'Why a server is as it is: what decided, what would move it, which timers run, what was tried. See [explaining](docs/library.md#explaining).',
+  ],
+  logs: [
+    'logs(server)',
+    'The last lines that a server wrote, and what became of it; also of one that was removed.',
+  ],
   waitFor: [
     'waitFor(server, state, { signal, timeoutMs }?)',
     'Settles when the server is in the state; `ready` accepts `degraded`.',
@@ -69,7 +77,10 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
     '{ problems }',
     'The problems of the settings, or of processes that cannot be guarded or ended, changed.',
   ],
-  'server.log': ['{ server, line }', 'One line that a server wrote to stderr, redacted.'],
+  'server.log': [
+    '{ server, number, at, session, stream, line }',
+    'One line of `logs()`: what a server wrote to stderr, or to stdout beside MCP, redacted; `stream: "troupe"` is a remark or what became of it.',
+  ],
   notification: ['{ server, method }', 'A server sent a notification. *Not sent yet.*'],
 }; // prettier-ignore
 

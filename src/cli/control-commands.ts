@@ -54,6 +54,11 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
         ? snapshot
         : { ...snapshot, servers: [requireServer(troupe, server)] };
     },
+    explain: ({ server }) => present(troupe, server, troupe.explain(server)),
+    logs({ server, lines }) {
+      const all = present(troupe, server, troupe.logs(server));
+      return { server, lines: lines === undefined ? all : all.slice(-lines) };
+    },
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
     },
@@ -107,6 +112,15 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       throw server === undefined ? error : await errorOfAbsent(troupe, server, error);
     }
   };
+}
+
+/** @throws TroupeError `SERVER_UNKNOWN` and the like when there is nothing of that name. */
+function present<Value>(troupe: Troupe, server: string, value: Value | undefined): Value {
+  if (value !== undefined) return value;
+  requireServer(troupe, server);
+  throw new TroupeError('SERVER_REMOVED', `${server} has just been removed; see troupe status`, {
+    server,
+  });
 }
 
 /**

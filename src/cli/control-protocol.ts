@@ -11,8 +11,10 @@
  */
 
 import type { ErrorDocument } from '../domain/caller-code.ts';
+import type { Explanation } from '../domain/explanation.ts';
 import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
+import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerStatus, TroupeStatus } from '../domain/status.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import type { ApprovalRequest, CallReport } from '../runtime/troupe.ts';
@@ -25,6 +27,9 @@ export const maxAnswerBytes = 134_217_728;
 
 /** No name of a server or tool is longer. */
 export const longestName = 300;
+
+/** More lines than a log ever holds. */
+export const maxLogLines = 10_000;
 
 /** Who answers on the socket, and what it was launched with. */
 export interface Identity {
@@ -46,6 +51,8 @@ export interface DecisionReport {
 export interface ControlResults {
   identify: Identity;
   status: { readonly troupe: TroupeStatus; readonly servers: readonly ServerStatus[] };
+  explain: Explanation;
+  logs: { readonly server: string; readonly lines: readonly ServerLogLine[] };
   tools: { readonly tools: readonly ExposedTool[] };
   call: CallReport;
   plan: { readonly steps: readonly Step[] };

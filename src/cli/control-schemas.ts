@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import { longestName } from './control-protocol.ts';
+import { longestName, maxLogLines } from './control-protocol.ts';
 
 const name = z.string().min(1).max(longestName);
 const milliseconds = z.int().min(1).max(2_147_483_647);
@@ -16,6 +16,8 @@ const decision = z.object({ server: name, fingerprint: z.string().max(longestNam
 export const controlArgs = {
   identify: nothing,
   status: z.object({ server: name.optional() }),
+  explain: z.object({ server: name }),
+  logs: z.object({ server: name, lines: z.int().min(1).max(maxLogLines).optional() }),
   tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
   call: z.object({
     server: name,

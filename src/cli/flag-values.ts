@@ -2,6 +2,7 @@
 
 import { InvalidArgumentError } from 'commander';
 import { isServerName } from '../policies/name-rule.ts';
+import { maxLogLines } from './control-protocol.ts';
 
 /** Longest delay that a timer of Node can hold, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -41,6 +42,15 @@ export function parseMilliseconds(text: string): number {
   const value = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value <= maxTimerMs)) {
     throw new InvalidArgumentError(`Write whole milliseconds from 1 to ${maxTimerMs}.`);
+  }
+  return value;
+}
+
+/** Reads how many lines are wanted, in plain digits. */
+export function parseLineCount(text: string): number {
+  const value = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value <= maxLogLines)) {
+    throw new InvalidArgumentError(`Write a whole number from 1 to ${maxLogLines}.`);
   }
   return value;
 }

@@ -10,7 +10,9 @@ import { defineApprovalCommands } from './commands/approve.ts';
 import { defineCall } from './commands/call.ts';
 import { defineCompletion } from './commands/completion.ts';
 import { defineEvents } from './commands/events.ts';
+import { defineExplain } from './commands/explain.ts';
 import { defineHelp } from './commands/help.ts';
+import { defineLogs } from './commands/logs.ts';
 import { definePlan } from './commands/plan.ts';
 import { defineServerCommands } from './commands/server-control.ts';
 import { defineStatus } from './commands/status.ts';
@@ -100,6 +102,8 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   const define: DefineCommand = (definition) => addCommand(program, definition, host, onExitCode);
   defineUp(define);
   defineStatus(define);
+  defineExplain(define);
+  defineLogs(define);
   defineTools(define);
   defineCall(define);
   definePlan(define);

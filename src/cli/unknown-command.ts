@@ -7,13 +7,11 @@ import { printableLine } from '../policies/printable.ts';
 /** Commands that people look for and this version has not, each with what comes closest. */
 const absent: ReadonlyMap<string, string> = new Map([
   ['serve', 'troupe up runs the servers'],
-  ['explain', 'troupe status SERVER says why a server is as it is'],
-  ['logs', 'troupe status SERVER shows the last lines of a server that failed'],
-  ['doctor', 'troupe status shows what is wrong, and troupe plan what would change'],
+  ['doctor', 'troupe explain SERVER says what is wrong, and troupe plan what would change'],
   ['import', 'troupe up --config FILE reads any file with a section mcpServers'],
   ['inspect', 'troupe status --watch shows every change'],
   ['replay', 'troupe events prints what happens while it happens'],
-  ['login', 'troupe status SERVER says what the server asks for'],
+  ['login', 'troupe explain SERVER says what the server asks for'],
   ['logout', 'troupe stop SERVER ends its connection'],
 ]);
 

@@ -25,6 +25,8 @@ export interface ParsedMcpSection {
   /** Absent when the document must not be used. */
   readonly section?: McpSection;
   readonly faults: readonly Fault[];
+  /** Where the lists are written that limit, by their key. */
+  readonly limitLines?: ReadonlyMap<string, number>;
 }
 
 // A thousand processes starting at once are beyond any machine.
@@ -79,19 +81,23 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
 
   const faults: Fault[] = [];
   const values = new Map<string, unknown>();
+  const limitLines = new Map<string, number>();
   let isUsable = true;
   for (const field of node.members) {
     const result = parseField(field);
     if ('value' in result) {
       values.set(field.name, result.value);
       faults.push(...result.remarks);
+      if (limitingKeys.has(field.name)) limitLines.set(field.name, field.line);
       continue;
     }
     faults.push(result.fault);
     if (result.limits) isUsable = false;
   }
   // Every value has passed the schema of its own key.
-  return isUsable ? { section: Object.fromEntries(values) as McpSection, faults } : { faults };
+  return isUsable
+    ? { section: Object.fromEntries(values) as McpSection, faults, limitLines }
+    : { faults };
 }
 
 function parseField(

@@ -8,7 +8,7 @@
 
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
-import type { Problem, Settings } from '../domain/settings.ts';
+import type { Limit, Problem, Settings } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
@@ -44,6 +44,7 @@ export function mergeSettings(
     chosenPolicy(defaultPolicy, policy),
   );
   const { startup, connect } = base;
+  const limits = limitsOf(documents);
   return {
     specs: new Map(
       servers.flatMap(({ desired, spec }) =>
@@ -54,6 +55,7 @@ export function mergeSettings(
       servers: servers.map((server) => withPolicy(base, server.policy, server.desired)),
       ...(allowed === undefined ? {} : { allowed }),
       excluded: [...new Set(documents.flatMap(({ mcp }) => mcp.excluded ?? []))],
+      ...(limits.length === 0 ? {} : { limits }),
       slots: {
         local: lastOf(own, ({ mcp }) => mcp.slots?.local) ?? connect.localSlots ?? unlimitedSlots,
         remote:
@@ -113,6 +115,27 @@ function allowedOf(documents: readonly ParsedDocument[]): readonly string[] | un
   const [list, ...rest] = first === undefined ? bounds : [first, ...bounds];
   if (list === undefined) return undefined;
   return [...new Set(list)].filter((name) => rest.every((bound) => bound.includes(name)));
+}
+
+/** The lists that count: every exclusion, and what `allowedOf` looks at. */
+function limitsOf(documents: readonly ParsedDocument[]): readonly Limit[] {
+  const last = documents.findLast(({ scope, mcp }) => !isGated(scope) && mcp.allowed !== undefined);
+  const limit = (document: ParsedDocument, list: Limit['list']): readonly Limit[] => {
+    const { file, scope, limitLines } = document;
+    const names = document.mcp[list];
+    if (names === undefined) return [];
+    // What the host itself contributes has no lines that anybody could open.
+    const place = scope === 'api' ? {} : { file, ...lineOf(limitLines?.get(list)) };
+    return [{ list, names, source: { ...place, key: `mcp.${list}`, scope } }];
+  };
+  return documents.flatMap((document) => [
+    ...limit(document, 'excluded'),
+    ...(isGated(document.scope) || document === last ? limit(document, 'allowed') : []),
+  ]);
+}
+
+function lineOf(line: number | undefined): { readonly line?: number } {
+  return line === undefined ? {} : { line };
 }
 
 function lastOf<Value>(

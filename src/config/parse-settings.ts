@@ -25,6 +25,8 @@ export interface ParsedDocument {
   /** In declaration order; names are unique. */
   readonly servers: readonly ParsedServer[];
   readonly mcp: McpSection;
+  /** Where its `allowed` and `excluded` are written, by their key. */
+  readonly limitLines?: ReadonlyMap<string, number>;
 }
 
 export interface ParsedSettings {
@@ -48,7 +50,8 @@ export function parseSettings(text: string, origin: DocumentOrigin): ParsedSetti
   if (wrong !== undefined) return fail(wrong);
 
   const mcp = memberOf(root, 'mcp');
-  const parsedMcp = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
+  const parsedMcp =
+    mcp === undefined ? { section: {}, faults: [], limitLines: undefined } : parseMcpSection(mcp);
   const faults = [...unknownKeys(root), ...parsedMcp.faults];
   if (parsedMcp.section === undefined)
     return { problems: faults.map((fault) => problemAt(origin, fault)) };
@@ -57,7 +60,13 @@ export function parseSettings(text: string, origin: DocumentOrigin): ParsedSetti
   const members = memberOf(root, 'mcpServers')?.node;
   const { servers, problems } = parseServers(membersOf(members), origin);
   return {
-    document: { file: origin.file, scope: origin.scope, servers, mcp: parsedMcp.section },
+    document: {
+      file: origin.file,
+      scope: origin.scope,
+      servers,
+      mcp: parsedMcp.section,
+      ...(parsedMcp.limitLines === undefined ? {} : { limitLines: parsedMcp.limitLines }),
+    },
     problems: [
       ...[...faults, ...gatedFaults].map((fault) => problemAt(origin, fault)),
       ...problems,

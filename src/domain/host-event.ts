@@ -1,6 +1,7 @@
 /** Events a host may send to a troupe, and events it may listen to. */
 
 import type { Step } from './plan.ts';
+import type { ServerLogLine } from './server-log.ts';
 import type { Problem } from './settings.ts';
 import type { ServerStatus } from './status.ts';
 
@@ -40,7 +41,7 @@ export interface TroupeEvents {
   'auth.needed': { readonly server: string };
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
   'settings.invalid': { readonly problems: readonly Problem[] };
-  'server.log': { readonly server: string; readonly line: string };
+  'server.log': { readonly server: string } & ServerLogLine;
   notification: { readonly server: string; readonly method: string };
 }
 export type TroupeEventName = keyof TroupeEvents;

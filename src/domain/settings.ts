@@ -71,9 +71,18 @@ export interface Settings {
   /** Absent = all are allowed; empty = none. */
   readonly allowed?: readonly string[];
   readonly excluded: readonly string[];
+  /** Where the two lists come from, so that a person can be told. Absent = there is none. */
+  readonly limits?: readonly Limit[];
   readonly slots: SlotCounts;
   readonly startupGateMs: number;
   readonly problems: readonly Problem[];
+}
+
+/** One list that counts, as one file has it. */
+export interface Limit {
+  readonly list: 'allowed' | 'excluded';
+  readonly names: readonly string[];
+  readonly source: SourceRef;
 }
 
 /** How many servers may be starting at once. */

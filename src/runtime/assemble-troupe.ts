@@ -9,18 +9,19 @@ import { createSettingsReader, type SettingsReader } from '../../actors/settings
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
+import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
+import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
-import { serverPrefix } from '../policies/expose-tools.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { approvalRequestsOf } from './approval-requests.ts';
-import { CallDesk, type ToolAddress } from './call-desk.ts';
+import { CallDesk } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { checkHostEvent } from './check-host-event.ts';
@@ -31,11 +32,13 @@ import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { ProblemList } from './problem-list.ts';
 import { waitForRequired } from './required-servers.ts';
-import { createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
+import { createRoot, disposeAll, type TroupeParts, troupeStateOf } from './root-actor.ts';
+import { ServerRecords } from './server-records.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import { awaitedStatuses, isSettled, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
+import { addressOf } from './tool-address.ts';
 import { ToolList } from './tool-list.ts';
 import type {
   ApprovalRequest,
@@ -46,7 +49,7 @@ import type {
   TroupeOptions,
   WaitOptions,
 } from './troupe.ts';
-import { unknownServer, unknownTool } from './unknown-name.ts';
+import { unknownServer } from './unknown-name.ts';
 import { waitForStatus } from './wait-for-status.ts';
 
 export type { TroupeParts } from './root-actor.ts';
@@ -67,6 +70,8 @@ class RunningTroupe implements Troupe {
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
   readonly #needs = new PersonNeeds();
+  readonly #records: ServerRecords;
+  readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   #firstPassAt: number | null = null;
   #settleReady: (() => void) | undefined;
   readonly #processes: ProcessKeeper | undefined;
@@ -90,6 +95,7 @@ class RunningTroupe implements Troupe {
     const settings = { ...settingsPortsOf(options, parts.settings), policy: chosen };
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
+    this.#records = new ServerRecords(parts.clock, this.#listeners);
     this.#settings = createSettingsReader(settings);
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
     const sessions = new SessionRegistry();
@@ -98,7 +104,7 @@ class RunningTroupe implements Troupe {
       this.#toolList.invalidate();
     });
     this.#root = createRoot({
-      parts,
+      parts: this.#records.watching(parts),
       input: {
         seed: parts.seed,
         trusted: options.trusted ?? true,
@@ -118,10 +124,8 @@ class RunningTroupe implements Troupe {
           const policy = this.#board.sighting(server)?.desired.policy;
           return spec === undefined || policy === undefined ? undefined : { spec, policy };
         },
-        log: (server, line) => {
-          this.#listeners.emit('server.log', { server, line });
-        },
         processes: this.#processes,
+        log: this.#records.noteLine,
       },
     });
     this.#board = new StatusBoard({
@@ -131,6 +135,7 @@ class RunningTroupe implements Troupe {
       onChange: (status) => {
         this.#onStatus(status);
       },
+      onSnapshot: this.#records.noteSnapshot,
       onToolsMayDiffer: () => {
         this.#toolList.invalidate();
       },
@@ -147,7 +152,7 @@ class RunningTroupe implements Troupe {
       tools: this.#toolList,
       sessions,
       clock: parts.clock,
-      removedNames: () => this.#root.getSnapshot().context.removed,
+      removedNames: this.#removed,
     });
     this.#ready = new Promise((settle) => {
       this.#settleReady = () => {
@@ -196,6 +201,14 @@ class RunningTroupe implements Troupe {
     return this.#board.status(server);
   }
 
+  explain(server: string): Explanation | undefined {
+    return this.#records.explain(server, this.#board, this.#root.getSnapshot());
+  }
+
+  logs(server: string): readonly ServerLogLine[] | undefined {
+    return this.#records.logs(server) ?? (this.status(server) === undefined ? undefined : []);
+  }
+
   async plan(): Promise<readonly Step[]> {
     const { settings } = await this.#settings.read(this.#parts.clock.now());
     return planOf({ ...this.#root.getSnapshot().context, settings });
@@ -213,7 +226,11 @@ class RunningTroupe implements Troupe {
   ): Promise<CallReport> {
     checkName('name of the tool', name);
     const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
-    return this.#desk.call(this.#addressOf(name), args, rest);
+    return this.#desk.call(
+      addressOf(name, this.#toolList, this.#board, this.#removed()),
+      args,
+      rest,
+    );
   }
 
   async callServerTool(
@@ -312,9 +329,10 @@ class RunningTroupe implements Troupe {
       this.#root.subscribe({
         next: (snapshot) => {
           const { context } = snapshot;
+          this.#records.forgetWithRoot(context);
           // A pass before the settings were read looks at nothing.
           if (context.settings !== null) this.#firstPassAt ??= this.#parts.clock.now();
-          this.#setState(stateOf(snapshot.value));
+          this.#setState(troupeStateOf(snapshot));
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
           this.#checkReady();
         },
@@ -347,6 +365,7 @@ class RunningTroupe implements Troupe {
   }
 
   #onStatus(status: ServerStatus): void {
+    this.#records.noteStatus(status, this.#board.sighting(status.name)?.session ?? 0);
     this.#listeners.emit('status.changed', { status });
     this.#askPerson(status);
     this.#checkReady();
@@ -423,22 +442,4 @@ class RunningTroupe implements Troupe {
       options,
     );
   }
-
-  /** Finds the server of an exposed name, also while its tools are not known yet. */
-  #addressOf(exposedName: string): ToolAddress {
-    const known = this.#toolList.named(exposedName);
-    if (known !== undefined) return { server: known.server, exposedName };
-    const { removed } = this.#root.getSnapshot().context;
-    const candidates = [...this.#board.statuses().map(({ name }) => name), ...removed]
-      .filter((name) => exposedName.startsWith(serverPrefix(name)))
-      .sort((a, b) => serverPrefix(b).length - serverPrefix(a).length);
-    const [server] = candidates;
-    if (server === undefined) throw unknownTool(exposedName, this.#toolList.all());
-    return { server, exposedName };
-  }
-}
-
-function stateOf(value: ReturnType<RootRef['getSnapshot']>['value']): TroupeState {
-  if (typeof value === 'string') return value;
-  return value.serving === 'running' ? 'running' : 'starting';
 }

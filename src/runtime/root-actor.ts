@@ -15,7 +15,8 @@ import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { RootRef } from './status-board.ts';
+import type { TroupeState } from '../domain/status.ts';
+import type { RootRef, RootSnapshot } from './status-board.ts';
 
 /** What an assembly needs besides the options of a host. */
 export interface TroupeParts {
@@ -59,6 +60,12 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
 }
 
 const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
+
+/** The state of the root in the public words. */
+export function troupeStateOf({ value }: RootSnapshot): TroupeState {
+  if (typeof value === 'string') return value;
+  return value.serving === 'running' ? 'running' : 'starting';
+}
 
 /**
  * Lets go of all I/O below the root by force. A chart that throws leaves its

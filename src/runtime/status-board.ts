@@ -50,6 +50,8 @@ export interface StatusBoardPorts {
   /** How many of the server's tools are shown when its catalog is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
   readonly onChange: (status: ServerStatus) => void;
+  /** Sees every snapshot of every server, in their order, before anybody hears of it. */
+  readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
   /** A server came, went, or shows other tools. */
   readonly onToolsMayDiffer: () => void;
 }
@@ -213,6 +215,7 @@ export class StatusBoard {
     // A chart that broke shows its last good snapshot until the root replaces it.
     if (snapshot.status === 'error') return;
     this.#stamp(watched, snapshot);
+    this.#ports.onSnapshot?.(name, watched.ref, snapshot);
     const before = this.#sightings.get(name);
     const now = this.#sightingOf(watched, snapshot, desired, server);
     this.#restingSinceMs.delete(name);

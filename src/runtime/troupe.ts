@@ -4,9 +4,11 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
+import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
+import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
@@ -123,6 +125,16 @@ export interface Troupe extends AsyncDisposable {
   snapshot(): TroupeSnapshot;
   /** Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;
+  /**
+   * Says why a server is as it is: what decided, what would move it, which timers
+   * run, what was tried. Undefined when there is no such server.
+   */
+  explain(server: string): Explanation | undefined;
+  /**
+   * The last lines that a server wrote, and what became of it, the oldest first; at
+   * most 64 KB. Also of a server that was removed. Undefined when there is no such server.
+   */
+  logs(server: string): readonly ServerLogLine[] | undefined;
   /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
   plan(): Promise<readonly Step[]>;
   /** What would run, for every gated server. */

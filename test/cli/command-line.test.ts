@@ -100,13 +100,11 @@ describe('the command line', () => {
 
   it.each([
     ['serve', 'troupe up'],
-    ['explain', 'troupe status'],
-    ['logs', 'troupe status'],
-    ['doctor', 'troupe status'],
+    ['doctor', 'troupe explain'],
     ['import', 'troupe up --config'],
     ['inspect', 'troupe status --watch'],
     ['replay', 'troupe events'],
-    ['login', 'troupe status'],
+    ['login', 'troupe explain'],
     ['logout', 'troupe stop'],
   ])('says of %s that it is not available, and what comes closest', async (name, closest) => {
     const run = await runCliHere([name, 'db', '--flag'], { folder: temporaryFolder() });

@@ -24,7 +24,15 @@ describe('events', () => {
       await followed(troupe, before);
       troupe.become(statusOf('db', { state: 'stopped' }));
       troupe.emit('tools.changed', { servers: ['db'] });
-      troupe.emit('server.log', { server: 'db', line: 'two\nlines \u202egnp.exe \u009b2J' });
+      const log = {
+        server: 'db',
+        number: 1,
+        at: '2026-01-02T03:04:05.000Z',
+        session: 1,
+        stream: 'stderr',
+        line: 'two\nlines \u202egnp.exe \u009b2J',
+      } as const;
+      troupe.emit('server.log', log);
       await run.printed('server.log');
       run.signal('SIGINT');
       const { exitCode, stdout, stderr } = await run.finished;
@@ -33,7 +41,7 @@ describe('events', () => {
       expect(documentsOf(stdout)).toEqual([
         { type: 'status.changed', status: statusOf('db', { state: 'stopped' }) },
         { type: 'tools.changed', servers: ['db'] },
-        { type: 'server.log', server: 'db', line: 'two\nlines \u202egnp.exe \u009b2J' },
+        { type: 'server.log', ...log },
       ]);
       // A terminal that shows the stream is not steered by it.
       expect(stdout).not.toMatch(/[\u0080-\u009f\u202e]/);

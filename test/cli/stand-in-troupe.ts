@@ -1,7 +1,9 @@
 /** A troupe of plain data for tests of the command line: it does what the test says, when it says so. */
 
+import type { Explanation } from '../../src/domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
 import type { Step } from '../../src/domain/plan.ts';
+import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
@@ -26,6 +28,8 @@ export interface StandIn extends Troupe {
 export interface StandInParts {
   readonly servers?: readonly ServerStatus[];
   readonly tools?: readonly ExposedTool[];
+  readonly explanations?: readonly Explanation[];
+  readonly logs?: ReadonlyMap<string, readonly ServerLogLine[]>;
   readonly steps?: readonly Step[];
   readonly approvals?: readonly ApprovalRequest[];
   readonly problems?: readonly Problem[];
@@ -120,6 +124,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
       servers: [...servers.values()],
     }),
     status: (name) => servers.get(name),
+    explain: (name) => parts.explanations?.find(({ status }) => status.name === name),
+    logs: (name) => parts.logs?.get(name),
     plan: () => Promise.resolve(parts.steps ?? []),
     approvals: () => approvals,
     callTool: notHere,

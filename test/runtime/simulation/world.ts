@@ -1,7 +1,7 @@
 /** One simulated world: a real troupe, scripted peers, files in memory, and a model of what should be. */
 
 import { createHash } from 'node:crypto';
-import type { AnyActorRef } from 'xstate';
+import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { HostEvent } from '../../../src/domain/host-event.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
 import type { SessionScript } from '../../../src/testing/scripted-session.ts';
@@ -24,6 +24,8 @@ export interface WorldOptions {
   readonly flapMs: readonly [low: number, high: number];
   /** Given at launch; null = all may connect. */
   readonly bound: readonly string[] | null;
+  /** Sees every event of the charts. */
+  readonly inspect?: (event: InspectionEvent) => void;
 }
 
 export interface SimulatedCall {
@@ -67,7 +69,7 @@ export class World {
   #earlier: { readonly model: DesiredModel; readonly until: number } | undefined;
   isStopping = false;
 
-  constructor({ seed, servers, gatedCount, flapMs, bound }: WorldOptions) {
+  constructor({ seed, servers, gatedCount, flapMs, bound, inspect }: WorldOptions) {
     this.#servers = servers;
     const own = servers.slice(0, servers.length - gatedCount);
     const gated = servers.slice(servers.length - gatedCount);
@@ -83,6 +85,7 @@ export class World {
       ...(bound === null ? {} : { allow: bound }),
       inspect: (event) => {
         this.#root ??= event.actorRef as AnyActorRef;
+        inspect?.(event);
       },
     });
     this.peers = new Peers({ clock: this.scripted.clock, random: new Random(~seed), flapMs });

@@ -1,0 +1,99 @@
+/** Which rule of admission decided about a server, where it is written, and what would change it. */
+
+import type { AdmissionRule, Explanation } from '../domain/explanation.ts';
+import type { Verdict } from '../domain/server-state.ts';
+import type { DesiredServer, Limit, SourceRef } from '../domain/settings.ts';
+import { admit, type Gates } from '../policies/admit.ts';
+import { approvalFingerprint } from '../policies/fingerprint.ts';
+
+/** What admission looked at. */
+export interface AdmissionFacts {
+  readonly desired: DesiredServer;
+  readonly gates: Gates;
+  readonly limits: readonly Limit[];
+}
+
+export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanation['admission'] {
+  const { desired } = facts;
+  const own = { rule: ownRule[verdict] ?? 'approval', source: desired.source } as const;
+  switch (verdict) {
+    case 'excluded':
+      return { verdict, ...limitOf(facts, 'excluded') };
+    case 'notAllowed':
+      return { verdict, ...missingFrom(facts) };
+    case 'invalidConfig':
+      return { verdict, rule: 'invalid', source: placeOfFault(desired) };
+    case 'admitted':
+      return { verdict, ...own, rule: desired.gated ? 'approval' : 'ungated' };
+    case 'disabled':
+    case 'untrusted':
+    case 'pendingApproval':
+    case 'rejected':
+    case 'overBudget':
+      return { verdict, ...own };
+  }
+}
+
+const ownRule: Partial<Readonly<Record<Verdict, AdmissionRule>>> = {
+  disabled: 'enabled',
+  untrusted: 'trust',
+  overBudget: 'budget',
+};
+
+type RuleAndPlace = Pick<Explanation['admission'], 'rule' | 'source'>;
+
+/** Of several lists that leave a server out, the ones without a file come first: no edit undoes them. */
+function missingFrom(facts: AdmissionFacts): RuleAndPlace {
+  const { desired, gates } = facts;
+  const lacks = (names: readonly string[] | null | undefined): boolean =>
+    names?.includes(desired.name) === false;
+  if (lacks(gates.launchBound)) return { rule: 'launchBound' };
+  if (lacks(gates.hostAllowed)) return { rule: 'hostAllowed' };
+  return limitOf(facts, 'allowed');
+}
+
+function limitOf({ desired, limits }: AdmissionFacts, list: Limit['list']): RuleAndPlace {
+  const isExclusion = list === 'excluded';
+  const limit = limits.find(
+    (each) => each.list === list && each.names.includes(desired.name) === isExclusion,
+  );
+  return { rule: `mcp.${list}`, ...(limit === undefined ? {} : { source: limit.source }) };
+}
+
+function placeOfFault({ source, invalid }: DesiredServer): SourceRef {
+  if (invalid === undefined) return source;
+  const { file, line, key = source.key } = invalid;
+  return { file, key, ...(line === undefined ? {} : { line }), scope: source.scope };
+}
+
+/** An event of the host and the verdict that it would bring about. */
+export interface Opener {
+  readonly event: string;
+  readonly verdict: Verdict;
+}
+
+/** Lists what a host can send so that another verdict comes out, found by asking admission itself. */
+export function openersOf({ desired, gates }: AdmissionFacts): readonly Opener[] {
+  const { invalid: _invalid, ...mended } = desired;
+  const { allowed: _allowed, ...unlisted } = gates;
+  const fingerprint = approvalFingerprint(desired);
+  const decided = (decision: 'granted' | 'rejected'): Gates => ({
+    ...gates,
+    decisions: [...gates.decisions, { server: desired.name, fingerprint, decision }],
+  });
+  const others = gates.decisions.filter(
+    (made) => made.server !== desired.name || made.fingerprint !== fingerprint,
+  );
+  const now = admit(desired, gates);
+  return [
+    {
+      event: 'settings.changed',
+      verdict: admit({ ...mended, enabled: true }, { ...unlisted, excluded: [] }),
+    },
+    { event: 'trust.changed', verdict: admit(desired, { ...gates, trusted: true }) },
+    { event: 'allow.changed', verdict: admit(desired, { ...gates, hostAllowed: null }) },
+    { event: 'approval.grant', verdict: admit(desired, decided('granted')) },
+    { event: 'approval.reject', verdict: admit(desired, decided('rejected')) },
+    { event: 'approval.revoke', verdict: admit(desired, { ...gates, decisions: others }) },
+  ].filter(({ verdict }) => verdict !== now);
+}

@@ -1,0 +1,168 @@
+/**
+ * Explains one server from the present snapshots: of its own chart, of the root
+ * and of the line for start permits, with what was remembered of its past.
+ */
+
+import type { SnapshotFrom } from 'xstate';
+import { inTurn, type slotsMachine } from '../../machines/slots.ts';
+import { gatesOf } from '../../machines/troupe.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { Explanation, QueuePlace, RunningTimer, WindowUse } from '../domain/explanation.ts';
+import type { StormLimit } from '../domain/policy.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { admit } from '../policies/admit.ts';
+import { type AdmissionFacts, admissionOf, openersOf } from './explain-admission.ts';
+import { moversOf } from './explain-movers.ts';
+import { decisionOf, whatIf } from './server-chart.ts';
+import type { ServerHistory } from './server-history.ts';
+import type { RootSnapshot, ServerRef } from './status-board.ts';
+import { conditionOf, type ServerSnapshot } from './status-of.ts';
+
+/** What is known of the server to be explained. */
+export interface ExplainFacts {
+  readonly status: ServerStatus;
+  readonly desired: DesiredServer;
+  readonly root: RootSnapshot;
+  /** Undefined while it has no chart. */
+  readonly ref: ServerRef | undefined;
+  readonly history: ServerHistory | undefined;
+  /** The line of its table that its chart took last, from 0. */
+  readonly lastRow: number | undefined;
+  readonly clock: Clock;
+}
+
+type ChartPart = Pick<
+  Explanation,
+  'decision' | 'movedBy' | 'timers' | 'queue' | 'circuit' | 'budgets'
+>;
+
+export function explainServer(facts: ExplainFacts): Explanation {
+  const { status, desired, root, ref, history, clock } = facts;
+  const snapshot = ref?.getSnapshot();
+  const admission: AdmissionFacts = {
+    desired,
+    gates: gatesOf(root.context),
+    limits: root.context.settings?.limits ?? [],
+  };
+  const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);
+  const chart: ChartPart =
+    snapshot === undefined ? { movedBy: [], timers: [] } : explainChart(snapshot, facts, admission);
+  const failure = history?.lastFailure;
+  return {
+    status,
+    ...chart,
+    admission: admissionOf(verdict, admission),
+    ...(failure === undefined ? {} : { lastFailure: { ...failure.error, at: iso(failure.atMs) } }),
+    attempts: history?.timeline.attempts(clock.wallNow()) ?? [],
+    ...(status.action === undefined ? {} : { nextStep: status.action }),
+  };
+}
+
+function explainChart(
+  snapshot: ServerSnapshot,
+  { root, history, lastRow, clock }: ExplainFacts,
+  admission: AdmissionFacts,
+): ChartPart {
+  const timers = runningTimers(snapshot, history, clock.wallNow());
+  const queue = queuePlaceOf(root, snapshot.context.actorId);
+  return {
+    decision: decisionOf(snapshot, lastRow),
+    movedBy: moversOf(snapshot, openersOf(admission), clock.now()),
+    timers,
+    ...(queue === undefined ? {} : { queue }),
+    circuit: circuitOf(snapshot, timers, clock.wallNow()),
+    budgets: budgetsOf(snapshot, clock),
+  };
+}
+
+function runningTimers(
+  snapshot: ServerSnapshot,
+  history: ServerHistory | undefined,
+  wallNowMs: number,
+): readonly RunningTimer[] {
+  const before = conditionOf(snapshot);
+  const timers = history?.timers.running(wallNowMs) ?? [];
+  return timers.map(({ name, totalMs, enteredAtMs, dueAtMs, eventType }) => {
+    const to = conditionOf(whatIf(snapshot, { type: eventType }));
+    const isSame = to.state === before.state && to.reason === before.reason;
+    return {
+      name,
+      totalMs,
+      enteredAt: iso(enteredAtMs),
+      dueAt: iso(dueAtMs),
+      ...(isSame ? {} : { to }),
+    };
+  });
+}
+
+function circuitOf(
+  { value, context }: ServerSnapshot,
+  timers: readonly RunningTimer[],
+  wallNowMs: number,
+): NonNullable<Explanation['circuit']> {
+  const cooldown = timers.find(({ name }) => name === 'circuitCooldown');
+  return {
+    state: value.circuit === 'ended' ? 'closed' : value.circuit,
+    failedCalls: context.failedCalls,
+    threshold: context.policy.breaker.threshold,
+    ...(cooldown === undefined
+      ? {}
+      : { cooldownLeftMs: Math.max(0, Date.parse(cooldown.dueAt) - wallNowMs) }),
+  };
+}
+
+function budgetsOf({ context }: ServerSnapshot, clock: Clock): NonNullable<Explanation['budgets']> {
+  const { attempt, crashTimes, lossTimes, hasServed } = context;
+  const { startup, restart, storm } = context.policy;
+  return {
+    attempts: { used: attempt, max: (hasServed ? restart : startup).maxAttempts },
+    ...(storm.crashLoop === null
+      ? {}
+      : { crashes: windowUseOf(crashTimes, storm.crashLoop, clock) }),
+    ...(storm.reconnectStorm === null
+      ? {}
+      : { losses: windowUseOf(lossTimes, storm.reconnectStorm, clock) }),
+  };
+}
+
+/** Charts count in monotonic time, people in wall time. */
+function windowUseOf(
+  times: readonly number[],
+  { limit, windowMs }: StormLimit,
+  clock: Clock,
+): WindowUse {
+  const now = clock.now();
+  return {
+    times: times
+      .filter((at) => now - at < windowMs)
+      .map((at) => iso(Math.round(clock.wallNow() - (now - at)))),
+    limit,
+    windowMs,
+  };
+}
+
+function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefined {
+  // The child is spawned by name, of which the types of the root know nothing.
+  const slots = root.children['slots']?.getSnapshot() as
+    | SnapshotFrom<typeof slotsMachine>
+    | undefined;
+  const own = slots?.context.waiting.find((entry) => entry.actorId === actorId);
+  if (slots === undefined || own === undefined) return undefined;
+  const { waiting, permits, counts } = slots.context;
+  const line = waiting.filter(({ pool }) => pool === own.pool).toSorted(inTurn);
+  const names = new Map([...root.context.live].map(([name, live]) => [live.actorId, name]));
+  return {
+    pool: own.pool,
+    position: line.indexOf(own) + 1,
+    waiting: line.length,
+    permits: counts[own.pool],
+    heldBy: permits
+      .filter(({ pool }) => pool === own.pool)
+      .map((permit) => names.get(permit.actorId) ?? permit.actorId),
+  };
+}
+
+function iso(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}

@@ -1,0 +1,73 @@
+/**
+ * What the runtime remembers of the past of servers so that it can be explained:
+ * their tries, the timers that run, and the last failure. An observer of the
+ * charts: they neither know of it nor grow by it.
+ */
+
+import equal from 'fast-deep-equal';
+import type { InspectionEvent } from 'xstate';
+import type { LastError, ServerStatus } from '../domain/status.ts';
+import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
+import { rowTaken } from './server-chart.ts';
+import { TimerStamps } from './timer-stamps.ts';
+
+export interface ServerHistory {
+  readonly timeline: AttemptTimeline;
+  /** Of the actor that lives now. */
+  timers: TimerStamps;
+  owner: object | undefined;
+  lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
+}
+
+export class ServerHistories {
+  readonly #histories = new Map<string, ServerHistory>();
+  readonly #rows = new WeakMap<object, number>();
+
+  /** Sees every event of the charts, of which it takes the decisions of servers. */
+  readonly inspect = (event: InspectionEvent): void => {
+    if (event.type !== '@xstate.microstep') return;
+    const row = rowTaken(event._transitions);
+    if (row !== undefined) this.#rows.set(event.actorRef, row);
+  };
+
+  /** The line of its table that the chart of a server took last, from 0. */
+  lastRowOf(owner: object): number | undefined {
+    return this.#rows.get(owner);
+  }
+
+  /** Has to hear of every snapshot of every server, in their order. */
+  observe(server: string, seen: Observation): void {
+    const history = this.#histories.get(server) ?? {
+      timeline: new AttemptTimeline(),
+      timers: new TimerStamps(),
+      owner: undefined,
+      lastFailure: undefined,
+    };
+    this.#histories.set(server, history);
+    if (history.owner !== seen.owner) {
+      if (history.owner !== undefined) history.timeline.close(history.owner, seen.nowMs);
+      history.owner = seen.owner;
+      history.timers = new TimerStamps();
+    }
+    history.timers.observe(seen.snapshot, seen.nowMs);
+    history.timeline.observe(seen);
+  }
+
+  noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {
+    const history = this.#histories.get(name);
+    if (history === undefined || lastError === undefined) return;
+    if (equal(history.lastFailure?.error, lastError)) return;
+    history.lastFailure = { atMs: nowMs, error: lastError };
+  }
+
+  of(server: string): ServerHistory | undefined {
+    return this.#histories.get(server);
+  }
+
+  /** Forgets every server but these; of those that were removed the root remembers a bounded number. */
+  retain(names: ReadonlySet<string>): void {
+    for (const server of this.#histories.keys()) {
+      if (!names.has(server)) this.#histories.delete(server);
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * All that the runtime writes down about servers for people who ask later: their
+ * logs and what explains them. It watches charts, statuses and sessions, and
+ * nothing here acts on any of them.
+ */
+
+import type { Clock } from '../domain/clock.ts';
+import type { Explanation } from '../domain/explanation.ts';
+import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
+import { explainServer } from './explain.ts';
+import { lifecycleLines } from './lifecycle-lines.ts';
+import type { Listeners } from './listeners.ts';
+import type { TroupeParts } from './root-actor.ts';
+import { ServerHistories } from './server-history.ts';
+import { ServerLogs } from './server-log.ts';
+import type { RootSnapshot, ServerRef, StatusBoard } from './status-board.ts';
+import { conditionOf, type ServerSnapshot } from './status-of.ts';
+
+type RootContext = RootSnapshot['context'];
+
+export class ServerRecords {
+  readonly #clock: Clock;
+  readonly #listeners: Listeners;
+  readonly #histories = new ServerHistories();
+  readonly #logs = new ServerLogs();
+  /** The status that the log told last. */
+  readonly #told = new Map<string, ServerStatus>();
+  #removed: RootContext['removed'] | undefined;
+
+  constructor(clock: Clock, listeners: Listeners) {
+    this.#clock = clock;
+    this.#listeners = listeners;
+  }
+
+  /** The same parts, with what the charts decide seen on the way. */
+  watching(parts: TroupeParts): TroupeParts {
+    const inspect: TroupeParts['inspect'] = (event) => {
+      this.#histories.inspect(event);
+      parts.inspect?.(event);
+    };
+    return { ...parts, inspect };
+  }
+
+  readonly noteSnapshot = (name: string, owner: ServerRef, snapshot: ServerSnapshot): void => {
+    const condition = conditionOf(snapshot);
+    const nowMs = this.#clock.wallNow();
+    this.#histories.observe(name, { owner, snapshot, condition, nowMs });
+  };
+
+  readonly noteLine = (server: string, line: string, from: LogOrigin): void => {
+    const atMs = this.#clock.wallNow();
+    const entry = this.#logs.append(server, { ...from, atMs, line });
+    this.#listeners.emit('server.log', { server, ...entry });
+  };
+
+  /** @param session - the number of its present or last session, 0 before the first */
+  noteStatus(status: ServerStatus, session: number): void {
+    const nowMs = this.#clock.wallNow();
+    this.#histories.noteStatus(status, nowMs);
+    const lines = lifecycleLines(this.#told.get(status.name), status, nowMs);
+    this.#told.set(status.name, status);
+    for (const line of lines) this.noteLine(status.name, line, { session, stream: 'troupe' });
+  }
+
+  /** Whom the root has forgotten, nobody needs to remember. */
+  forgetWithRoot({ live, settings, removed }: RootContext): void {
+    if (removed === this.#removed) return;
+    this.#removed = removed;
+    const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
+    this.#histories.retain(new Set([...present, ...removed]));
+    this.#logs.retain(present, removed);
+    for (const name of this.#told.keys()) if (!present.has(name)) this.#told.delete(name);
+  }
+
+  explain(server: string, board: StatusBoard, root: RootSnapshot): Explanation | undefined {
+    const status = board.status(server);
+    const sighting = board.sighting(server);
+    const desired =
+      sighting?.desired ?? root.context.settings?.servers.find(({ name }) => name === server);
+    if (status === undefined || desired === undefined) return undefined;
+    const ref = sighting?.ref;
+    const lastRow = ref === undefined ? undefined : this.#histories.lastRowOf(ref);
+    const history = this.#histories.of(server);
+    const clock = this.#clock;
+    return deepFreeze(explainServer({ status, desired, root, ref, history, lastRow, clock }));
+  }
+
+  /** Undefined when nothing is written down about it. */
+  logs(server: string): readonly ServerLogLine[] | undefined {
+    return this.#logs.of(server);
+  }
+}
