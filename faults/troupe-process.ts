@@ -7,6 +7,9 @@ import path from 'node:path';
 import type { TroupeSnapshot } from '../src/index.ts';
 import { until } from './until.ts';
 
+// A second process has to start for it, on a machine that other rows keep busy.
+const statusMs = 8_000;
+
 export interface TroupeLaunch {
   readonly cliFile: string;
   readonly folder: string;
@@ -27,7 +30,7 @@ export class TroupeProcess {
 
   constructor(launch: TroupeLaunch) {
     this.#launch = launch;
-    this.child = this.#spawn(['up'], launch.wrap ?? []);
+    this.child = this.#spawn(['up']);
     this.child.stdout?.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString();
     });
@@ -42,12 +45,21 @@ export class TroupeProcess {
 
   /** What `status --json` of another process answers; nothing while it cannot. */
   async status(): Promise<TroupeSnapshot | undefined> {
-    const child = this.#spawn(['status', '--json'], []);
+    const child = this.#spawn(['status', '--json']);
     let text = '';
     child.stdout?.on('data', (chunk: Buffer) => {
       text += chunk.toString();
     });
+    // Unread, it would keep the process from ever being closed.
+    child.stderr?.resume();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      child.kill('SIGKILL');
+    }, statusMs);
     const [exitCode] = (await once(child, 'close')) as [number | null];
+    clearTimeout(timer);
+    if (isLate) throw new Error(`troupe status did not answer within ${statusMs} ms`);
     return exitCode === 0 ? (JSON.parse(text) as TroupeSnapshot) : undefined;
   }
 
@@ -77,8 +89,8 @@ export class TroupeProcess {
     await this.ended;
   }
 
-  #spawn(words: readonly string[], wrap: readonly string[]): ChildProcess {
-    const { cliFile, folder, settings, mark, node = [] } = this.#launch;
+  #spawn(words: readonly string[]): ChildProcess {
+    const { cliFile, folder, settings, mark, wrap = [], node = [] } = this.#launch;
     const options = ['--config', settings, '--project', folder];
     const state = ['--state-dir', path.join(folder, 'state')];
     const line = [...wrap, process.execPath, ...node, cliFile, ...words, ...options, ...state];

@@ -1,16 +1,14 @@
 /** A: the start of a stdio server. */
 
-import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { Seen } from '../expectation.ts';
 import type { AnyRow, Row } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
-import type { TroupeProcess } from '../troupe-process.ts';
 import { until } from '../until.ts';
 import { backingOff, startOf } from './one-server.ts';
+import { scarcityRows } from './scarcity.ts';
 
 /** One bad server beside a good one, which must not notice. */
 async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }): Promise<Seen> {
@@ -84,99 +82,6 @@ const missing: readonly Row[] = [
     },
   },
 ];
-
-const scarce: readonly AnyRow[] = [
-  {
-    id: 'F05',
-    inject: 'prlimit --nofile=64, 24 servers; then 1024',
-    expect: { code: 'UNAVAILABLE', says: /too many files/u, ready: 24, exitCode: 143, left: 0 },
-    limitMs: 60_000,
-    isAlone: true,
-    async run(stage) {
-      // Node itself opens more files than that at once to load the troupe.
-      const up = stage.up({});
-      await up.printed(/no servers yet/u);
-      limit(up, '--nofile=64');
-      stage.write(manyLeast(stage, 24));
-      return afterScarcity(stage, up, '--nofile=1024');
-    },
-  },
-  canBecomeAnother()
-    ? {
-        id: 'F06',
-        inject: 'prlimit --nproc for four more, 12 servers; then 1024',
-        expect: {
-          code: 'UNAVAILABLE',
-          says: /too many processes/u,
-          ready: 12,
-          exitCode: 143,
-          left: 0,
-        },
-        limitMs: 60_000,
-        isAlone: true,
-        async run(stage) {
-          chmodSync(stage.folder, 0o777);
-          // The limit does not bind root, and counts the threads of the user.
-          const up = stage.up({}, { wrap: ['setpriv', '--reuid=65534', '--clear-groups'] });
-          await up.printed(/no servers yet/u);
-          limit(up, `--nproc=${readdirSync(`/proc/${up.child.pid}/task`).length + 4}`);
-          stage.write(manyLeast(stage, 12));
-          return afterScarcity(stage, up, '--nproc=1024');
-        },
-      }
-    : {
-        id: 'F06',
-        inject: 'prlimit --nproc',
-        absent: 'only root may become another user, who must be able to read this folder',
-      },
-];
-
-function canBecomeAnother(): boolean {
-  let folder = fileURLToPath(new URL('.', import.meta.url));
-  while (folder !== path.dirname(folder)) {
-    // The last bit: whether everybody may pass through.
-    if (statSync(folder).mode % 2 === 0) return false;
-    folder = path.dirname(folder);
-  }
-  return process.getuid?.() === 0;
-}
-
-function manyLeast(stage: Stage, count: number): Readonly<Record<string, Peer>> {
-  const peers = Array.from({ length: count }, () =>
-    // Without a log: a shell that writes one needs processes of its own.
-    stage.least({ maxAttempts: 1_000, env: { FAULTS_LOG: '' } }),
-  );
-  return Object.fromEntries(peers.map((peer, n) => [`s${n}`, peer]));
-}
-
-function limit({ child }: TroupeProcess, what: string): void {
-  execFileSync('prlimit', ['--pid', String(child.pid), what]);
-}
-
-async function afterScarcity(stage: Stage, up: TroupeProcess, relief: string): Promise<Seen> {
-  const scarceStatus = await up.when(
-    ({ servers }) =>
-      servers.some(({ state }) => state === 'backingOff' || state === 'failed') &&
-      servers.some(({ state }) => state === 'ready'),
-    'a server that could not start beside one that could',
-  );
-  const unavailable = scarceStatus.servers.find(({ lastError }) => lastError !== undefined);
-  limit(up, relief);
-  const after = await up.when(
-    ({ servers }) => servers.every(({ state }) => state === 'ready'),
-    'all servers to be ready after the limit was raised',
-    40_000,
-  );
-  up.child.kill('SIGTERM');
-  const { exitCode } = await up.ended;
-  return {
-    code: unavailable?.lastError?.code,
-    says: unavailable?.lastError?.message,
-    ready: after.servers.filter(({ state }) => state === 'ready').length,
-    exitCode: exitCode ?? undefined,
-    left: stage.processes().length,
-  };
-}
 
 const leaving: readonly Row[] = [
   {
@@ -412,7 +317,7 @@ const handshakes: readonly Row[] = [
 
 export const startRows: readonly AnyRow[] = [
   ...missing,
-  ...scarce,
+  ...scarcityRows,
   ...leaving,
   {
     id: 'F11',
