@@ -184,6 +184,7 @@ describe('the command line', () => {
         ],
         projectRoot: path.join(folder, 'p'),
         allow: ['db'],
+        stateDir: path.join(folder, 'state'),
       },
     ]);
   });
