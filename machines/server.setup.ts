@@ -269,6 +269,7 @@ export const serverSetup = setup({
       actorId: context.actorId,
       pool: isRemote(context.transport) ? ('remote' as const) : ('local' as const),
       demanded: context.awaited,
+      retry: context.attempt > 1 || context.hasServed,
     })),
     keepSlot: sendParent(({ context }) => ({
       type: 'slot.kept' as const,

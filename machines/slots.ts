@@ -12,9 +12,15 @@
  * (`slot.lapsed`). News (`slot.kept`) begins all this anew. Asking, returning and
  * asking again are harmless.
  *
+ * A start that repeats an earlier one takes a retry from a stock as well, which all
+ * servers share and which fills up slowly. So many servers that fail together come
+ * back one after the other, whatever their own budgets allow: those somebody waits
+ * for first, else in the order in which they asked. Nobody is passed over for ever.
+ *
  * ```text
  * [*] -> calm
- * slots -- slot.requested | slot.kept | slot.returned | slot.lapsed | slots.resized --> (stays)
+ * slots -- slot.requested | slot.kept | slot.returned | slot.lapsed | retries.refilled |
+ *          slots.resized --> (stays)
  * calm -- always [hasLocalLine] --> crowded
  * crowded -- always [hasNoLocalLine] --> calm
  * crowded:
@@ -28,6 +34,7 @@
 
 import { assertEvent, assign, type EventObject, enqueueActions, fromCallback, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
+import { chanceOf } from '../src/policies/backoff-delay.ts';
 
 export type SlotPool = 'local' | 'remote';
 
@@ -35,6 +42,8 @@ interface Waiting {
   readonly actorId: string;
   readonly pool: SlotPool;
   readonly demanded: boolean;
+  /** It repeats a start, so it takes a retry from the stock. */
+  readonly retry: boolean;
   /** Place in the settings, from 0. */
   readonly order: number;
 }
@@ -49,14 +58,36 @@ interface Permit {
 // The first measurement may have begun before the permit; the second one is all its own.
 const fullWindowCount = 2;
 
+// Twenty: what a lost network takes along in one go, all of it, comes back without
+// waiting, as long as it is no more than may be starting remotely anyway.
+const fullStockCount = 20;
+// A fifth of a second, so five starts a second: a hundred servers that flap together are
+// all tried within twenty seconds, well within the wait for a permit, and a start
+// of a process, about a second of a core, keeps a machine busy but not overrun.
+const meanRefillMs = 200;
+// Half of it more or less, so that the runtimes of several hosts do not keep step.
+const refillJitter = 0.5;
+// One in four: whoever is waited for is served nearly as fast, and nobody starves.
+const mostOvertakings = 3;
+
 export interface SlotsInput {
   readonly counts: SlotCounts;
+  /** Makes the pauses between two retries repeatable. */
+  readonly seed: number;
+  /** Retries that are there at first, and the most there can be. Default: 20. */
+  readonly stockCount?: number;
 }
 
 export interface SlotsContext extends SlotsInput {
   /** At most one entry for each server actor. */
   readonly waiting: readonly Waiting[];
   readonly permits: readonly Permit[];
+  /** Retries that may begin at once. */
+  readonly retriesLeft: number;
+  /** Retries that came back to the stock one by one; gives each pause its own jitter. */
+  readonly refillCount: number;
+  /** Demanded retries in a row that went before an older one; at most {@link mostOvertakings}. */
+  readonly overtakings: number;
 }
 
 /** How busy the machine was since the reading before. */
@@ -74,6 +105,7 @@ export type SlotsEvent =
   | { readonly type: 'slot.kept'; readonly actorId: string }
   | { readonly type: 'slot.returned'; readonly actorId: string }
   | { readonly type: 'slot.lapsed'; readonly actorId: string }
+  | { readonly type: 'retries.refilled' }
   | { readonly type: 'slots.resized'; readonly counts: SlotCounts };
 
 export interface SlotGranted {
@@ -81,20 +113,53 @@ export interface SlotGranted {
   readonly actorId: string;
 }
 
-/** Whose turn comes first. */
+const pools = ['local', 'remote'] as const;
+
+/** Whose turn comes first. Two retries keep the order in which they asked: in that of the settings, the last would starve. */
 export function inTurn(left: Waiting, right: Waiting): number {
   if (left.demanded !== right.demanded) return left.demanded ? -1 : 1;
-  return left.order - right.order;
+  if (left.retry !== right.retry) return left.retry ? 1 : -1;
+  return left.retry ? 0 : left.order - right.order;
 }
 
-/** Lists whose turn it is, as far as free permits reach. */
-function nextInTurn({ waiting, permits, counts }: SlotsContext): readonly Waiting[] {
-  return (['local', 'remote'] as const).flatMap((pool) => {
-    const free = counts[pool] - permits.filter((permit) => permit.pool === pool).length;
-    const line = waiting.filter((entry) => entry.pool === pool).toSorted(inTurn);
-    return line.slice(0, Math.max(0, free));
-  });
+/** Lists whose turn it is, as far as free permits and the stock of retries reach. */
+function nextInTurn(context: SlotsContext): readonly Waiting[] {
+  const { waiting, permits, counts } = context;
+  const free = new Map(
+    pools.map((pool) => [pool, counts[pool] - permits.filter((it) => it.pool === pool).length]),
+  );
+  let retriesLeft = context.retriesLeft;
+  const next: Waiting[] = [];
+  for (const entry of [...overdueIn(context), ...waiting.toSorted(inTurn)]) {
+    const left = free.get(entry.pool) as number;
+    if (left <= 0 || next.includes(entry) || (entry.retry && retriesLeft === 0)) continue;
+    free.set(entry.pool, left - 1);
+    if (entry.retry) retriesLeft -= 1;
+    next.push(entry);
+  }
+  return pools.flatMap((pool) => next.filter((entry) => entry.pool === pool));
 }
+
+const isPatient = ({ retry, demanded }: Waiting): boolean => retry && !demanded;
+
+/** The oldest retry that nobody waits for, once enough others went before it. */
+function overdueIn({ waiting, overtakings }: SlotsContext): readonly Waiting[] {
+  return overtakings < mostOvertakings ? [] : waiting.filter(isPatient).slice(0, 1);
+}
+
+/** What is left of the stock after these were let in. */
+function afterRetries(context: SlotsContext, granted: readonly Waiting[]) {
+  const retries = granted.filter(({ retry }) => retry);
+  const isAnyPatient = context.waiting.some(isPatient);
+  const isAnyServed = retries.some(isPatient);
+  const overtakings = isAnyPatient && !isAnyServed ? context.overtakings + retries.length : 0;
+  return {
+    retriesLeft: context.retriesLeft - retries.length,
+    overtakings: Math.min(mostOvertakings, overtakings),
+  };
+}
+
+const stockOf = ({ stockCount = fullStockCount }: SlotsInput): number => stockCount;
 
 // Readings err by about a quarter of a core: the machine counts in steps of 10 ms.
 const readingError = 0.25;
@@ -135,10 +200,13 @@ export const slotsMachine = setup({
   actions: {
     joinLine: assign(({ context, event }) => {
       assertEvent(event, 'slot.requested');
-      const { actorId, pool, demanded, order } = event;
+      const { actorId, pool, demanded, retry, order } = event;
       if (context.permits.some((permit) => permit.actorId === actorId)) return {};
-      const others = context.waiting.filter((entry) => entry.actorId !== actorId);
-      return { waiting: [...others, { actorId, pool, demanded, order }] };
+      const entry = { actorId, pool, demanded, retry, order };
+      // Whoever asks again keeps its place.
+      const isThere = context.waiting.some((other) => other.actorId === actorId);
+      if (!isThere) return { waiting: [...context.waiting, entry] };
+      return { waiting: context.waiting.map((it) => (it.actorId === actorId ? entry : it)) };
     }),
     dropPermit: assign(({ context, event }) => {
       assertEvent(event, 'slot.lapsed');
@@ -176,6 +244,14 @@ export const slotsMachine = setup({
       for (const { actorId } of lost) enqueue.cancel(lapseOf(actorId));
       enqueue.assign({ permits: permits.filter((permit) => !lost.includes(permit)) });
     }),
+    // One at a time, and only while some are missing.
+    refill: enqueueActions(({ context, enqueue }) => {
+      const retriesLeft = context.retriesLeft + 1;
+      enqueue.assign({ retriesLeft, refillCount: context.refillCount + 1 });
+      if (retriesLeft < stockOf(context)) {
+        enqueue.raise({ type: 'retries.refilled' }, { delay: 'refillPause' });
+      }
+    }),
     resize: assign(({ event }) => {
       assertEvent(event, 'slots.resized');
       return { counts: event.counts };
@@ -186,7 +262,13 @@ export const slotsMachine = setup({
       // Whom a measurement lets in has the whole of the next one.
       const measuredCount = event.type === 'machine.measured' ? 1 : 0;
       const names = new Set(granted.map(({ actorId }) => actorId));
+      const after = afterRetries(context, granted);
+      const isFull = context.retriesLeft === stockOf(context);
+      if (isFull && after.retriesLeft < context.retriesLeft) {
+        enqueue.raise({ type: 'retries.refilled' }, { delay: 'refillPause' });
+      }
       enqueue.assign({
+        ...after,
         waiting: context.waiting.filter(({ actorId }) => !names.has(actorId)),
         permits: [
           ...context.permits,
@@ -214,18 +296,28 @@ export const slotsMachine = setup({
     // A start over the network is waiting, but for a few milliseconds of ours: this only
     // spreads the requests, 200 in a second to endpoints that take their time.
     remotePatience: 100,
+    refillPause: ({ context: { seed, refillCount } }) =>
+      Math.round(meanRefillMs * (1 + refillJitter * (2 * chanceOf(seed, refillCount) - 1))),
   },
 }).createMachine({
   // A loop of transitions is a bug: better a broken actor than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'slots',
-  context: ({ input }) => ({ ...input, waiting: [], permits: [] }),
+  context: ({ input }) => ({
+    ...input,
+    waiting: [],
+    permits: [],
+    retriesLeft: stockOf(input),
+    refillCount: 0,
+    overtakings: 0,
+  }),
   initial: 'calm',
   on: {
     'slot.requested': { actions: ['joinLine', 'grantFree'] },
     'slot.kept': { actions: 'renewPatience' },
     'slot.returned': { actions: ['leave', 'grantFree'] },
     'slot.lapsed': { actions: ['dropPermit', 'grantFree'] },
+    'retries.refilled': { actions: ['refill', 'grantFree'] },
     'slots.resized': { actions: ['resize', 'grantFree'] },
   },
   states: {

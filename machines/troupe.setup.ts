@@ -75,6 +75,7 @@ export type TroupeEvent =
       readonly actorId: string;
       readonly pool: SlotPool;
       readonly demanded: boolean;
+      readonly retry: boolean;
     }
   | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
   | { readonly type: 'catalog.listed'; readonly server: string; readonly generation: string }
@@ -367,7 +368,10 @@ export const troupeSetup = setup({
     }),
 
     startSlots: enqueueActions(({ context, enqueue }) => {
-      enqueue.spawnChild('slots', { id: 'slots', input: { counts: context.slots } });
+      enqueue.spawnChild('slots', {
+        id: 'slots',
+        input: { counts: context.slots, seed: context.seed },
+      });
     }),
 
     /** Reclaims everything a finished child held. */
@@ -392,7 +396,7 @@ export const troupeSetup = setup({
     replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
       if (actorId !== 'slots') return;
       const counts = context.settings?.slots ?? context.slots;
-      enqueue.spawnChild('slots', { id: 'slots', input: { counts } });
+      enqueue.spawnChild('slots', { id: 'slots', input: { counts, seed: context.seed } });
     }),
     reportBroken: enqueueActions(({ enqueue }, { actorId, error }: ChildEnd) => {
       const message = error instanceof Error ? error.message : String(error);

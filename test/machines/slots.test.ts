@@ -3,20 +3,26 @@
 import { describe, expect, it } from 'vitest';
 import {
   type AnyStateNode,
+  createActor,
   type EventObject,
+  enqueueActions,
   fromCallback,
   type SnapshotFrom,
   type StateValueFrom,
+  sendTo,
+  setup,
 } from 'xstate';
 import {
   type MeterFact,
+  type SlotGranted,
   type SlotPool,
   type SlotsEvent,
   slotsMachine,
 } from '../../machines/slots.ts';
 import type { SlotCounts } from '../../src/domain/settings.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
-import { problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { golden, entry as server, settingsOf, startStory } from './story.ts';
 
 type Snapshot = SnapshotFrom<typeof slotsMachine>;
@@ -36,6 +42,7 @@ const everywhere = {
   'slot.kept': 'noted',
   'slot.returned': 'noted, and grants what is free',
   'slot.lapsed': 'noted, and grants what is free',
+  'retries.refilled': 'noted, and grants what is free',
   'slots.resized': 'noted, and grants what is free',
 } as const;
 const replies: Record<State, Record<EventType, Reply>> = {
@@ -44,8 +51,13 @@ const replies: Record<State, Record<EventType, Reply>> = {
   'crowded.unmeasured': { ...everywhere, 'machine.measured': 'ignored' },
 };
 
-const request = (actorId: string, pool: SlotPool, demanded: boolean, order: number) =>
-  ({ type: 'slot.requested', actorId, pool, demanded, order }) as const;
+const request = (
+  actorId: string,
+  pool: SlotPool,
+  demanded: boolean,
+  order: number,
+  retry = false,
+) => ({ type: 'slot.requested', actorId, pool, demanded, retry, order }) as const;
 const requests = [
   request('a.0', 'local', false, 0),
   request('b.0', 'local', false, 1),
@@ -69,7 +81,7 @@ const line = ({ context }: Snapshot, pool: SlotPool) =>
 const pools: readonly SlotPool[] = ['local', 'remote'];
 
 function invariants(snapshot: Snapshot): readonly string[] {
-  const { permits, waiting, counts: size } = snapshot.context;
+  const { permits, waiting, counts: size, retriesLeft, stockCount } = snapshot.context;
   const known = [...permits, ...waiting].map(({ actorId }) => actorId);
   return [
     ...(new Set(known).size === known.length ? [] : ['one stands twice in the line']),
@@ -77,10 +89,12 @@ function invariants(snapshot: Snapshot): readonly string[] {
       ? []
       : ['the machine is measured at the wrong time']),
     ...pools.flatMap((pool) =>
-      line(snapshot, pool).length > 0 && holders(snapshot, pool).length < size[pool]
+      line(snapshot, pool).some(({ retry }) => !retry || retriesLeft > 0) &&
+      holders(snapshot, pool).length < size[pool]
         ? [`one waits although a ${pool} permit is free`]
         : [],
     ),
+    ...(retriesLeft >= 0 && retriesLeft <= (stockCount ?? 0) ? [] : ['the stock has no such size']),
   ];
 }
 
@@ -97,14 +111,18 @@ function stepInvariants({ before, event, after, effects }: Step): readonly strin
   const fresh = after.context.permits
     .map(({ actorId }) => actorId)
     .filter((id) => !had.includes(id));
+  const waited = (id: string, pool: SlotPool) =>
+    line(before, pool).find((entry) => entry.actorId === id);
+  // Whoever has been overtaken often enough goes first, once.
+  const isOvertaken = before.context.overtakings > 0 && after.context.overtakings === 0;
   const isPassedOver = pools.some((pool) =>
     line(after, pool).some(
-      ({ actorId, demanded }) =>
+      ({ actorId, demanded, retry }) =>
         demanded &&
-        fresh.some((id) =>
-          line(before, pool).some((entry) => entry.actorId === id && !entry.demanded),
-        ) &&
-        line(before, pool).some((entry) => entry.actorId === actorId && entry.demanded),
+        (!retry || after.context.retriesLeft > 0) &&
+        !isOvertaken &&
+        fresh.some((id) => waited(id, pool)?.demanded === false) &&
+        waited(actorId, pool)?.demanded === true,
     ),
   );
   const lost = had.filter((id) => after.context.permits.every(({ actorId }) => actorId !== id));
@@ -126,34 +144,60 @@ function stepInvariants({ before, event, after, effects }: Step): readonly strin
   ];
 }
 
+/** `a.0` and `b.0` are tried again and again, `c.0` starts for the first time. */
+const retries = [
+  request('a.0', 'local', false, 0, true),
+  request('a.0', 'local', true, 0, true),
+  request('b.0', 'remote', false, 1, true),
+  request('b.0', 'remote', true, 1, true),
+  request('d.0', 'remote', true, 3, true),
+  request('c.0', 'local', false, 2),
+];
+
 const searches = {
-  'three local and two remote starts': () =>
-    explore(slotsMachine, {
-      inputs: [{ counts: { local: 1, remote: 1 } }],
-      events: {
-        'slot.requested': requests,
-        'slot.kept': actorIds.map((actorId) => ({ type: 'slot.kept' as const, actorId })),
-        'slot.returned': actorIds.map((actorId) => ({ type: 'slot.returned' as const, actorId })),
-        // Its own patience, so it comes only for a permit that is out.
-        'slot.lapsed': ({ context }: Snapshot) =>
-          context.permits.map(({ actorId }) => ({ type: 'slot.lapsed' as const, actorId })),
-        'machine.measured': [measured(0), measured(1), measured(1.5), measured(2)],
-        'slots.resized': counts.map((size) => ({ type: 'slots.resized' as const, counts: size })),
-      },
-      key: ({ context, value }) =>
-        JSON.stringify([
-          value,
-          context.counts,
-          context.permits.map((permit) => `${permit.actorId} ${permit.measuredCount}`).toSorted(),
-          context.waiting.map(({ actorId, demanded }) => `${actorId} ${demanded}`).toSorted(),
-        ]),
-      invariants,
-      stepInvariants,
-      goals: { 'an empty line': ({ context }) => context.waiting.length === 0 },
-    }),
+  'three local and two remote starts': () => searchSlots(requests, 1),
+  'starts that repeat others, with a stock of one': () => searchSlots(retries, 1),
 };
+
+function searchSlots(requested: readonly ReturnType<typeof request>[], stockCount: number) {
+  return explore(slotsMachine, {
+    inputs: [{ counts: { local: 1, remote: 1 }, seed: 1, stockCount }],
+    events: {
+      'slot.requested': requested,
+      'slot.kept': actorIds.map((actorId) => ({ type: 'slot.kept' as const, actorId })),
+      'slot.returned': actorIds.map((actorId) => ({ type: 'slot.returned' as const, actorId })),
+      // Its own patience, so it comes only for a permit that is out.
+      'slot.lapsed': ({ context }: Snapshot) =>
+        context.permits.map(({ actorId }) => ({ type: 'slot.lapsed' as const, actorId })),
+      // Its own pause, so it comes only while some are missing.
+      'retries.refilled': ({ context }: Snapshot) =>
+        context.retriesLeft < stockCount ? [{ type: 'retries.refilled' as const }] : [],
+      'machine.measured': [measured(0), measured(1), measured(1.5), measured(2)],
+      'slots.resized': counts.map((size) => ({ type: 'slots.resized' as const, counts: size })),
+    },
+    key: ({ context, value }) =>
+      JSON.stringify([
+        value,
+        context.counts,
+        context.permits.map((permit) => `${permit.actorId} ${permit.measuredCount}`).toSorted(),
+        // Among those tried again the order counts, but their order alone.
+        context.waiting
+          .filter(({ retry }) => retry)
+          .map(({ actorId, demanded }) => `${actorId} ${demanded}`),
+        context.waiting
+          .filter(({ retry }) => !retry)
+          .map(({ actorId, demanded }) => `${actorId} ${demanded}`)
+          .toSorted(),
+        context.retriesLeft,
+        context.overtakings,
+      ]),
+    invariants,
+    stepInvariants,
+    goals: { 'an empty line': ({ context }) => context.waiting.length === 0 },
+  });
+}
+const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
-const [only] = Object.keys(searches) as (keyof typeof searches)[];
 
 // On a busy machine and with coverage the search takes ten times its second.
 describe('slots chart', { timeout: 120_000 }, () => {
@@ -173,10 +217,12 @@ describe('slots chart', { timeout: 120_000 }, () => {
     }
   });
 
-  it('keeps its rules everywhere, and takes every transition', async () => {
-    const { uncovered } = found(only ?? '');
-    expect(problemsOf(found(only ?? ''))).toBe('');
-    expect(uncovered).toEqual([]);
+  it.each(names)('keeps its rules everywhere: %s', (name) => {
+    expect(problemsOf(found(name))).toBe('');
+  });
+
+  it('takes every transition', async () => {
+    expect(inAll(names.map((name) => found(name).uncovered))).toEqual([]);
     await expect(reportOf(searches, found)).toMatchFileSnapshot('explored/slots.txt');
   });
 });
@@ -206,6 +252,98 @@ describe('start permits', () => {
     expect(story.isRunning).toBe(true);
     story.clock.advanceBy(250);
     expect(story.sessions.of('s3').state).toBe('opening');
+  });
+});
+
+describe('starts that repeat others', () => {
+  const slotsOf = (seed: number, stockCount?: number) => {
+    const clock = new VirtualClock();
+    const granted: string[] = [];
+    const holder = setup({
+      types: { events: {} as SlotGranted | SlotsEvent },
+      actors: {
+        slots: slotsMachine.provide({ actors: { meter: fromCallback(() => {}) } }),
+      },
+      actions: {
+        // Whoever gets a permit is done with it at once.
+        note: enqueueActions(({ event, enqueue }) => {
+          const { actorId } = event as SlotGranted;
+          granted.push(`${clock.now()} ${actorId}`);
+          enqueue.sendTo('slots', { type: 'slot.returned', actorId });
+        }),
+        pass: sendTo('slots', ({ event }) => event as SlotsEvent),
+      },
+    }).createMachine({
+      invoke: {
+        id: 'slots',
+        src: 'slots',
+        input: {
+          counts: { local: 9, remote: 9 },
+          seed,
+          ...(stockCount === undefined ? {} : { stockCount }),
+        },
+      },
+      on: { 'slot.granted': { actions: 'note' }, 'slot.requested': { actions: 'pass' } },
+    });
+    const actor = createActor(holder, { clock }).start();
+    const ask = (name: string, demanded = false) => {
+      actor.send(request(name, 'remote', demanded, 0, true));
+    };
+    return { clock, granted, ask };
+  };
+  const namesIn = (granted: readonly string[]) => granted.map((entry) => entry.split(' ')[1]);
+  const timesIn = (granted: readonly string[]) => granted.map((entry) => Number.parseFloat(entry));
+
+  it('come twenty at once and then five a second, in order, out of step', () => {
+    const { clock, granted, ask } = slotsOf(1);
+    const asked = Array.from({ length: 100 }, (_, index) => `s${index}`);
+    for (const name of asked) ask(name);
+    expect(granted).toHaveLength(20);
+    clock.advanceBy(60_000);
+    expect(namesIn(granted)).toEqual(asked);
+    const times = timesIn(granted).slice(20);
+    const pauses = times.map((at, index) => at - (times[index - 1] ?? 0));
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(100);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(300);
+    expect(new Set(pauses).size).toBeGreaterThan(40);
+    expect(times.at(-1)).toBeGreaterThan(14_000);
+    expect(times.at(-1)).toBeLessThan(18_000);
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it('wait out of step with those of another host', () => {
+    const [mine, theirs] = [slotsOf(1, 1), slotsOf(2, 1)].map(({ clock, granted, ask }) => {
+      for (const name of ['a', 'b', 'c', 'd']) ask(name);
+      clock.advanceBy(2_000);
+      return timesIn(granted);
+    });
+    expect(mine).toHaveLength(4);
+    expect(mine).not.toEqual(theirs);
+  });
+
+  it('are not passed over for ever, however many are demanded', () => {
+    const { clock, granted, ask } = slotsOf(1, 1);
+    ask('first');
+    ask('old');
+    for (let round = 0; round < 12; round += 1) ask(`demanded${round}`, true);
+    clock.advanceBy(10_000);
+    const order = namesIn(granted);
+    expect(order.slice(0, 5)).toEqual(['first', 'demanded0', 'demanded1', 'demanded2', 'old']);
+    expect(order).toHaveLength(14);
+  });
+
+  it('do not keep first starts waiting', () => {
+    const story = startStory();
+    const crowd = Array.from({ length: 30 }, (_, index) => `s${index}`);
+    story.load(
+      settingsOf(
+        crowd.map((name) => server(name, { transport: 'http' })),
+        {
+          slots: { local: 30, remote: 30 },
+        },
+      ),
+    );
+    expect(story.sessions.scripts.every(({ state }) => state === 'opening')).toBe(true);
   });
 });
 

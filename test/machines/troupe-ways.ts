@@ -59,6 +59,7 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
     actorId: 'db.0',
     pool: 'local',
     demanded: false,
+    retry: false,
   } as EventObject,
   'slot.kept': { type: 'slot.kept', actorId: 'db.0' } as EventObject,
   'slot.returned': { type: 'slot.returned', actorId: 'db.0' } as EventObject,

@@ -122,8 +122,8 @@ const silent: Events = {
   'approval.reject': [],
   'approval.revoke': [{ type: 'approval.revoke', server: 'db' }],
   'slot.requested': [
-    { type: 'slot.requested', actorId: 'db.0', pool: 'local', demanded: false },
-    { type: 'slot.requested', actorId: 'db.1', pool: 'local', demanded: false },
+    { type: 'slot.requested', actorId: 'db.0', pool: 'local', demanded: false, retry: false },
+    { type: 'slot.requested', actorId: 'db.1', pool: 'local', demanded: false, retry: false },
   ],
   'slot.granted': [
     { type: 'slot.granted', actorId: 'db.0' },
