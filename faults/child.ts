@@ -56,7 +56,11 @@ async function perform(row: Row, stage: Stage): Promise<Performance> {
   } catch (error) {
     problems.push(`stop failed: ${String(error)}`);
   }
-  await stage.clear();
+  try {
+    await stage.clear();
+  } catch (error) {
+    problems.push(`the row could not be cleared: ${String(error)}`);
+  }
   const warned = warnings
     .filter((message) => !stage.isExpectedWarning(message))
     .map((message) => `the troupe warned: ${message.slice(0, 300)}`);

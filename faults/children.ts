@@ -3,6 +3,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -21,6 +23,7 @@ export function performIn(compiledFolder: string): Perform {
   return async (row) => {
     // A shell passes on only what could be a name of its own.
     const mark = `FAULTS_MARK_${randomUUID().replaceAll('-', '_')}`;
+    const folder = await mkdtemp(join(tmpdir(), 'troupe-faults-'));
     const child = fork(join(compiledFolder, 'faults/child.js'), {
       execArgv: ['--enable-source-maps'],
       env: { ...process.env, NODE_NO_WARNINGS: '1' },
@@ -30,6 +33,7 @@ export function performIn(compiledFolder: string): Perform {
       name: nameOf(row),
       place: {
         mark,
+        folder,
         serversFolder: fileURLToPath(new URL('servers', import.meta.url)),
         cliFile: join(compiledFolder, 'src/cli/main.js'),
       },
@@ -38,6 +42,8 @@ export function performIn(compiledFolder: string): Perform {
       return await follow(child, order, row);
     } finally {
       endMarked(mark);
+      // Whoever was killed just now may still have been writing.
+      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
     }
   };
 }

@@ -1,7 +1,6 @@
 /** What one row works with: a fresh troupe of real servers, and what can be seen of them. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import {
@@ -48,6 +47,8 @@ type Servers = Readonly<Record<string, Peer | HttpPeer | Entry>>;
 export interface StagePlace {
   /** In the environment of every process of the row. */
   readonly mark: string;
+  /** For all that the row writes; removed when nobody is left who could write there. */
+  readonly folder: string;
   readonly serversFolder: string;
   /** Compiled command line. */
   readonly cliFile: string;
@@ -57,7 +58,7 @@ type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?:
 
 export class Stage {
   readonly mark: string;
-  readonly folder = mkdtempSync(path.join(tmpdir(), 'troupe-faults-'));
+  readonly folder: string;
   /** Lines of `server.log`, each with its server in front. */
   readonly remarks: string[] = [];
   /** Names of servers whose tools changed, a line for each event. */
@@ -74,6 +75,7 @@ export class Stage {
   constructor(place: StagePlace, { speed = 1 }: { readonly speed?: number }) {
     this.#place = place;
     this.mark = place.mark;
+    this.folder = place.folder;
     this.#speed = speed;
   }
 
@@ -285,7 +287,6 @@ export class Stage {
   /** Ends all that the row started but the servers of its troupe, whose end is the troupe's duty. */
   async clear(): Promise<void> {
     for (const clean of this.#cleaners.reverse()) await clean();
-    rmSync(this.folder, { recursive: true, force: true });
   }
 
   /** Stops the troupe; says how long that took, or nothing when the row had none. */
