@@ -147,7 +147,10 @@ export class Stage {
       const known = this.#history.get(status.name) ?? [];
       this.#history.set(status.name, [...known, status]);
     });
-    troupe.on('server.log', ({ server, line }) => this.remarks.push(`${server}: ${line}`));
+    troupe.on('server.log', ({ server, line, stream }) => {
+      // What became of the server is told there, too; a row reads that in the status.
+      if (stream !== 'troupe' || line.startsWith('listed')) this.remarks.push(`${server}: ${line}`);
+    });
     troupe.on('tools.changed', ({ servers: names }) => this.toolChanges.push(names.join(' ')));
     this.#troupe = troupe;
     return troupe;
