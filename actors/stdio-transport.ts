@@ -13,7 +13,7 @@
  * by; it then asks for the era on this process instead of starting a second one.
  */
 
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
@@ -200,6 +200,7 @@ export class StdioTransport implements Transport, Connection {
       failStart(error);
     });
     child.once('exit', (code, signal) => this.#onExit(code, signal));
+    if (!hasPipes(child)) return;
     child.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
     child.stdout.once('end', () => {
       reader.end();
@@ -329,7 +330,9 @@ export class StdioTransport implements Transport, Connection {
     this.#timers.clear();
     const child = this.#child;
     if (child === undefined) return;
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    if (hasPipes(child)) {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    }
     // A leader that is still being killed keeps its entry until it is gone.
     const { pid } = child;
     if (pid === undefined) return;
@@ -344,4 +347,9 @@ export class StdioTransport implements Transport, Connection {
     }, delayMs);
     this.#timers.add(timer);
   }
+}
+
+/** Where no descriptor is left for its pipes (EMFILE, ENFILE), Node hands out a child without any. */
+function hasPipes({ stdout }: ChildProcess): boolean {
+  return (stdout as ChildProcess['stdout'] | undefined) !== undefined;
 }
