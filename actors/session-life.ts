@@ -21,6 +21,7 @@ import { describeError } from './session-failure.ts';
 import { createCoalescer, listTools, type ToolList } from './session-list.ts';
 import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
+import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
 import type * as sessionRemote from './session-remote.ts';
 import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
 import { createThrottle, type Throttle } from './session-throttle.ts';
@@ -65,6 +66,7 @@ export class Session {
   #connection: Connection | undefined;
   #policy: (() => ServerPolicy) | undefined;
   #liveness: Liveness | undefined;
+  #probe: Probe | undefined;
   #listening: Listening | undefined;
 
   constructor(
@@ -83,6 +85,11 @@ export class Session {
       if (this.#state === 'open') this.#send({ type: 'session.notified' });
     });
     this.list = createCoalescer(() => this.#list());
+  }
+
+  /** Asks the server whether it is alive. */
+  probe(): void {
+    this.#probe?.ask();
   }
 
   open(): void {
@@ -217,6 +224,7 @@ export class Session {
       toolNamed: (name) => this.#tools.get(name),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
+    this.#probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
     this.#ports.registry.opened(actorId, handle);
     const { pid } = connection;
     this.#send({ type: 'session.opened', era, ...(pid !== undefined && { pid }) });
@@ -279,6 +287,16 @@ export class Session {
     if (this.#isPartial === wasPartial) return;
     const type = this.#isPartial ? 'session.impaired' : 'session.recovered';
     this.#send({ type, reason: 'partialCatalog' });
+  }
+
+  #onProbed(answer: ProbeAnswer, error?: unknown): void {
+    if (answer !== 'none') {
+      this.#send({ type: 'session.probed', answer });
+      return;
+    }
+    const failure = this.#failureOf(error);
+    this.#send({ type: 'session.probed', answer, failure });
+    this.#reconsider(failure, describeError(error, this.#secrets));
   }
 
   /** A request failed in a way that may concern the whole session. */
@@ -344,6 +362,7 @@ export class Session {
   #withdraw(): void {
     this.#notified.stop();
     this.#liveness?.stop();
+    this.#probe?.stop();
     this.#listening?.stop();
     const { actorId, session } = this.#input;
     if (this.#state === 'open') this.#ports.registry.closed(actorId, session);

@@ -48,7 +48,9 @@
  *   backingOff -- server.demanded | spec.updated --> (stays)
  *   backingOff:
  *     [*] -> retrying
+ *     retrying -- server.woke [isNotAskedToWait] --> retrying
  *     retrying -- after reconnectBackoff --> engaged
+ *     lost -- server.woke [isNotAskedToWait] --> lost
  *     lost -- after reconnectBackoff --> engaged
  *   suspended -- spec.updated | admission.granted --> (stays)
  *   suspended:
@@ -73,23 +75,48 @@
  *     [*] -> queued
  *     queued -- slot.granted --> connecting
  *     queued -- server.demanded --> (stays)
+ *     queued -- server.woke --> queued
  *     queued -- after queueDeadline --> closing
  *     connecting -- session.opened [isCurrentSession] --> loadingTools
+ *     connecting -- server.woke --> connecting
  *     connecting -- after connectDeadline --> closing
  *     loadingTools -- session.listed [isCurrentSession] --> ready
  *     loadingTools -- session.notified [isCurrentSession] --> (stays)
+ *     loadingTools -- server.woke --> loadingTools
  *     loadingTools -- session.listFailed [isCurrentSession] --> closing
  *     loadingTools -- after listDeadline --> closing
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
- *   ready -- server.idled | server.reconnect | breaker.tripped --> closing
+ *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung --> closing
  *   ready:
- *     [*] -> health + listing + activity
+ *     [*] -> health + watch + listing + activity
  *     health:
  *       [*] -> steady
  *       steady -- always [isImpaired] --> degraded
  *       degraded -- always [isUnimpaired] --> steady
+ *     watch:
+ *       [*] -> unwatched
+ *       unwatched -- always [isWatched] --> resting
+ *       unwatched -- spec.updated --> unwatched
+ *       unwatched -- server.woke --> waking
+ *       resting -- session.probed [isSignOfLife] --> (stays)
+ *       resting -- spec.updated --> unwatched
+ *       resting -- server.woke --> waking
+ *       resting -- after lookPause --> looking
+ *       looking -- session.probed [isSignOfLife] --> unwatched
+ *       looking -- session.probed [isCurrentSession] --> resting
+ *       looking -- server.woke --> waking
+ *       looking -- after lookDeadline --> resting
+ *       waking -- session.probed [isSignOfLife] --> (stays)
+ *       waking -- after wakePause --> lookingAfterWaking
+ *       lookingAfterWaking -- session.probed [isSignOfLife] --> unwatched
+ *       lookingAfterWaking -- session.probed [isCurrentSession] --> doubting
+ *       lookingAfterWaking -- server.woke --> waking
+ *       lookingAfterWaking -- after wokenLookDeadline --> doubting
+ *       doubting -- session.probed [isSignOfLife] --> unwatched
+ *       doubting -- server.woke --> waking
+ *       doubting -- after doubtPause --> lookingAfterWaking
  *     listing:
  *       [*] -> current
  *       current -- session.listFailed [isCurrentSession] --> outdated
@@ -100,6 +127,7 @@
  *       [*] -> idle
  *       idle -- calls.began [isCurrentSession] --> busy
  *       idle -- spec.updated --> idle
+ *       idle -- look.failed [hasHung] --> (stays)
  *       idle -- after idleDeadline [stopsWhenIdle] --> (stays)
  *       busy -- calls.drained [isCurrentSession] --> idle
  *   closing -- server.start | server.stop | server.retire | server.restart | server.reconnect |
@@ -179,15 +207,23 @@ export const connectionRegion = serverSetup.createStateConfig({
           guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
           target: 'parked.failed.versionUnsupported',
         },
-        { guard: 'isBusyStart', target: 'parked.backingOff.retrying' },
+        {
+          guard: 'isBusyStart',
+          actions: 'drawReconnectDelay',
+          target: 'parked.backingOff.retrying',
+        },
         {
           guard: 'sleepsAfterGivingUp',
           actions: 'restUntilDemanded',
           target: 'parked.dormant',
         },
         { guard: 'isRestartForbidden', target: 'parked.failed.restartNever' },
-        { guard: 'hasAttemptsLeft', target: 'parked.backingOff.retrying' },
-        { guard: 'isLostRemote', target: 'parked.backingOff.lost' },
+        {
+          guard: 'hasAttemptsLeft',
+          actions: 'drawReconnectDelay',
+          target: 'parked.backingOff.retrying',
+        },
+        { guard: 'isLostRemote', actions: 'drawLostDelay', target: 'parked.backingOff.lost' },
         { guard: 'isLost', target: 'parked.failed.attemptsExhausted' },
         { guard: 'isUndemanded', target: 'parked.dormant' },
         { target: 'engaged' },

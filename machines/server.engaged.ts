@@ -7,6 +7,7 @@
  */
 
 import { connectTimeoutOf, ofSession, serverSetup, settle } from './server.setup.ts';
+import { watchStates } from './server.watch.ts';
 
 export const engagedStates = serverSetup.createStateConfig({
   initial: 'starting',
@@ -59,6 +60,7 @@ export const engagedStates = serverSetup.createStateConfig({
           on: {
             'slot.granted': { actions: 'tellSessionToOpen', target: 'connecting' },
             'server.demanded': { actions: ['noteDemand', 'askForSlot'] },
+            'server.woke': { target: 'queued', reenter: true },
           },
           after: {
             queueDeadline: {
@@ -74,6 +76,8 @@ export const engagedStates = serverSetup.createStateConfig({
               actions: ['noteOpened', 'keepSlot', 'tellSessionToList'],
               target: 'loadingTools',
             },
+            // Nobody could answer while nobody was awake: the deadline begins anew.
+            'server.woke': { target: 'connecting', reenter: true },
           },
           after: {
             connectDeadline: {
@@ -99,6 +103,7 @@ export const engagedStates = serverSetup.createStateConfig({
               guard: { type: 'isCurrentSession', params: ofSession },
               actions: 'tellSessionToList',
             },
+            'server.woke': { target: 'loadingTools', reenter: true },
             'session.listFailed': {
               guard: { type: 'isCurrentSession', params: ofSession },
               actions: 'recordFailedStart',
@@ -142,6 +147,7 @@ export const engagedStates = serverSetup.createStateConfig({
         'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
         // The session is exchanged at once: it has not ended, so nothing is waited for.
         'breaker.tripped': { actions: 'takeTryBack', target: 'closing' },
+        'server.hung': { actions: 'recordHang', target: 'closing' },
       },
       after: { sustainedReady: { actions: 'forgetAttempts' } },
       states: {
@@ -152,6 +158,7 @@ export const engagedStates = serverSetup.createStateConfig({
             degraded: { always: { guard: 'isUnimpaired', target: 'steady' } },
           },
         },
+        watch: watchStates,
         // A list that failed is asked for again until one comes; the old one is shown meanwhile.
         listing: {
           initial: 'current',
@@ -198,6 +205,8 @@ export const engagedStates = serverSetup.createStateConfig({
                 // The deadline under way has the old length. Answered here, the event does not
                 // reach `engaged`, so that the new settings are taken here as well.
                 'spec.updated': { actions: 'applySpec', target: 'idle', reenter: true },
+                // Only here: a server that works on a call may have no time to answer.
+                'look.failed': { guard: 'hasHung', actions: 'announceHang' },
               },
               after: { idleDeadline: { guard: 'stopsWhenIdle', actions: 'announceIdle' } },
             },

@@ -16,6 +16,9 @@ const failedByStorm = {
   },
 } as const;
 
+// Whatever was out of reach may be back, and the wait was for another time.
+const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
+
 export const parkedStates = serverSetup.createStateConfig({
   initial: 'dormant',
   on: {
@@ -57,12 +60,13 @@ export const parkedStates = serverSetup.createStateConfig({
         'spec.updated': { actions: 'applySpec' },
       },
       states: {
+        // The wait was chosen on the way in.
         retrying: {
-          entry: 'drawReconnectDelay',
+          on: { 'server.woke': { ...tryingSoon, target: 'retrying' } },
           after: { reconnectBackoff: '#connection.engaged' },
         },
         lost: {
-          entry: 'drawLostDelay',
+          on: { 'server.woke': { ...tryingSoon, target: 'lost' } },
           after: { reconnectBackoff: '#connection.engaged' },
         },
       },

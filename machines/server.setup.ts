@@ -22,7 +22,13 @@ import type {
   SessionFact,
   SessionInput,
 } from '../src/domain/session.ts';
-import { busyDelay, chanceOf, quietDelay, restartDelay } from '../src/policies/backoff-delay.ts';
+import {
+  busyDelay,
+  chanceOf,
+  quietDelay,
+  restartDelay,
+  wakeDelay,
+} from '../src/policies/backoff-delay.ts';
 import {
   afterGiveUpOf,
   busyBackoffOf,
@@ -76,6 +82,10 @@ export interface ServerContext extends ServerInput {
   /** When ready sessions were lost for whatever cause: newest `policy.storm.reconnectStorm.limit`. */
   readonly lossTimes: readonly number[];
   readonly impairments: readonly DegradedReason[];
+  /** Looks in a row that found nobody; at most `policy.health.failures`. */
+  readonly failedLooks: number;
+  /** Within how many milliseconds after the last wake-up all servers are looked after. */
+  readonly wakeSpreadMs: number;
   /** The wait that the present backoff chose, in milliseconds. */
   readonly delayMs: number;
   /** Consecutive failed calls while the circuit is closed. */
@@ -101,7 +111,9 @@ export type ServerCommand =
       readonly startup: 'eager' | 'lazy';
       readonly policy: ServerPolicy;
     }
-  | { readonly type: 'slot.granted' };
+  | { readonly type: 'slot.granted' }
+  /** The machine slept, or this process was held; all are told, and none should act at once. */
+  | { readonly type: 'server.woke'; readonly spreadMs: number };
 
 /** Edges of the call path; `session` tells which session they are about. */
 export type CallFact = {
@@ -113,6 +125,8 @@ export type CallFact = {
 type InternalEvent =
   | { readonly type: 'server.listed' }
   | { readonly type: 'server.idled' }
+  | { readonly type: 'look.failed' }
+  | { readonly type: 'server.hung' }
   | { readonly type: 'server.gaveUp' }
   | { readonly type: 'server.rested' }
   | { readonly type: 'server.ended' }
@@ -173,6 +187,16 @@ function trips(
   action: StormLimit['action'],
 ): boolean {
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
+}
+
+/** How long a server has to answer a look, in milliseconds. */
+function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
+  return Math.min(breaker.probeTimeoutMs, health.everyMs);
+}
+
+/** Enough looks in a row found nobody. */
+function hasHung({ failedLooks, policy }: ServerContext): boolean {
+  return failedLooks >= policy.health.failures;
 }
 
 // A minute of service, and the last failure is no news any more, whatever the budget.
@@ -244,6 +268,7 @@ export const serverSetup = setup({
       attempt: context.attempt + 1,
       loss: null,
       impairments: [],
+      failedLooks: 0,
       era: null,
       pid: null,
     })),
@@ -261,6 +286,49 @@ export const serverSetup = setup({
       assertEvent(event, 'session.recovered');
       return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
     }),
+
+    // Whether it lives.
+    noteAlive: assign(({ context }) => ({
+      failedLooks: 0,
+      impairments: context.impairments.filter((reason) => reason !== 'healthCheck'),
+    })),
+    noteFailedLook: assign(
+      ({ context }, params: { readonly failure?: Failure | undefined }): Partial<ServerContext> => {
+        const { failedLooks, impairments, policy } = context;
+        const others = impairments.filter((reason) => reason !== 'healthCheck');
+        return {
+          // While calls are at work it may look dead for long, and the count needs a bound.
+          failedLooks: Math.min(failedLooks + 1, policy.health.failures),
+          impairments: [...others, 'healthCheck'],
+          lastError: params.failure ?? {
+            kind: 'transport',
+            message: 'The server did not answer when it was asked whether it is alive.',
+          },
+        };
+      },
+    ),
+    recordHang: assign(({ context }) => {
+      const times = context.failedLooks === 1 ? 'once' : `${context.failedLooks} times in a row`;
+      const loss: Failure = {
+        kind: 'transport',
+        message: `The server was asked ${times} whether it is alive and did not answer.`,
+      };
+      return { loss, lastError: loss };
+    }),
+    noteWake: assign(({ event }) => {
+      assertEvent(event, 'server.woke');
+      return { wakeSpreadMs: event.spreadMs };
+    }),
+    // What the network did while nobody was awake is not counted against the server.
+    drawWakeDelay: assign(({ event, context }) => {
+      assertEvent(event, 'server.woke');
+      return {
+        delayMs: wakeDelay(event.spreadMs, chanceOf(context.seed, context.session)),
+        attempt: Math.max(0, context.attempt - 1),
+      };
+    }),
+    tellSessionToProbe: sendTo('session', { type: 'session.probe' }),
+
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
     forgetAttempts: assign({ ...freshTries, lastError: null }),
@@ -329,7 +397,15 @@ export const serverSetup = setup({
       // Whom a person's wish closed has lost nothing that wants an explanation.
       if (context.loss === null) return {};
       const loss = withEvidence(context.loss, event);
-      return { loss, lastError: loss };
+      const { lossTimes, policy } = context;
+      return {
+        loss,
+        lastError: loss,
+        // Given up while it was ready: that is a lost session like any other.
+        ...(hasHung(context) && {
+          lossTimes: recordInWindow(lossTimes, event.at, policy.storm.reconnectStorm),
+        }),
+      };
     }),
     drawReconnectDelay: assign(({ context }) => {
       const busy = busyBackoffOf(context);
@@ -353,6 +429,8 @@ export const serverSetup = setup({
     // Word from one region to the others.
     announceListing: raise({ type: 'server.listed' }),
     announceIdle: raise({ type: 'server.idled' }),
+    announceFailedLook: raise({ type: 'look.failed' }),
+    announceHang: raise({ type: 'server.hung' }),
     announceGivingUp: raise({ type: 'server.gaveUp' }),
     announceRest: raise({ type: 'server.rested' }),
     announceEnd: raise({ type: 'server.ended' }),
@@ -408,6 +486,14 @@ export const serverSetup = setup({
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
     stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
+    isWatched: ({ context }) => context.policy.health.mode === 'ping',
+    isSignOfLife: ({ context }, params: ProbeAnswer) =>
+      params.session === context.session &&
+      (params.answer === 'alive' ||
+        (params.answer === 'unknownMethod' && context.policy.health.treatMethodNotFoundAsAlive)),
+    hasHung: ({ context }) => hasHung(context),
+    // Who was told by the server how long to wait goes on waiting.
+    isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     isImpaired: ({ context }) => context.impairments.length > 0,
     isUnimpaired: ({ context }) => context.impairments.length === 0,
     // Without a threshold nothing is counted, and nothing ever trips.
@@ -442,6 +528,14 @@ export const serverSetup = setup({
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
     // Without one, the longest wait a timer can hold; the guard then lets it pass.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
+    lookPause: ({ context }) => context.policy.health.everyMs,
+    lookDeadline: ({ context }) => lookTimeoutOf(context.policy),
+    wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>
+      wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
+    // Five seconds, when it woke: a dead connection should be back within half a minute.
+    wokenLookDeadline: ({ context }) => Math.min(5_000, lookTimeoutOf(context.policy)),
+    // Two seconds: networks come back one or two seconds after the machine, and some servers too.
+    doubtPause: 2_000,
     // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
     relistPause: 30_000,
     circuitCooldown: ({ context }) => context.cooldownMs,
@@ -454,6 +548,13 @@ export function ofSession({ event }: { readonly event: { readonly session: numbe
   readonly session: number;
 } {
   return { session: event.session };
+}
+
+type ProbeAnswer = Pick<Extract<SessionFact, { type: 'session.probed' }>, 'session' | 'answer'>;
+
+/** Maps the news of a probe to the parameter of the guard that asks whether somebody lives there. */
+export function ofProbe({ event }: { readonly event: ProbeAnswer }): ProbeAnswer {
+  return { session: event.session, answer: event.answer };
 }
 
 /** Where every loss and every wish is decided. */

@@ -49,6 +49,8 @@ export const serverMachine = serverSetup.createMachine({
     crashTimes: [],
     lossTimes: [],
     impairments: [],
+    failedLooks: 0,
+    wakeSpreadMs: 0,
     delayMs: 0,
     failedCalls: 0,
     cooldownMs: input.policy.breaker.cooldownMs,

@@ -110,6 +110,11 @@ const rememberedCatalogs = 1_000;
 const rememberedWishes = 1_000;
 const rememberedDecisions = 1_000;
 
+// Two seconds: nobody notices, and a machine that just woke has enough to do.
+const leastWakeSpreadMs = 2_000;
+// Fifty a second, however many there are.
+const wakeSpreadPerServerMs = 20;
+
 /** What a plan is made from. */
 export type PlanningFacts = Pick<
   TroupeContext,
@@ -321,6 +326,14 @@ export const troupeSetup = setup({
       else if (type !== 'server.stop' && desired !== undefined) {
         // Its successor is told at birth.
         enqueue.assign({ startWishes: newest([...startWishes, server], rememberedWishes) });
+      }
+    }),
+
+    /** Each looks after itself, and not all at once. */
+    passWake: enqueueActions(({ context, enqueue }) => {
+      const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * context.live.size);
+      for (const { actorId, leaving } of context.live.values()) {
+        if (!leaving) enqueue.sendTo(actorId, { type: 'server.woke', spreadMs });
       }
     }),
 

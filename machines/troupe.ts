@@ -94,7 +94,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'server.restart': { actions: 'routeCommand' },
         'server.reconnect': { actions: 'routeCommand' },
         'auth.completed': { actions: 'routeCommand' },
-        'system.woke': { actions: 'reconcile' },
+        'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',
         'xstate.done.actor.*': {

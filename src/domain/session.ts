@@ -25,6 +25,8 @@ export type SessionCommand =
    * list asked for during another runs once, after it.
    */
   | { readonly type: 'session.list' }
+  /** Asks the server whether it lives; a question that is still out is given up. */
+  | { readonly type: 'session.probe' }
   /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
   | { readonly type: 'session.close' }
   /** Lets go of everything at once, by force, without an answer. */
@@ -44,6 +46,16 @@ export type SessionFact =
     })
   | (Stamp & { readonly type: 'session.listed'; readonly toolCount: number })
   | (Stamp & { readonly type: 'session.listFailed'; readonly failure: Failure })
+  /**
+   * What became of a probe, as soon as it is known: an answer, even an error, was
+   * sent by somebody alive; `unknownMethod` is the answer that it cannot be asked so.
+   */
+  | (Stamp & {
+      readonly type: 'session.probed';
+      readonly answer: 'alive' | 'unknownMethod' | 'none';
+      /** Why there was none. */
+      readonly failure?: Failure;
+    })
   /** The server said that its tools changed; at most one a second. */
   | (Stamp & { readonly type: 'session.notified' })
   | (Stamp & { readonly type: 'session.impaired'; readonly reason: DegradedReason })

@@ -53,6 +53,14 @@ export function busyDelay(
   return wholeMs(grown + grown * addedJitter * chance);
 }
 
+// No look and no attempt comes at the very moment of waking: the network is often not back yet.
+const wakeFloorMs = 100;
+
+/** When a server is looked after once the machine woke: anywhere within the spread. */
+export function wakeDelay(spreadMs: number, chance: number): number {
+  return wholeMs(wakeFloorMs + spreadMs * chance);
+}
+
 /**
  * `full`: every whole millisecond from the floor to the wait is equally likely,
  * so that many clients of one server that fell over do not come back together. A

@@ -88,6 +88,11 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'session.recovered': ({ context: { session, impairments }, now: at }) =>
     impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
   'session.notified': nobody,
+  // One look moves a server by what it finds, and a wake-up only when it looks.
+  'session.probed': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.probed', answer: 'alive', session, at }),
+  ],
+  'server.woke': nobody,
   // Where they lead is a question of which settings would come.
   'admission.withdrawn': nobody,
   'spec.updated': nobody,
@@ -95,6 +100,8 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'server.retire': nobody,
   'server.listed': nobody,
   'server.idled': nobody,
+  'server.hung': nobody,
+  'look.failed': nobody,
   'server.gaveUp': nobody,
   'server.rested': nobody,
   'server.ended': nobody,

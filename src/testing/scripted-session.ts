@@ -46,6 +46,8 @@ export interface SessionScript {
   open(options?: { readonly era?: 'legacy' | 'modern'; readonly pid?: number }): void;
   list(tools: readonly ListedTool[]): void;
   failList(failure: Failure): void;
+  /** Tells what became of the question whether it lives; default: an answer. */
+  probed(answer?: 'alive' | 'unknownMethod' | 'none'): void;
   /** Tells that the tools changed. */
   notify(): void;
   impair(reason: DegradedReason): void;
@@ -176,6 +178,11 @@ class Script implements SessionScript {
     this.#expect('open');
     this.#send({ type: 'session.listFailed', failure });
     this.#listed();
+  }
+
+  probed(answer: 'alive' | 'unknownMethod' | 'none' = 'alive'): void {
+    this.#expect('open');
+    this.#send({ type: 'session.probed', answer });
   }
 
   notify(): void {

@@ -21,6 +21,7 @@ interface Subject {
   /** Lets a scripted server do what a real one does by itself. */
   readonly opens: () => void;
   readonly lists: () => void;
+  readonly isProbed: () => void;
   readonly closes: () => void;
   readonly answers: () => void;
   /** Ends the server as `kill -9` would. */
@@ -38,6 +39,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
       start: createBench(fixtureSpec('ok')),
       opens: nothing,
       lists: nothing,
+      isProbed: nothing,
       closes: nothing,
       answers: nothing,
       dies(bench) {
@@ -53,6 +55,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
       start: createBench({ type: 'http', url: server.url, headers: {}, era: 'legacy' }),
       opens: nothing,
       lists: nothing,
+      isProbed: nothing,
       closes: nothing,
       answers: nothing,
       async dies() {
@@ -70,6 +73,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
       start: createBench(undefined, (ports) => sessions.createLogic(ports)),
       opens: () => script().open(),
       lists: () => script().list([{ name: 'echo', inputSchema: { type: 'object' } }]),
+      isProbed: () => script().probed(),
       closes: () => script().closed(),
       answers: () =>
         script()
@@ -126,6 +130,18 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story.slice(-2)).toEqual(['catalogs.put', 'session.listed']);
     expect(bench.catalog).toHaveLength(listed.toolCount);
     expect(bench.catalog[0]?.name).toBe('echo');
+  });
+
+  it('tells that its server answered when it was asked whether it lives', async () => {
+    await open();
+    bench.send('session.probe');
+    subject.isProbed();
+    expect(await bench.next('session.probed')).toEqual({
+      type: 'session.probed',
+      session: 1,
+      at: expect.any(Number),
+      answer: 'alive',
+    });
   });
 
   it('lists once more for any number of wishes during a list', async () => {

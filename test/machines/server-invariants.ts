@@ -14,6 +14,11 @@ const isClosing = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: 'closing' } });
 const isStarting = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: 'starting' } });
+const isLooking = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { watch: 'looking' } } } }) ||
+  snapshot.matches({ connection: { engaged: { ready: { watch: 'lookingAfterWaking' } } } });
+const isBusyReady = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { activity: 'busy' } } } });
 const isBackingOff = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { parked: 'backingOff' } });
 const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
@@ -47,6 +52,13 @@ const stateRules: Rules<ServerSnapshot> = {
     context.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
   'failed calls are counted below the threshold': ({ context }) =>
     context.failedCalls < (context.policy.breaker.threshold ?? 1),
+  'failed looks are counted to the last, and each session begins without': (state) =>
+    state.context.failedLooks <= state.context.policy.health.failures &&
+    (!isStarting(state) || state.context.failedLooks === 0),
+  'whoever was not found at the last look is degraded': (state) =>
+    !isReady(state) ||
+    state.context.failedLooks === 0 ||
+    state.matches({ connection: { engaged: { ready: { health: 'degraded' } } } }),
   'the cool-down keeps its bound': ({ context }) =>
     context.cooldownMs <= context.policy.breaker.maxCooldownMs,
   'what is known of a peer is forgotten with its session': (state) =>
@@ -120,6 +132,12 @@ const stepRules: Rules<Step> = {
   },
   'news of an earlier session changes nothing': (step) =>
     !isStale(step) || (!step.isHandled && step.before.context === step.after.context),
+  'a session is asked once for each look': (step) =>
+    sent(step, 'session.probe') === (!isLooking(step.before) && isLooking(step.after) ? 1 : 0),
+  'nobody who works on a call is given up for not answering': ({ before, after, event }) =>
+    !isBusyReady(before) ||
+    !isClosing(after) ||
+    (event.type !== 'session.probed' && !event.type.startsWith('xstate.after')),
   'a session opens only with a permit': (step) =>
     sent(step, 'session.open') === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
   'a session that is left open is told to close first': (step) =>

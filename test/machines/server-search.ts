@@ -94,6 +94,15 @@ const everything: Choices = {
       at: latestTime(context),
       failure: failure('protocol'),
     })),
+  'session.probed': ({ context: { session } }) => [
+    ...(['alive', 'unknownMethod', 'none'] as const).map((answer) => ({
+      type: 'session.probed' as const,
+      session,
+      at: 0,
+      answer,
+    })),
+    { type: 'session.probed', session: session - 1, at: 0, answer: 'alive' },
+  ],
   'session.notified': presentAndStale((stamp) => ({ ...stamp, type: 'session.notified' })),
   'session.impaired': presentAndStale((stamp) => ({
     ...stamp,
@@ -112,9 +121,12 @@ const everything: Choices = {
   'call.succeeded': presentAndStale(({ session }) => ({ type: 'call.succeeded', session })),
 };
 
+const asleep: Choices = { 'server.woke': [], 'session.probed': [] };
+
 /** The call path is silent, so the circuit stays closed. */
 export const withoutCalls: Choices = {
   ...everything,
+  ...asleep,
   'call.failed': [],
   'call.succeeded': [],
   'calls.began': [],
@@ -124,6 +136,7 @@ export const withoutCalls: Choices = {
 /** Calls, crashes and stops, but no edits: enough to cross the circuit with every other region. */
 export const withCalls: Choices = {
   ...everything,
+  ...asleep,
   'admission.withdrawn': [],
   'admission.granted': [],
   'spec.updated': [],
@@ -132,6 +145,38 @@ export const withCalls: Choices = {
   'session.closed': ({ context: { session } }) => [
     { type: 'session.closed', session, at: 0 },
     { type: 'session.closed', session, at: 0, failure: failure('crashed') },
+  ],
+};
+
+/** Looks and wake-ups, with calls at work, lost sessions and edits of what is looked after. */
+export const withLooks: Choices = {
+  ...everything,
+  'server.woke': [{ type: 'server.woke', spreadMs: 2_000 }],
+  'admission.withdrawn': [],
+  'admission.granted': [],
+  'server.start': [],
+  'server.restart': [],
+  'call.failed': [],
+  'call.succeeded': [],
+  'session.opened': ({ context: { session } }) => [
+    { type: 'session.opened', session, at: 0, era: 'legacy' },
+  ],
+  'session.listed': ({ context: { session } }) => [
+    { type: 'session.listed', session, at: 0, toolCount: 1 },
+  ],
+  'session.listFailed': [],
+  'session.notified': [],
+  'session.impaired': [],
+  'session.recovered': [],
+  'session.closed': ({ context: { session } }) => [
+    { type: 'session.closed', session, at: 0 },
+    { type: 'session.closed', session, at: 0, failure: failure('transport') },
+    {
+      type: 'session.closed',
+      session,
+      at: 0,
+      failure: { ...failure('rateLimited'), retryAfterMs: 10_000 },
+    },
   ],
 };
 
@@ -177,10 +222,13 @@ function keyOf({ value, context }: ServerSnapshot): string {
     context.crashTimes.length,
     context.lossTimes.length,
     context.impairments,
+    context.failedLooks,
+    loss?.retryAfterMs === undefined,
     context.failedCalls,
     context.cooldownMs,
     policy.restart.on,
     policy.breaker.action,
+    policy.health.mode,
     context.transport,
   ]);
 }

@@ -33,10 +33,16 @@ type Region = keyof Regions;
 export type ConnectionState = Exclude<Leaves<Regions['connection']>, 'settling' | 'retired'>;
 export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'ended'>;
 export type CircuitState = Exclude<Regions['circuit'], 'ended'>;
-/** The two regions within `ready`. */
+/** The regions within `ready`. */
 export type ReadyState =
   | 'health.steady'
   | 'health.degraded'
+  | 'watch.unwatched'
+  | 'watch.resting'
+  | 'watch.looking'
+  | 'watch.waking'
+  | 'watch.lookingAfterWaking'
+  | 'watch.doubting'
   | 'listing.current'
   | 'listing.outdated'
   | 'activity.idle'
@@ -71,6 +77,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'admission.withdrawn': () => ({ type: 'admission.withdrawn', verdict: 'rejected' }),
   'spec.updated': () => ({ type: 'spec.updated', startup: 'lazy', policy: smallPolicy }),
   'slot.granted': () => ({ type: 'slot.granted' }),
+  'server.woke': () => ({ type: 'server.woke', spreadMs: 2_000 }),
   'session.opened': (stamp) => ({ type: 'session.opened', ...stamp, era: 'modern', pid: 7 }),
   'session.listed': (stamp) => ({ type: 'session.listed', ...stamp, toolCount: 1 }),
   'session.listFailed': (stamp) => ({
@@ -78,6 +85,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
     ...stamp,
     failure: { kind: 'protocol', message: 'The list has no end.' },
   }),
+  'session.probed': (stamp) => ({ type: 'session.probed', ...stamp, answer: 'alive' }),
   'session.notified': (stamp) => ({ type: 'session.notified', ...stamp }),
   'session.impaired': (stamp) => ({ type: 'session.impaired', ...stamp, reason: 'healthCheck' }),
   'session.recovered': (stamp) => ({ type: 'session.recovered', ...stamp, reason: 'healthCheck' }),
@@ -88,6 +96,8 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'call.succeeded': ({ session }) => ({ type: 'call.succeeded', session }),
   'server.listed': () => ({ type: 'server.listed' }),
   'server.idled': () => ({ type: 'server.idled' }),
+  'look.failed': () => ({ type: 'look.failed' }),
+  'server.hung': () => ({ type: 'server.hung' }),
   'server.gaveUp': () => ({ type: 'server.gaveUp' }),
   'server.rested': () => ({ type: 'server.rested' }),
   'server.ended': () => ({ type: 'server.ended' }),
@@ -112,6 +122,7 @@ export const serverEventTypes = Object.keys(exampleOf) as readonly ServerEventTy
 
 const toReady = ['slot.granted', 'session.opened', 'session.listed'] as const;
 const toOpen = [...toReady, 'call.failed', 'call.failed'] as const;
+const watched = { health: { mode: 'ping' } } as const;
 const tripsAtOnce = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
 const failsAtOnce = { ...tripsAtOnce, action: 'fail' } as const;
 
@@ -174,9 +185,18 @@ export const ways: {
   ready: {
     'health.steady': { by: toReady },
     'health.degraded': { by: [...toReady, 'session.impaired'] },
+    'watch.unwatched': { by: toReady },
+    'watch.resting': { born: { policy: watched }, by: toReady },
+    'watch.looking': { born: { policy: watched }, by: [...toReady, { after: 'lookPause' }] },
+    'watch.waking': { by: [...toReady, 'server.woke'] },
+    'watch.lookingAfterWaking': { by: [...toReady, 'server.woke', { after: 'wakePause' }] },
+    'watch.doubting': {
+      by: [...toReady, 'server.woke', { after: 'wakePause' }, { after: 'wokenLookDeadline' }],
+    },
     'listing.current': { by: toReady },
     'listing.outdated': { by: [...toReady, 'session.listFailed'] },
-    'activity.idle': { by: toReady },
+    // The last look that it takes has failed.
+    'activity.idle': { born: { policy: { health: { failures: 0 } } }, by: toReady },
     'activity.busy': { by: [...toReady, 'calls.began'] },
   },
   catalog: {

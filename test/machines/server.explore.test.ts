@@ -11,7 +11,7 @@ import type { TransportKind } from '../../src/domain/server-spec.ts';
 import { blockedReasons, type Verdict } from '../../src/domain/server-state.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from './exploration-report.ts';
 import { reachableAlone, reachableByAll, serverRules } from './server-invariants.ts';
-import { leftAlone, searchServer, withCalls, withoutCalls } from './server-search.ts';
+import { leftAlone, searchServer, withCalls, withLooks, withoutCalls } from './server-search.ts';
 import { type ServerSnapshot, smallPolicy, smallServer } from './small-server.ts';
 
 const local = smallServer();
@@ -73,6 +73,20 @@ const admittedAndEdited = {
 const exchanging = smallServer({ policy: { breaker: { action: 'reconnect' } } });
 const unguarded = smallServer({ policy: { breaker: { threshold: null } } });
 
+const asked = (mode: 'ping' | 'off', failures: number): ServerInput =>
+  smallServer({ transport: 'http', policy: { health: { mode, failures } } });
+const withEditedLooks = {
+  ...withLooks,
+  'spec.updated': ({ context: { policy, startup } }: ServerSnapshot) => [
+    {
+      type: 'spec.updated' as const,
+      startup,
+      policy: asked('ping', policy.health.failures).policy,
+    },
+    { type: 'spec.updated' as const, startup, policy: asked('off', policy.health.failures).policy },
+  ],
+};
+
 const verdicts: readonly Verdict[] = ['admitted', 'disabled', ...blockedReasons];
 const births = verdicts.flatMap((verdict) =>
   [true, false].flatMap((stopWanted) =>
@@ -111,6 +125,10 @@ const searches: Searches = {
   'a breaker that exchanges the session': () =>
     searchServer([exchanging], leftAlone(withCalls), alone),
   'a server without a breaker': () => searchServer([unguarded], leftAlone(withCalls), alone),
+  'a server that is asked whether it lives': () =>
+    searchServer([asked('ping', 2)], withEditedLooks, serverRules),
+  'looks and wake-ups, left alone': () =>
+    searchServer([asked('off', 1), asked('ping', 2)], leftAlone(withLooks), alone),
   'every verdict at birth': () => searchServer(births, admissionAndEdits, serverRules),
 };
 const names = Object.keys(searches);

@@ -30,6 +30,7 @@ const noFacts = {
   'session.opened': 'ignored',
   'session.listed': 'ignored',
   'session.listFailed': 'ignored',
+  'session.probed': 'ignored',
   'session.notified': 'ignored',
   'session.impaired': 'ignored',
   'session.recovered': 'ignored',
@@ -45,6 +46,8 @@ const noCalls = {
 const noWord = {
   'server.listed': 'ignored',
   'server.idled': 'ignored',
+  'look.failed': 'ignored',
+  'server.hung': 'ignored',
   'server.gaveUp': 'ignored',
   'server.rested': 'ignored',
   'server.ended': 'ignored',
@@ -63,6 +66,7 @@ const noCommands = {
   'admission.withdrawn': 'ignored',
   'spec.updated': 'ignored',
   'slot.granted': 'ignored',
+  'server.woke': 'ignored',
 } as const;
 const nothing = { ...noCommands, ...noFacts, ...noCalls, ...noWord } as const;
 
@@ -108,6 +112,9 @@ const withSession = {
   'session.closed': 'parked.backingOff.retrying',
 } as const;
 
+/** Nobody could be heard while the machine slept: each deadline begins anew. */
+const starting = { ...withSession, 'server.woke': 'noted' } as const;
+
 const connection: Table<ConnectionState, 'retired'> = {
   'parked.disabled': notAdmitted,
   'parked.blocked.untrusted': notAdmitted,
@@ -119,8 +126,8 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.blocked.overBudget': notAdmitted,
   'parked.dormant': { ...atRest, 'server.demanded': 'engaged.starting.queued' },
   // A demand does not shorten the wait, it only outlives it.
-  'parked.backingOff.retrying': { ...atRest, 'server.demanded': 'noted' },
-  'parked.backingOff.lost': { ...atRest, 'server.demanded': 'noted' },
+  'parked.backingOff.retrying': { ...atRest, 'server.demanded': 'noted', 'server.woke': 'noted' },
+  'parked.backingOff.lost': { ...atRest, 'server.demanded': 'noted', 'server.woke': 'noted' },
   'parked.authRequired': atRest,
   'parked.suspended.crashLoop': atRest,
   'parked.suspended.reconnectStorm': atRest,
@@ -133,13 +140,13 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.failed.reconnectStorm': atRest,
   // Only a start or a restart takes a stop back.
   'parked.stopped': { ...atRest, 'server.stop': 'noted', 'server.reconnect': 'noted' },
-  'engaged.starting.queued': { ...withSession, 'slot.granted': 'engaged.starting.connecting' },
+  'engaged.starting.queued': { ...starting, 'slot.granted': 'engaged.starting.connecting' },
   'engaged.starting.connecting': {
-    ...withSession,
+    ...starting,
     'session.opened': 'engaged.starting.loadingTools',
   },
   'engaged.starting.loadingTools': {
-    ...withSession,
+    ...starting,
     'session.listed': 'engaged.ready',
     'session.listFailed': 'engaged.closing',
     'session.notified': 'noted',
@@ -154,6 +161,8 @@ const connection: Table<ConnectionState, 'retired'> = {
     'server.idled': 'engaged.closing',
     'probe.wanted': 'noted',
     'breaker.tripped': 'engaged.closing',
+    'server.hung': 'engaged.closing',
+    'server.woke': 'noted',
   },
   // Every wish is noted, and none restarts the deadline of the kill.
   'engaged.closing': {
@@ -178,11 +187,22 @@ const leavesReady = {
   'session.closed': 'left',
   'server.idled': 'left',
   'breaker.tripped': 'left',
+  'server.hung': 'left',
 } as const;
+
+/** Awake again: whatever was asked before, it is asked anew. */
+const isWoken = { ...leavesReady, 'server.woke': 'watch.waking' } as const;
 
 const ready: Table<ReadyState, 'left'> = {
   'health.steady': { ...leavesReady, 'session.impaired': 'health.degraded' },
   'health.degraded': { ...leavesReady, 'session.recovered': 'health.steady' },
+  'watch.unwatched': { ...isWoken, 'spec.updated': 'noted' },
+  // The edit of this table switches the looks off.
+  'watch.resting': { ...isWoken, 'spec.updated': 'watch.unwatched', 'session.probed': 'noted' },
+  'watch.looking': { ...isWoken, 'session.probed': 'watch.resting' },
+  'watch.waking': { ...leavesReady, 'session.probed': 'noted' },
+  'watch.lookingAfterWaking': { ...isWoken, 'session.probed': 'watch.unwatched' },
+  'watch.doubting': { ...isWoken, 'session.probed': 'watch.unwatched' },
   'listing.current': { ...leavesReady, 'session.listFailed': 'listing.outdated' },
   'listing.outdated': {
     ...leavesReady,
@@ -190,7 +210,12 @@ const ready: Table<ReadyState, 'left'> = {
     'session.listFailed': 'noted',
   },
   // An edit may change how long idle may last, so the deadline begins again.
-  'activity.idle': { ...leavesReady, 'calls.began': 'activity.busy', 'spec.updated': 'noted' },
+  'activity.idle': {
+    ...leavesReady,
+    'calls.began': 'activity.busy',
+    'spec.updated': 'noted',
+    'look.failed': 'left',
+  },
   'activity.busy': { ...leavesReady, 'calls.drained': 'activity.idle' },
 };
 

@@ -28,6 +28,8 @@ function withReadyServer(given: SmallEntry = {}): Story {
   return story;
 }
 
+const asked = { health: { mode: 'ping', failures: 2 } } as const;
+
 describe('server', () => {
   it('starts and is ready once its tools are listed', async () => {
     const story = startStory();
@@ -196,6 +198,83 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('degraded'));
   });
 
+  it('is asked whether it lives, and is degraded until it answers', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed();
+    story.chapter('one look finds nobody, the answer comes late');
+    story.clock.advanceBy(40_000);
+    story.sessions.of('db').probed();
+    story.chapter('it does not know the question');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('unknownMethod');
+    await expect(story.toString()).toMatchFileSnapshot(golden('health-look-answered-late'));
+  });
+
+  it('is given up when it has not answered often enough in a row', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(40_000);
+    story.chapter('the connection says so itself');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('none');
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('health-given-up'));
+  });
+
+  it('is not given up while it works on a call, however long it does not answer', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(200_000);
+    expect(story.sessions.of('db').state).toBe('open');
+    story.chapter('the call is done, and the server does not answer still');
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.beginHere();
+    story.clock.advanceBy(40_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('health-and-a-slow-call'));
+  });
+
+  it('does not count "unknown method" as an answer where the policy says so', () => {
+    const strict = { ...asked.health, treatMethodNotFoundAsAlive: false };
+    const story = withReadyServer({ policy: { health: strict } });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('unknownMethod');
+    expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
+  });
+
+  it('is suspended by a storm when session after session has to be given up', () => {
+    const story = withReadyServer({
+      policy: {
+        health: { mode: 'ping', everyMs: 1_000, failures: 1 },
+        storm: { reconnectStorm: { limit: 3, windowMs: 30_000, action: 'suspend' } },
+        restart: { maxAttempts: 9 },
+      },
+    });
+    for (let loss = 1; loss <= 3; loss += 1) {
+      story.clock.advanceBy(2_000);
+      story.sessions.of('db').closed();
+      if (loss === 3) break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    const { value } = story.snapshotOf('db.0');
+    expect(value.connection).toEqual({ parked: { suspended: 'reconnectStorm' } });
+  });
+
+  it('takes another rhythm of looks at once', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(20_000);
+    story.load(settingsOf([entry('db', { policy: { health: { mode: 'ping', everyMs: 5_000 } } })]));
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(5_000);
+    story.sessions.of('db').probed();
+    story.chapter('no more looks');
+    story.load(settingsOf([entry('db')]));
+    story.clock.advanceBy(100_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('health-edited'));
+  });
+
   it('logs in and connects again', async () => {
     const story = withServer({ transport: 'http' });
     story.sessions.of('db').fail(failure('authRequired'));
@@ -221,6 +300,96 @@ describe('server', () => {
     story.untilNextSession();
     story.load(settingsOf([entry('db')]));
     await expect(story.toString()).toMatchFileSnapshot(golden('queue-deadline'));
+  });
+});
+
+describe('a server, when the machine wakes,', () => {
+  it('is asked once, and that is all when it answers', async () => {
+    const story = withReadyServer();
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(2_100);
+    story.sessions.of('db').probed();
+    story.clock.advanceBy(100_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('wake-answered'));
+  });
+
+  it('is asked again and again until the network is back', async () => {
+    const story = withReadyServer({ transport: 'http' });
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(2_100);
+    story.sessions.of('db').probed('none');
+    story.clock.advanceBy(2_000);
+    story.sessions.of('db').probed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('wake-before-the-network'));
+  });
+
+  it('is connected anew within half a minute when it is gone', () => {
+    const story = withReadyServer({ transport: 'http' });
+    const start = story.clock.now();
+    story.send({ type: 'system.woke' });
+    while (story.sessions.of('db').state === 'open') story.clock.runNext();
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.serve('db');
+    expect(story.clock.now() - start).toBeLessThan(30_000);
+  });
+
+  it('keeps its tries and its handshake, whose deadline begins anew', async () => {
+    const story = withServer({ policy: attempts(2) });
+    story.sessions.of('db').fail(failure('transport'));
+    story.chapter('backing off');
+    story.send({ type: 'system.woke' });
+    story.untilNextSession();
+    story.chapter('connecting');
+    story.clock.advanceBy(9_999);
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(9_999);
+    expect(story.sessions.of('db').state).toBe('opening');
+    story.sessions.of('db').fail(failure('transport'));
+    story.untilNextSession();
+    expect(story.snapshotOf('db.0').context.attempt).toBe(2);
+    await expect(story.toString()).toMatchFileSnapshot(golden('wake-while-starting'));
+  });
+
+  it('waits as long as its peer asked, all the same', () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(41_999);
+    expect(story.sessions.scripts).toHaveLength(1);
+  });
+
+  it('is looked after at its own moment within two seconds, or more for very many', () => {
+    const askedAt = (count: number) => {
+      const story = startStory();
+      story.oblige();
+      const crowd = Array.from({ length: count }, (_, index) => `s${index}`);
+      const slots = { local: count, remote: count };
+      story.load(
+        settingsOf(
+          crowd.map((name) => entry(name, { transport: 'http' })),
+          { slots },
+        ),
+      );
+      const times: number[] = [];
+      const before = story.sessions.onCommand;
+      story.sessions.onCommand = (script, command) => {
+        before?.(script, command);
+        if (command.type === 'session.probe') times.push(story.clock.now() - start);
+        if (command.type === 'session.probe') script.probed();
+      };
+      const start = story.clock.now();
+      story.send({ type: 'system.woke' });
+      story.clock.advanceBy(60_000);
+      return times;
+    };
+    const few = askedAt(40);
+    expect(few).toHaveLength(40);
+    expect(Math.max(...few)).toBeLessThan(2_100);
+    expect(Math.max(...few) - Math.min(...few)).toBeGreaterThan(1_500);
+    const many = askedAt(200);
+    expect(many).toHaveLength(200);
+    expect(Math.max(...many)).toBeGreaterThan(3_500);
   });
 });
 

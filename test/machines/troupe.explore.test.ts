@@ -89,7 +89,12 @@ const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
   'a pass without a change does nothing': (step) =>
     !(step.event.type === 'system.woke' || step.event.type === 'troupe.lookAgain') ||
     !isSettled(planOf(step.before.context)) ||
-    sentTo(step, isServer).length + births(step) === 0,
+    sentTo(step, isServer).filter((type) => type !== 'server.woke').length + births(step) === 0,
+  'all but who leaves are told of a wake-up, and of nothing else is made one': (step) =>
+    sentTo(step, isServer).filter((type) => type === 'server.woke').length ===
+    (step.event.type === 'system.woke' && step.isHandled
+      ? [...step.before.context.live.values()].filter(({ leaving }) => !leaving).length
+      : 0),
   'one who leaves hears no more commands, but that all leave': (step) =>
     step.before.context.live.get('db')?.leaving !== true ||
     step.event.type === 'troupe.stop' ||

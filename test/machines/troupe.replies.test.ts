@@ -38,7 +38,7 @@ const serving = {
   'approval.revoke': 'noteDecision, reconcile',
   'trust.changed': 'noteTrust, reconcile',
   'allow.changed': 'noteAllowed, reconcile',
-  'system.woke': 'reconcile',
+  'system.woke': 'passWake, reconcile',
   'troupe.lookAgain': 'reconcile',
   'settings.reload': 'passToSettingsSource',
   'settings.changed': 'passToSettingsSource',
