@@ -18,6 +18,9 @@ export interface Entry {
   readonly timeoutMs?: number;
   readonly idleStopMs?: number;
   readonly restart?: 'auto' | 'never' | 'always';
+  readonly policy?: {
+    readonly health: { readonly mode: 'off' | 'ping'; readonly everyMs: number };
+  };
 }
 
 export interface FileContent {

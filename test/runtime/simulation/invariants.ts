@@ -133,11 +133,14 @@ const showsRightTools: Check = ({ world, statuses, open }) => {
   });
 };
 
-const keepsBackoffInBounds: Check = ({ statuses }) =>
+const keepsBackoffInBounds: Check = ({ world, statuses }) =>
   [...statuses.values()].flatMap(({ name, state, reason, since, nextAttemptAt }) => {
     if (state !== 'backingOff' || nextAttemptAt === undefined) return [];
     const waitMs = Date.parse(nextAttemptAt) - Date.parse(since);
-    const [low, high] = reason === 'lost' ? [5_000, 300_000] : [100, 30_000];
+    // A wake-up lets it try soon.
+    const isWoken =
+      world.wokenAt !== undefined && world.wokenAt >= Date.parse(since) - world.wallOffsetMs;
+    const [low, high] = reason === 'lost' ? [isWoken ? 100 : 5_000, 300_000] : [100, 30_000];
     return waitMs >= low && waitMs <= high ? [] : [`12: ${name} backs off for ${waitMs} ms`];
   });
 
@@ -149,8 +152,8 @@ const timersOf: Readonly<Record<ServerState, number>> = {
   queued: 1,
   connecting: 1,
   loadingTools: 1,
-  ready: 2,
-  degraded: 2,
+  ready: 3,
+  degraded: 3,
   backingOff: 1,
   authRequired: 0,
   suspended: 0,
@@ -159,8 +162,9 @@ const timersOf: Readonly<Record<ServerState, number>> = {
   stopped: 0,
 };
 
-// Gate or stop of the root, a look after a break, debounce and burst of the settings.
-const timersOfRoot = 5;
+// Gate or stop of the root, a look after a break, debounce and burst of the settings, the
+// stock of retries.
+const timersOfRoot = 6;
 
 const setsNoStrayTimers: Check = ({ world, statuses, calls }) => {
   const ofServers = [...statuses.values()].reduce(

@@ -24,6 +24,8 @@ export class Peers {
   readonly listed = new Map<SessionScript, readonly ListedTool[]>();
   /** Calls that certainly ran, by their number. */
   readonly executed = new Map<number, number>();
+  /** Sessions that ever answered whether they live. */
+  readonly answered = new WeakSet<SessionScript>();
   losses = 0;
 
   constructor(options: PeerOptions) {
@@ -56,6 +58,7 @@ export class Peers {
   onCommand(script: SessionScript, { type }: SessionCommand): void {
     if (type === 'session.open') this.#soon(60, () => this.#open(script));
     if (type === 'session.list') this.#soon(60, () => this.#list(script));
+    if (type === 'session.probe') this.#soon(60, () => this.#answerProbe(script));
     if (type !== 'session.close' || script.state !== 'closing') return;
     if (this.behaviorOf(script.input.server) === 'hangsAtClose') return;
     this.#soon(150, () => {
@@ -119,6 +122,13 @@ export class Peers {
     this.#after(this.#options.random.int(low, high), () => {
       if (this.behaviorOf(server) === 'flaps') this.crash(script);
     });
+  }
+
+  #answerProbe(script: SessionScript): void {
+    if (script.state !== 'open' || this.behaviorOf(script.input.server) === 'hangsWhenAsked')
+      return;
+    this.answered.add(script);
+    script.probed(script.input.session % 2 === 0 ? 'unknownMethod' : 'alive');
   }
 
   #soon(longestMs: number, act: () => void): void {

@@ -18,6 +18,7 @@ export const behaviors = [
   'hangsCalls',
   'failsCalls',
   'crashesAtCalls',
+  'hangsWhenAsked',
 ] as const;
 export type Behavior = (typeof behaviors)[number];
 
@@ -32,6 +33,7 @@ export const edits = [
   'add',
   'carrier',
   'restart',
+  'health',
 ] as const;
 export type Edit = (typeof edits)[number];
 
@@ -146,7 +148,7 @@ function drawStep(random: Random, servers: readonly string[]): Step {
         server,
       }),
     ],
-    [1, () => ({ kind: 'wake' })],
+    [2, () => ({ kind: 'wake' })],
   ]);
   return draw();
 }

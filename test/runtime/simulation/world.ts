@@ -68,6 +68,8 @@ export class World {
   /** The model before the reading of this very moment. */
   #earlier: { readonly model: DesiredModel; readonly until: number } | undefined;
   isStopping = false;
+  /** When the machine woke last. */
+  wokenAt: number | undefined;
 
   constructor({ seed, servers, gatedCount, flapMs, bound, inspect }: WorldOptions) {
     this.#servers = servers;
@@ -99,6 +101,11 @@ export class World {
 
   get now(): number {
     return this.scripted.clock.now();
+  }
+
+  /** What wall time is ahead of the clock. */
+  get wallOffsetMs(): number {
+    return this.scripted.clock.wallNow() - this.scripted.clock.now();
   }
 
   get scripts(): readonly SessionScript[] {
@@ -239,6 +246,7 @@ export class World {
         this.send({ type: `server.${step.command}`, server: step.server });
         return;
       case 'wake':
+        this.wokenAt = this.now;
         this.send({ type: 'system.woke' });
         return;
       case 'lateFact':
@@ -406,7 +414,14 @@ export class World {
     const isStillWanted =
       this.model.isPermitted(server) && this.model.generationOf(server) === generation;
     const canIdle = this.model.find(server)?.entry.idleStopMs !== undefined;
-    if (isStillWanted && !isTouched && !canIdle) {
+    const isMute = this.peers.behaviorOf(server) === 'hangsWhenAsked';
+    const atWork = script.calls.filter(({ isSettled }) => !isSettled).length;
+    if (isMute && isStillWanted && !isTouched && atWork > 0) {
+      this.findings.push(
+        `18: ${server} was given up for its silence while it worked on ${atWork} calls`,
+      );
+    }
+    if (isStillWanted && !isTouched && !canIdle && !isMute) {
       this.findings.push(`4: ${server} was closed though nothing about it changed`);
     }
   }
@@ -445,6 +460,11 @@ function edited(entry: Entry, edit: Edit, value: number): Entry {
         : { ...rest, command: `c${value}`, env: { TOKEN: secret } };
     case 'restart':
       return { ...entry, restart: (['auto', 'never', 'always'] as const)[value % 3] ?? 'auto' };
+    case 'health':
+      return {
+        ...entry,
+        policy: { health: { mode: value === 4 ? 'off' : 'ping', everyMs: value * 2_000 } },
+      };
     case 'add':
     case 'remove':
       return entry;
