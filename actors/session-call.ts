@@ -8,7 +8,12 @@ import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprot
 
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
-import type { CallFailure, SessionCallOptions, SessionHandle } from '../src/domain/session.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
 import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
@@ -33,6 +38,7 @@ export interface CallerSetup {
   /** The session was open until it was told to end. */
   readonly wasClosed: () => boolean;
   readonly toolNamed: (name: string) => ListedTool | undefined;
+  readonly lookAtWatched: () => void;
   /** A call failed in a way that says something about the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
@@ -61,31 +67,82 @@ function isToolResult(value: unknown): value is ToolResult {
   );
 }
 
-export function createHandle(setup: CallerSetup): SessionHandle {
+/** What every answer of a method must have, and what the server must offer to be asked. */
+const shapes: Readonly<
+  Record<
+    SessionRequest['method'],
+    { readonly capability: 'resources' | 'prompts' | 'completions'; readonly isFit: IsFit }
+  >
+> = {
+  'resources/read': { capability: 'resources', isFit: ({ contents }) => areRecords(contents) },
+  'prompts/get': { capability: 'prompts', isFit: ({ messages }) => areRecords(messages) },
+  'completion/complete': {
+    capability: 'completions',
+    isFit: ({ completion }) =>
+      isRecord(completion) &&
+      Array.isArray(completion['values']) &&
+      completion['values'].every((value) => typeof value === 'string'),
+  },
+};
+
+type IsFit = (result: Record<string, unknown>) => boolean;
+
+function areRecords(value: unknown): boolean {
+  return Array.isArray(value) && value.every((part) => isRecord(part));
+}
+
+function resultOf(
+  method: SessionRequest['method'],
+): StandardSchemaV1<unknown, Record<string, unknown>> {
   return {
-    session: setup.session,
-    async callTool(tool, args, options) {
-      const { signal } = options;
-      if (signal.aborted) return { failure: cancelled(false) };
-      if (!setup.isOpen()) return { failure: notSent(closedMessage) };
-      // Checked by hand, because JSON leaves a function out in silence.
-      if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
-      try {
-        return { result: await request(setup, tool, args, options) };
-      } catch (error) {
-        return { failure: callFailureOf(error, signal, setup) };
-      }
+    '~standard': {
+      version: 1,
+      vendor: 'mcp-troupe',
+      validate: (value: unknown) =>
+        isRecord(value) && shapes[method].isFit(value)
+          ? { value }
+          : { issues: [{ message: `the result of ${method} has a wrong shape` }] },
     },
   };
 }
 
-async function request(
-  { client, connection, toolNamed }: CallerSetup,
-  name: string,
-  args: Readonly<Record<string, unknown>>,
-  { signal, timeoutMs, onProgress }: SessionCallOptions,
-): Promise<ToolResult> {
-  const options: RequestOptions = {
+export function createHandle(setup: CallerSetup): SessionHandle {
+  const { client } = setup;
+  return {
+    session: setup.session,
+    // Checked by hand, because JSON leaves a function out in silence.
+    callTool: (tool, args, options) =>
+      attempt(setup, args, options, () => callTool(setup, tool, args, options)),
+    async request({ method, params }, options) {
+      const { capability } = shapes[method];
+      if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
+        return { failure: unsupported(capability) };
+      return attempt(setup, params, options, () =>
+        client.request({ method, params: { ...params } }, resultOf(method), sendOptions(options)),
+      );
+    },
+    lookAtWatched: setup.lookAtWatched,
+  };
+}
+
+async function attempt<Result>(
+  setup: CallerSetup,
+  args: unknown,
+  { signal }: SessionCallOptions,
+  send: () => Promise<Result>,
+): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
+  if (signal.aborted) return { failure: cancelled(false) };
+  if (!setup.isOpen()) return { failure: notSent(closedMessage) };
+  if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
+  try {
+    return { result: await send() };
+  } catch (error) {
+    return { failure: callFailureOf(error, signal, setup) };
+  }
+}
+
+function sendOptions({ signal, timeoutMs, onProgress }: SessionCallOptions): RequestOptions {
+  return {
     signal,
     // The timer of the SDK would end a longer time at once.
     timeout: Math.min(timeoutMs, longestTimerMs),
@@ -93,6 +150,15 @@ async function request(
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
     }),
   };
+}
+
+async function callTool(
+  { client, connection, toolNamed }: CallerSetup,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  callOptions: SessionCallOptions,
+): Promise<ToolResult> {
+  const options = sendOptions(callOptions);
   const params = { name, arguments: args };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
     // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
@@ -148,6 +214,10 @@ const left = { written: true } as const;
 
 function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): CallVerdict {
   if (seen.code === 'REQUEST_TIMEOUT') return { reason: 'timeout', ...left };
+  if (failure.code === 'ADDRESS_BLOCKED') return { reason: 'addressBlocked', ...refused };
+  // 307 and 308 say that nothing was done yet; after the others something may have been.
+  if (failure.code === 'REDIRECT_BLOCKED')
+    return { reason: 'redirectBlocked', written: seen.status !== 307 && seen.status !== 308 };
   switch (failure.kind) {
     case 'sessionMissing':
       return { reason: 'sessionMissing', ...refused };
@@ -164,6 +234,8 @@ function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): C
     default:
   }
   if (seen.rpcCode !== undefined) return { reason: 'serverError', ...left };
+  if (failure.kind === 'transport' && seen.wasConnected === false)
+    return { reason: 'unavailable', ...refused };
   if (failure.kind === 'transport')
     return { reason: carrier === 'stdio' ? 'crashed' : 'streamLost', ...left };
   return { reason: 'badResponse', ...left };
@@ -183,6 +255,14 @@ function invalidArguments(why: string): CallFailure {
     reason: 'invalidArguments',
     written: false,
     message: printableLine(message, messageCharacters),
+  };
+}
+
+function unsupported(capability: string): CallFailure {
+  return {
+    reason: 'unsupported',
+    written: false,
+    message: `The server does not offer ${capability}.`,
   };
 }
 

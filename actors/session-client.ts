@@ -11,11 +11,21 @@ import { version } from '../src/domain/version.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 
+/** What a server says unasked. */
+export type News =
+  | { readonly about: 'tools' | 'resources' | 'prompts' }
+  | { readonly about: 'resource'; readonly uri: string };
+
 export function createClient(
   versionNegotiation: VersionNegotiationOptions,
-  onToolsChanged: () => void,
+  onNews: (news: News) => void,
 ): Client {
   const client = new Client(clientInfo, { versionNegotiation, capabilities: {} });
-  client.setNotificationHandler('notifications/tools/list_changed', onToolsChanged);
+  for (const about of ['tools', 'resources', 'prompts'] as const) {
+    client.setNotificationHandler(`notifications/${about}/list_changed`, () => onNews({ about }));
+  }
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+    onNews({ about: 'resource', uri: params.uri }),
+  );
   return client;
 }

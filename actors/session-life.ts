@@ -3,88 +3,103 @@
 import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
+import type { EmbeddedServer } from '../src/domain/embedded.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { LogStream } from '../src/domain/server-log.ts';
 import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
-import type { ListedTool } from '../src/domain/tool.ts';
 import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
-import { printableLine, printableText } from '../src/policies/printable.ts';
+import { printableLine } from '../src/policies/printable.ts';
 import type { Liveness } from './http-liveness.ts';
+import { MemoryTransport } from './memory-transport.ts';
 import { createHandle } from './session-call.ts';
+import { SessionCatalog } from './session-catalog.ts';
 // A type only: what speaks MCP is loaded late, which the file itself explains.
 import type * as speech from './session-client.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
-import { chooseEra, type EraMemory, remember } from './session-era.ts';
+import { chooseEra, type EraChoice } from './session-era.ts';
 import { describeError } from './session-failure.ts';
-import { createCoalescer, listTools, type ToolList } from './session-list.ts';
-import { createListening, type Listening } from './session-listening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
 import type * as sessionRemote from './session-remote.ts';
-import { assertFolder, explainSpawn, type Resolved, resolveSpec } from './session-target.ts';
-import { createThrottle, type Throttle } from './session-throttle.ts';
+import {
+  assertFolder,
+  explainSpawn,
+  type Resolved,
+  resolveSpec,
+  SettingError,
+} from './session-target.ts';
+import { isOverSse, mayBeOverSse } from './sse-fallback.ts';
 import { type StdioLaunch, StdioTransport } from './stdio-transport.ts';
 
-const instructionsCharacters = 16_384;
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
 const messageCharacters = 500;
-const notifiedIntervalMs = 1_000;
+
+// A server that cannot be reached, wants a log-in or is busy has not been understood yet.
+const saysNothingOfEra: ReadonlySet<Failure['kind']> = new Set([
+  'transport',
+  'unavailable',
+  'authRequired',
+  'rateLimited',
+  'crashed',
+  'initTimeout',
+]);
+
+// Nobody speaks the era of 2026 over the transport of 2024.
+const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
 
 type Speech = typeof speech;
+/** What a session needs of late: what speaks MCP, and what reaches remote servers. */
+type Loaded = readonly [Speech, typeof sessionRemote | undefined];
 /** Loads what speaks MCP. */
 export type LoadSpeech = () => Promise<Speech>;
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
 
 export class Session {
-  /** Fetches the tools; a wish during a list causes one more list after it. */
-  readonly list: () => void;
-
   readonly #input: SessionInput;
   readonly #ports: SessionPorts;
-  readonly #memory: EraMemory;
   readonly #load: LoadSpeech;
   readonly #sendBack: (fact: SessionFact) => void;
-  readonly #notified: Throttle;
   #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
   #phase: SessionPhase = 'connect';
   #isProbing = false;
   /** What the server was asked last while it opened. */
   #asked = 'server/discover';
-  #isPartial = false;
-  #hasListed = false;
+  /** Its connection ends by itself, within a moment; what is in flight is still answered. */
+  #isDraining = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
   #wasClosed = false;
   /** The stored verdict "modern" was taken at its word and no request has proved it yet. */
   #isVerdictUnproven = false;
+  /** A server that leaves when it is asked for its era is started once more. */
+  #mayReopen = false;
+  /** The era was not asked for: an earlier session had found it out. */
+  #isEraGiven = false;
   #secrets: readonly string[] = [];
-  #tools: ReadonlyMap<string, ListedTool> = new Map();
-  #client: Client | undefined;
   #connection: Connection | undefined;
   #policy: (() => ServerPolicy) | undefined;
   #liveness: Liveness | undefined;
   #probe: Probe | undefined;
-  #listening: Listening | undefined;
+  #catalog: SessionCatalog | undefined;
 
   constructor(
     input: SessionInput,
     ports: SessionPorts,
-    memory: EraMemory,
     load: LoadSpeech,
     sendBack: (fact: SessionFact) => void,
   ) {
     this.#input = input;
     this.#ports = ports;
-    this.#memory = memory;
     this.#load = load;
     this.#sendBack = sendBack;
-    this.#notified = createThrottle(ports.clock, notifiedIntervalMs, () => {
-      if (this.#state === 'open') this.#send({ type: 'session.notified' });
-    });
-    this.list = createCoalescer(() => this.#list());
+  }
+
+  /** Fetches the tools; a wish during a list causes one more list after it. */
+  list(): void {
+    this.#catalog?.list();
   }
 
   /** Asks the server whether it is alive. */
@@ -108,7 +123,7 @@ export class Session {
     this.#withdraw();
     this.#wasClosed ||= this.#state === 'open';
     this.#state = 'over';
-    this.#connection?.dispose();
+    if (!this.#isDraining) this.#connection?.dispose();
   }
 
   async #open(): Promise<void> {
@@ -117,15 +132,60 @@ export class Session {
       this.#finish({ kind: 'notStarted', message: 'The settings of this server are gone.' });
       return;
     }
-    const resolved = resolveSpec(target.spec, this.#ports.env);
+    const resolved = this.#resolve(target);
     this.#secrets = resolved.secrets;
     const setup = this.#setupOf(target);
     // First of all, so that the process boots while the SDK is loaded.
     if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup);
     if (!this.#isOpening()) return;
-    const [speech, remote] = await this.#loadSpeech(resolved.type);
+    const loaded = await this.#loadSpeech(resolved.type);
     // Closed meanwhile: whoever closed it takes care of what is left.
-    if (this.#isOpening()) await this.#connect(speech, remote, resolved, setup, target);
+    if (!this.#isOpening()) return;
+    const era =
+      resolved.type === 'sse'
+        ? sseEra
+        : chooseEra(target.spec, this.#input.generation, this.#ports.eras);
+    try {
+      await this.#connect(loaded, resolved, setup, target, era);
+    } catch (error) {
+      if (!this.#isOpening()) throw error;
+      if (resolved.type !== 'stdio') {
+        await this.#connectOverSse(error, loaded, resolved, target);
+        return;
+      }
+      if (!this.#isProbing || !this.#mayReopen) throw error;
+      await this.#reopen(loaded, resolved, target, era);
+    }
+  }
+
+  #resolve({ spec }: SessionTarget): Resolved {
+    const resolved = resolveSpec(spec, this.#ports.env);
+    const isKnown = isOverSse(spec, this.#input.generation, this.#ports.overSse);
+    return isKnown && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
+  }
+
+  /**
+   * Some servers leave when they are asked anything before the handshake: they are
+   * started once more, with the old handshake. That is no crash and no second attempt.
+   */
+  async #reopen(
+    loaded: Loaded,
+    resolved: Extract<Resolved, { type: 'stdio' }>,
+    target: SessionTarget,
+    era: EraChoice,
+  ): Promise<void> {
+    this.#isProbing = false;
+    this.#mayReopen = false;
+    this.#remark(
+      'left when it was asked for its protocol era; it is started with the old handshake',
+    );
+    await this.#connection?.close(true);
+    if (!this.#isOpening()) return;
+    const setup = this.#setupOf(target);
+    await this.#launch(resolved.launch, setup);
+    if (!this.#isOpening()) return;
+    const prior = { kind: 'legacy' } as const;
+    await this.#connect(loaded, resolved, setup, target, { ...era, prior });
   }
 
   async #launch(launch: StdioLaunch, setup: ConnectionSetup): Promise<void> {
@@ -140,11 +200,11 @@ export class Session {
     }
   }
 
-  async #loadSpeech(type: Resolved['type']) {
+  async #loadSpeech(type: Resolved['type']): Promise<Loaded> {
     try {
       return await Promise.all([
         this.#load(),
-        type === 'http' ? import('./session-remote.ts') : undefined,
+        type === 'stdio' || type === 'memory' ? undefined : import('./session-remote.ts'),
       ]);
     } catch (cause) {
       throw new Error('The client for MCP could not be loaded; install this package again', {
@@ -154,33 +214,66 @@ export class Session {
   }
 
   async #connect(
-    { createClient }: Speech,
-    remote: typeof sessionRemote | undefined,
+    [{ createClient }, remote]: Loaded,
     resolved: Resolved,
     setup: ConnectionSetup,
     target: SessionTarget,
+    { negotiation, prior }: EraChoice,
   ): Promise<void> {
-    const { generation } = this.#input;
-    const { negotiation, prior } = chooseEra(
-      target.spec,
-      generation,
-      this.#ports.eras,
-      this.#memory,
-    );
+    this.#mayReopen = target.spec.era === 'auto' && prior === undefined;
     this.#isVerdictUnproven = prior?.kind === 'modern';
-    const client = createClient(negotiation, () => this.#notified.trigger());
-    this.#client = client;
-    if (resolved.type === 'http' && remote !== undefined) {
-      const { endpoint } = resolved;
+    this.#isEraGiven =
+      prior !== undefined && prior === this.#ports.eras.get(this.#input.generation);
+    const client = createClient(negotiation, (news) => this.#hear(news));
+    if (resolved.type === 'memory') {
+      this.#connection = new MemoryTransport(this.#embedded(resolved.server), setup);
+    } else if (resolved.type !== 'stdio' && remote !== undefined) {
+      const { type, endpoint } = resolved;
       const onLost = (error: unknown): void => this.#lose(error);
-      const { liveness, connection } = remote.connectRemote(endpoint, setup, client, onLost);
-      this.#liveness = liveness;
-      this.#connection = connection;
+      const made = await remote.connectRemote(type, endpoint, setup, client, onLost);
+      // Closed while the transport was loaded: nothing was opened.
+      if (!this.#isOpening()) return;
+      this.#liveness = made.liveness;
+      this.#connection = made.connection;
     }
     const connection = this.#connection as Connection;
     const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
     await client.connect(connection.transport, options);
     if (this.#isOpening()) this.#opened(client, connection, target);
+  }
+
+  /** An address that refused today's protocol is asked once for that of 2024. */
+  async #connectOverSse(
+    refusal: unknown,
+    loaded: Loaded,
+    resolved: Resolved,
+    target: SessionTarget,
+  ): Promise<void> {
+    const { generation } = this.#input;
+    const { overSse } = this.#ports;
+    overSse?.delete(generation);
+    const seen = describeError(refusal, this.#secrets);
+    if (!('endpoint' in resolved) || !mayBeOverSse(resolved.type, target.spec, seen)) throw refusal;
+    await this.#connection?.close(true);
+    if (!this.#isOpening()) return;
+    this.#phase = 'connect';
+    const older = { ...resolved, type: 'sse' } as const;
+    // Told before `session.opened`, so that the status is right from the first.
+    overSse?.add(generation);
+    try {
+      await this.#connect(loaded, older, this.#setupOf(target), target, sseEra);
+    } catch {
+      overSse?.delete(generation);
+      // What the address said to the protocol of today tells more than its silence to that of then.
+      throw refusal;
+    }
+  }
+
+  #embedded(name: string): EmbeddedServer['connect'] {
+    const server = this.#ports.embedded?.get(name);
+    if (server === undefined)
+      throw new SettingError(`The host has handed in no server named "${name}".`);
+    return () => server.connect();
   }
 
   #setupOf(target: SessionTarget): ConnectionSetup {
@@ -200,19 +293,22 @@ export class Session {
     };
   }
 
-  #opened(client: Client, connection: Connection, { spec }: SessionTarget): void {
+  #opened(client: Client, connection: Connection, target: SessionTarget): void {
     const { actorId, generation, session } = this.#input;
     const era = client.getProtocolEra() ?? 'legacy';
     const discover = client.getDiscoverResult();
     this.#phase = 'ready';
     this.#state = 'open';
-    if (spec.era === 'auto') {
+    // What was taken from the store is not found out anew: its date stays.
+    if (target.spec.era === 'auto' && !this.#isEraGiven) {
       const isModern = era === 'modern' && discover !== undefined;
       this.#ports.eras.set(
         generation,
         isModern ? { kind: 'modern', discover } : { kind: 'legacy' },
       );
     }
+    const catalog = this.#createCatalog(client, target);
+    this.#catalog = catalog;
     const handle = createHandle({
       server: this.#input.server,
       session,
@@ -221,72 +317,52 @@ export class Session {
       secrets: this.#secrets,
       isOpen: () => this.#state === 'open',
       wasClosed: () => this.#wasClosed,
-      toolNamed: (name) => this.#tools.get(name),
+      toolNamed: (name) => catalog.toolNamed(name),
+      lookAtWatched: () => catalog.lookAtWatched(),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
     this.#probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
     this.#ports.registry.opened(actorId, handle);
     const { pid } = connection;
     this.#send({ type: 'session.opened', era, ...(pid !== undefined && { pid }) });
-    if (era === 'modern') {
-      this.#listening = createListening(client, this.#ports.clock, () => this.#notified.trigger());
-    }
+    catalog.start();
   }
 
-  async #list(): Promise<void> {
-    const client = this.#client;
-    const limitMs = this.#policy?.().connect.listTimeoutMs;
-    if (this.#state !== 'open' || client === undefined || limitMs === undefined) return;
-    // A request that is never answered would keep every later list from being sent.
-    const controller = new AbortController();
-    const { clock } = this.#ports;
-    const timer = clock.setTimeout(() => controller.abort(), limitMs);
-    try {
-      const list = await listTools(client, controller.signal);
-      if (this.#isOpen()) this.#listed(client, list);
-    } catch (error) {
-      if (!this.#isOpen()) return;
-      // Perhaps the server was replaced by an older one since it was asked for its era.
-      if (this.#isVerdictUnproven) remember(this.#memory.doubted, this.#input.generation);
-      const failure = controller.signal.aborted
-        ? this.#lateList(limitMs)
-        : this.#failureOf(error, 'tools/list');
-      this.#send({ type: 'session.listFailed', failure });
-      this.#reconsider(failure, describeError(error, this.#secrets));
-    } finally {
-      clock.clearTimeout(timer);
-    }
-  }
-
-  #lateList(limitMs: number): Failure {
-    return {
-      // Only the first list belongs to the start.
-      kind: this.#hasListed ? 'protocol' : 'initTimeout',
-      message: `The server did not list its tools within ${limitMs} ms.`,
-    };
-  }
-
-  #listed(client: Client, { tools, gapCount, gaps }: ToolList): void {
-    this.#isVerdictUnproven = false;
-    this.#hasListed = true;
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
-    const instructions = client.getInstructions();
-    this.#ports.catalogs.put(this.#input, tools, {
-      ...(instructions !== undefined && {
-        instructions: printableText(instructions, instructionsCharacters),
-      }),
-      ...(gapCount > 0 && { partial: true }),
+  #createCatalog(client: Client, target: SessionTarget): SessionCatalog {
+    return new SessionCatalog({
+      input: this.#input,
+      ports: this.#ports,
+      client,
+      secrets: this.#secrets,
+      isOpen: () => this.#isOpen(),
+      listTimeoutMs: () => (this.#policy?.() ?? target.policy).connect.listTimeoutMs,
+      send: (fact) => this.#send(fact),
+      remark: (line) => this.#remark(line),
+      describe: (error, asked) => {
+        const { rpcCode } = describeError(error, this.#secrets);
+        const failure = this.#failureOf(error, asked);
+        return { failure, ...(rpcCode !== undefined && { rpcCode }) };
+      },
+      onListed: () => {
+        this.#isVerdictUnproven = false;
+      },
+      onListFailed: (error, failure) => this.#onListFailed(error, failure),
     });
-    this.#send({ type: 'session.listed', toolCount: tools.length });
-    const wasPartial = this.#isPartial;
-    this.#isPartial = gapCount > 0;
-    if (this.#isPartial) {
-      const more = gapCount > gaps.length ? [`and ${gapCount - gaps.length} more`] : [];
-      this.#remark(`listed its tools incompletely: ${[...gaps, ...more].join('; ')}`);
-    }
-    if (this.#isPartial === wasPartial) return;
-    const type = this.#isPartial ? 'session.impaired' : 'session.recovered';
-    this.#send({ type, reason: 'partialCatalog' });
+  }
+
+  #onListFailed(error: unknown, failure: Failure): void {
+    // Perhaps the server was replaced by an older one since it was asked for its era. It is
+    // asked again at the next start, so what it said to the wrong question is not final.
+    const isDoubtful = this.#isVerdictUnproven && !saysNothingOfEra.has(failure.kind);
+    if (isDoubtful) this.#ports.eras.forget(this.#input.generation);
+    const told: Failure = isDoubtful ? { ...failure, kind: 'protocol' } : failure;
+    this.#send({ type: 'session.listFailed', failure: told });
+    this.#reconsider(failure, describeError(error, this.#secrets));
+  }
+
+  #hear(news: speech.News): void {
+    if (news.about === 'resource') this.#catalog?.updated(news.uri);
+    else this.#catalog?.listChanged(news.about);
   }
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
@@ -316,8 +392,8 @@ export class Session {
   }
 
   #ended(seen: Seen): void {
-    // Some servers leave when they are asked anything before the handshake.
-    if (this.#isProbing) remember(this.#memory.guessedLegacy, this.#input.generation);
+    // The handshake under way fails of it, and `open` knows what to do.
+    if (this.#isProbing && this.#isOpening() && this.#mayReopen) return;
     const failure = classifyFailure({ ...seen, phase: this.#phase });
     const message = this.#endInWords(failure, seen);
     this.#finish({ ...failure, message: printableLine(message, messageCharacters) });
@@ -345,7 +421,11 @@ export class Session {
     this.#withdraw();
     this.#state = 'closing';
     void (async () => {
-      await this.#connection?.close(failure !== undefined);
+      const connection = this.#connection;
+      const isForgotten = failure?.kind === 'sessionMissing' && connection?.drain !== undefined;
+      if (isForgotten) connection.drain?.();
+      else await connection?.close(failure !== undefined);
+      this.#isDraining = isForgotten;
       this.#send({ type: 'session.closed', ...this.#endingOf(failure) });
       this.#state = 'over';
     })();
@@ -360,10 +440,9 @@ export class Session {
 
   /** Stops all that would act by itself; calls from now on are not sent. */
   #withdraw(): void {
-    this.#notified.stop();
+    this.#catalog?.stop();
     this.#liveness?.stop();
     this.#probe?.stop();
-    this.#listening?.stop();
     const { actorId, session } = this.#input;
     if (this.#state === 'open') this.#ports.registry.closed(actorId, session);
   }

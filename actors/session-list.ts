@@ -1,31 +1,48 @@
 /**
- * Fetches the whole tool list of a session: page by page, bounded, and so that
- * one malformed tool costs nobody else its place. Asking again during a list
- * causes exactly one more list after it.
+ * Fetches a whole list of a session: page by page, bounded, and so that one
+ * malformed item costs no other its place. Asking again during a list causes
+ * exactly one more list after it.
  */
 
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
-import type { ListedTool } from '../src/domain/tool.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { isRecord } from './session-messages.ts';
-import { readTool } from './session-tool.ts';
 
 const maxPages = 64;
-const maxTools = 1_000;
-// Every tool twice over: who lists more that cannot be used is not looked through to the end.
-const maxEntries = 2 * maxTools;
+const maxItems = 1_000;
+// Every item twice over: who lists more that cannot be used is not looked through to the end.
+const maxEntries = 2 * maxItems;
 // A thousand schemas at their limit would be a quarter of a gigabyte; 64 KB each is still generous.
 const maxListCharacters = 64 * 1024 * 1024;
 // Marks of pages are a few dozen characters; all of them are kept to notice a loop.
 const maxCursorCharacters = 65_536;
 // The first few say what is wrong; the rest is alike.
 const namedGaps = 5;
-const onlyTools = `only ${maxTools} tools are kept`;
 
-export interface ToolList {
-  readonly tools: readonly ListedTool[];
+/** An item as it is kept. */
+export interface ReadItem<Item> {
+  readonly item: Item;
+  /** Which item it is: a second one of the same key is dropped. */
+  readonly key: string;
+  /** About what it takes to keep it. */
+  readonly characters: number;
+}
+
+/** What one list holds, and how its items are read. */
+export interface ListKind<Item> {
+  readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
+  /** Where the items of a page stand. */
+  readonly field: string;
+  readonly one: string;
+  readonly many: string;
+  /** The item, or in a few words why it cannot be used. */
+  readonly read: (value: unknown) => ReadItem<Item> | string;
+}
+
+export interface ItemList<Item> {
+  readonly items: readonly Item[];
   /** How much is missing from the list; zero when it is whole. */
   readonly gapCount: number;
   /** What the first of it is, and why. */
@@ -41,16 +58,22 @@ const anyObject: StandardSchemaV1<unknown, Record<string, unknown>> = {
   },
 };
 
-/** Rejects as soon as the signal is aborted. */
-export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
-  const list = new GrowingList();
-  // Without the capability the SDK answers by itself and writes to stdout.
-  if (client.getServerCapabilities()?.tools === undefined) return list.result();
+/**
+ * Fetches all pages of one list. Whoever asks knows that the server has the
+ * capability: without it the SDK answers by itself and writes to stdout. Rejects
+ * as soon as the signal is aborted.
+ */
+export async function listAll<Item>(
+  client: Client,
+  kind: ListKind<Item>,
+  signal: AbortSignal,
+): Promise<ItemList<Item>> {
+  const list = new GrowingList(kind);
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
-    const result = await client.request({ method: 'tools/list', ...params }, anyObject, {
+    const result = await client.request({ method: kind.method, ...params }, anyObject, {
       // Bounded by a timer of our own; the SDK's must not end it before.
       timeout: longestTimerMs,
       signal,
@@ -68,6 +91,12 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   return list.result();
 }
 
+/** The gaps of a list in one line. */
+export function gapsInWords({ gapCount, gaps }: ItemList<unknown>): string {
+  const more = gapCount > gaps.length ? [`and ${gapCount - gaps.length} more`] : [];
+  return [...gaps, ...more].join('; ');
+}
+
 /** Why the page behind this cursor is not read. */
 function endOf(cursor: string, seen: ReadonlySet<string>, page: number): string | undefined {
   if (cursor.length > maxCursorCharacters)
@@ -76,8 +105,9 @@ function endOf(cursor: string, seen: ReadonlySet<string>, page: number): string 
   return page === maxPages ? `only ${maxPages} pages are read` : undefined;
 }
 
-class GrowingList {
-  readonly #tools = new Map<string, ListedTool>();
+class GrowingList<Item> {
+  readonly #kind: ListKind<Item>;
+  readonly #items = new Map<string, Item>();
   readonly #gaps: string[] = [];
   #gapCount = 0;
   #entries = 0;
@@ -85,8 +115,12 @@ class GrowingList {
   /** A bound was reached: nothing more is taken. */
   isFull = false;
 
-  result(): ToolList {
-    return { tools: [...this.#tools.values()], gapCount: this.#gapCount, gaps: this.#gaps };
+  constructor(kind: ListKind<Item>) {
+    this.#kind = kind;
+  }
+
+  result(): ItemList<Item> {
+    return { items: [...this.#items.values()], gapCount: this.#gapCount, gaps: this.#gaps };
   }
 
   addGap(gap: string): void {
@@ -95,9 +129,9 @@ class GrowingList {
   }
 
   addPage(result: Record<string, unknown>): void {
-    const listed = result['tools'];
+    const listed = result[this.#kind.field];
     if (!Array.isArray(listed)) {
-      this.addGap('a page without a list of tools');
+      this.addGap(`a page without a list of ${this.#kind.many}`);
       return;
     }
     for (const [index, candidate] of listed.entries()) {
@@ -105,40 +139,45 @@ class GrowingList {
       if (this.isFull) return;
     }
     // Full with the last of a page: another page would not be kept.
-    if (this.#tools.size === maxTools && result['nextCursor'] !== undefined) this.#end(onlyTools);
+    if (this.#items.size === maxItems && result['nextCursor'] !== undefined) this.#endFull();
   }
 
   #add(candidate: unknown, index: number): void {
     this.#entries += 1;
-    if (this.#tools.size >= maxTools) return this.#end(onlyTools);
+    if (this.#items.size >= maxItems) return this.#endFull();
     if (this.#entries > maxEntries) return this.#end(`only ${maxEntries} entries are read`);
-    const read = readTool(candidate);
+    const read = this.#kind.read(candidate);
     if (typeof read === 'string') {
-      this.addGap(`tool ${nameOf(candidate, index)}: ${read}`);
+      this.addGap(`${this.#nameOf(candidate, index)}: ${read}`);
       return;
     }
-    const { tool, characters } = read;
-    if (this.#tools.has(tool.name)) {
-      this.addGap(`tool ${nameOf(candidate, index)} is listed twice`);
+    const { item, key, characters } = read;
+    if (this.#items.has(key)) {
+      this.addGap(`${this.#nameOf(candidate, index)} is listed twice`);
       return;
     }
     if (this.#characters + characters > maxListCharacters)
-      return this.#end('only 64 MB of tools are kept');
+      return this.#end(`only 64 MB of ${this.#kind.many} are kept`);
     this.#characters += characters;
-    this.#tools.set(tool.name, tool);
+    this.#items.set(key, item);
+  }
+
+  #endFull(): void {
+    this.#end(`only ${maxItems} ${this.#kind.many} are kept`);
   }
 
   #end(why: string): void {
     this.addGap(why);
     this.isFull = true;
   }
-}
 
-function nameOf(candidate: unknown, index: number): string {
-  const name = isRecord(candidate) ? candidate['name'] : undefined;
-  return typeof name === 'string' && name !== ''
-    ? `"${printableLine(name, 64)}"`
-    : `number ${index + 1}`;
+  #nameOf(candidate: unknown, index: number): string {
+    const name = isRecord(candidate) ? candidate['name'] : undefined;
+    const word = this.#kind.one;
+    return typeof name === 'string' && name !== ''
+      ? `${word} "${printableLine(name, 64)}"`
+      : `${word} number ${index + 1}`;
+  }
 }
 
 /** Runs one list at a time; any number of wishes during one cause one more. */

@@ -1,9 +1,10 @@
 /**
- * Listens for changed tools of a modern server, which tells only those who
- * asked. A stream that ends is opened again, after waits that double.
+ * Listens for changes of a modern server, which tells only those who asked. A
+ * stream that ends is opened again, after waits that double; one that is to
+ * carry something else is replaced, the new one before the old one ends.
  */
 
-import type { Client, McpSubscription } from '@modelcontextprotocol/client';
+import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 
@@ -11,45 +12,95 @@ const shortestMs = 1_000;
 const longestMs = 300_000;
 const acknowledgeMs = 30_000;
 
+export interface ListeningSetup {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** What to listen for; undefined = nothing. */
+  readonly filter: () => SubscriptionFilter | undefined;
+  /** The server has agreed to tell. */
+  readonly onAgreed: (filter: SubscriptionFilter) => void;
+  /** A stream had ended and there is one again: what changed between them is not told. */
+  readonly onGap: () => void;
+}
+
 export interface Listening {
+  /** What to listen for may differ. */
+  look(): void;
   stop(): void;
 }
 
-export function createListening(client: Client, clock: Clock, onEnded: () => void): Listening {
-  const controller = new AbortController();
-  let timer: unknown;
-  let waitMs = shortestMs;
+export function createListening(setup: ListeningSetup): Listening {
+  let present: { readonly key: string; readonly stream: Stream } | undefined;
+  const look = (): void => {
+    const filter = setup.filter();
+    const key = JSON.stringify(filter);
+    const before = present;
+    if (before?.key === key) return;
+    present = undefined;
+    if (filter === undefined) {
+      before?.stream.stop();
+      return;
+    }
+    present = { key, stream: new Stream(setup, filter, () => before?.stream.stop()) };
+  };
+  return {
+    look,
+    stop() {
+      present?.stream.stop();
+    },
+  };
+}
 
-  const listen = async (): Promise<void> => {
+class Stream {
+  readonly #setup: ListeningSetup;
+  readonly #filter: SubscriptionFilter;
+  readonly #controller = new AbortController();
+  /** Ends what this stream replaces. */
+  readonly #onSettled: () => void;
+  #waitMs = shortestMs;
+  #hasGap = false;
+  #timer: unknown;
+
+  constructor(setup: ListeningSetup, filter: SubscriptionFilter, onSettled: () => void) {
+    this.#setup = setup;
+    this.#filter = filter;
+    this.#onSettled = onSettled;
+    void this.#listen();
+  }
+
+  stop(): void {
+    this.#controller.abort();
+    this.#setup.clock.clearTimeout(this.#timer);
+    this.#onSettled();
+  }
+
+  async #listen(): Promise<void> {
+    const { client, clock, onAgreed, onGap } = this.#setup;
     const startedAt = clock.now();
     let isAcknowledged = false;
     try {
-      const subscription: McpSubscription = await client.listen(
-        { toolsListChanged: true },
-        { timeout: acknowledgeMs, signal: controller.signal },
-      );
+      const subscription: McpSubscription = await client.listen(this.#filter, {
+        timeout: acknowledgeMs,
+        signal: this.#controller.signal,
+      });
       isAcknowledged = true;
+      this.#onSettled();
+      if (!this.#controller.signal.aborted) {
+        onAgreed(this.#filter);
+        if (this.#hasGap) onGap();
+        this.#hasGap = false;
+      }
       await subscription.closed;
     } catch {
       // A server that cannot be listened to is asked again, ever more rarely.
     }
-    if (controller.signal.aborted) return;
-    waitMs =
-      isAcknowledged && clock.now() - startedAt > longestMs / 5
-        ? shortestMs
-        : Math.min(waitMs * 2, longestMs);
-    timer = clock.setTimeout(() => {
-      // What changed while nobody listened is not told again.
-      if (isAcknowledged) onEnded();
-      void listen();
-    }, waitMs);
-  };
-
-  if (client.getServerCapabilities()?.tools?.listChanged === true) void listen();
-  return {
-    stop() {
-      controller.abort();
-      clock.clearTimeout(timer);
-    },
-  };
+    if (this.#controller.signal.aborted) return;
+    this.#onSettled();
+    // A stream that held for a minute was no failure, however it ended.
+    const hasHeld = isAcknowledged && clock.now() - startedAt > longestMs / 5;
+    if (hasHeld) this.#waitMs = shortestMs;
+    this.#hasGap ||= isAcknowledged;
+    this.#timer = clock.setTimeout(() => void this.#listen(), this.#waitMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, longestMs);
+  }
 }

@@ -5,7 +5,9 @@
 
 import type { PriorDiscovery } from '@modelcontextprotocol/client';
 
+import type { SideLists } from '../src/domain/catalog.ts';
 import type { Clock } from '../src/domain/clock.ts';
+import type { EmbeddedServer } from '../src/domain/embedded.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { LogOrigin } from '../src/domain/server-log.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
@@ -26,12 +28,22 @@ export interface SessionTarget {
 export interface CatalogExtra {
   /** At most 16 KB, printable. */
   readonly instructions?: string;
+  /** It completes arguments of prompts and templates. */
+  readonly completions?: true;
   /** Tools are missing from the list: not fit to be stored for a later run. */
   readonly partial?: true;
+  /** What must not be written to a disk, should a server have put it into its words. */
+  readonly secrets?: readonly string[];
 }
 
 /** Whose session it is: two servers may share a generation, but neither policy nor tools. */
 export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
+
+export interface GenerationSet {
+  has(generation: string): boolean;
+  add(generation: string): void;
+  delete(generation: string): void;
+}
 
 export interface SessionPorts {
   /** Looked up at `session.open` and again at each list and close, so that a new policy counts at once. */
@@ -48,13 +60,27 @@ export interface SessionPorts {
   readonly catalogs: {
     /** Called before `session.listed` is sent. */
     put(owner: SessionOwner, tools: readonly ListedTool[], extra?: CatalogExtra): void;
+    /** Lists that come after the tools, each in place of the one before. */
+    putSide(owner: SessionOwner, lists: Partial<SideLists>): void;
   };
   readonly eras: {
     get(generation: string): EraVerdict | undefined;
     set(generation: string, verdict: EraVerdict): void;
+    /** The verdict did not hold: the next opening asks again. */
+    forget(generation: string): void;
+  };
+  readonly watched: {
+    /** Addresses of the server's resources that hosts watch; the session follows them. */
+    of(server: string): readonly string[];
+    /** These changed, or may have changed while nobody listened. */
+    changed(server: string, uris: readonly string[]): void;
   };
   /** Keeps account of the processes that sessions start; absent = nobody does. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
+  /** Which generations were met with SSE although their settings leave the type open. Absent = never. */
+  readonly overSse?: GenerationSet;
+  /** Servers inside the host, by the name in their specs. */
+  readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** One printable line without secrets: words of the server, or a remark about it. */
   log(server: string, line: string, from: LogOrigin): void;
 }

@@ -2,6 +2,7 @@
 
 import type { ListedTool, ToolAnnotations } from '../src/domain/tool.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
+import type { ListKind, ReadItem } from './session-list.ts';
 import { isRecord } from './session-messages.ts';
 
 const nameCharacters = 128;
@@ -10,14 +11,16 @@ const descriptionCharacters = 16_384;
 const schemaCharacters = 262_144;
 const schemaDepth = 32;
 
-export interface ReadTool {
-  readonly tool: ListedTool;
-  /** About what it takes to keep it. */
-  readonly characters: number;
-}
+export const toolKind: ListKind<ListedTool> = {
+  method: 'tools/list',
+  field: 'tools',
+  one: 'tool',
+  many: 'tools',
+  read: readTool,
+};
 
 /** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */
-export function readTool(value: unknown): ReadTool | string {
+function readTool(value: unknown): ReadItem<ListedTool> | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);
   if (typeof name === 'string') return name;
@@ -37,17 +40,20 @@ export function readTool(value: unknown): ReadTool | string {
     ...(isRecord(outputSchema) && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
   };
-  return { tool, characters: JSON.stringify(words).length + input + output };
+  const characters = JSON.stringify(words).length + input + output;
+  return { item: tool, key: tool.name, characters };
 }
 
-function readName(name: unknown): Pick<ListedTool, 'name'> | string {
+/** The name, or why it is none. */
+export function readName(name: unknown): Pick<ListedTool, 'name'> | string {
   if (typeof name !== 'string' || name === '') return 'has no name';
   if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
   if (printableLine(name, nameCharacters) !== name) return 'has a name that cannot be printed';
   return { name };
 }
 
-function readWords({ title, description }: Record<string, unknown>) {
+/** Title and description, printable and cut. */
+export function readWords({ title, description }: Record<string, unknown>) {
   return {
     ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
     ...(typeof description === 'string' && {

@@ -12,7 +12,6 @@
 import { fromCallback } from 'xstate';
 
 import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
-import { createEraMemory } from './session-era.ts';
 import { type LoadSpeech, Session } from './session-life.ts';
 import type { SessionPorts } from './session-ports.ts';
 
@@ -23,9 +22,8 @@ const loadSpeech: LoadSpeech = () => import('./session-client.ts');
 
 /** A test decides when what speaks MCP is there. */
 export function createSessionLogic(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
-  const memory = createEraMemory();
   return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
-    const session = new Session(input, ports, memory, load, (fact: SessionFact) => sendBack(fact));
+    const session = new Session(input, ports, load, (fact: SessionFact) => sendBack(fact));
     receive((command) => {
       switch (command.type) {
         case 'session.open':

@@ -280,7 +280,10 @@ export const serverSetup = setup({
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
       const others = context.impairments.filter((reason) => reason !== event.reason);
-      return { impairments: [...others, event.reason] };
+      return {
+        impairments: [...others, event.reason],
+        ...(event.failure === undefined ? {} : { lastError: event.failure }),
+      };
     }),
     noteRecovered: assign(({ event, context }) => {
       assertEvent(event, 'session.recovered');

@@ -12,7 +12,19 @@ export {
   exitCodeOf,
   type Outcome,
 } from './domain/caller-code.ts';
+export type {
+  CompletionRequest,
+  CompletionResult,
+  ExposedInstructions,
+  ExposedPrompt,
+  ExposedResource,
+  ExposedResourceTemplate,
+  PromptArgument,
+  PromptResult,
+  ResourceResult,
+} from './domain/catalog.ts';
 export type { Clock } from './domain/clock.ts';
+export type { EmbeddedServer, EmbeddedTransport } from './domain/embedded.ts';
 export type {
   AdmissionRule,
   Attempt,
@@ -84,6 +96,7 @@ export type {
   CallOptions,
   CallReport,
   HostPolicy,
+  RequestReport,
   SettingsFile,
   StartReport,
   Troupe,

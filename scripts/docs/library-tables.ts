@@ -25,6 +25,23 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'callServerTool(server, tool, args?, options?)',
     "The same, by the server's name and its own name of the tool.",
   ],
+  resources: ['resources()', 'All resources that are known, sorted by server and address.'],
+  resourceTemplates: ['resourceTemplates()', 'All resource templates that are known.'],
+  prompts: ['prompts()', 'All prompts that are known, sorted by server and name.'],
+  instructions: ['instructions()', 'How servers want to be used, in their own words.'],
+  readResource: [
+    'readResource(server, uri, options?)',
+    'Reads a resource, also one that is not listed; waits and fails as `callTool`.',
+  ],
+  getPrompt: ['getPrompt(server, name, args?, options?)', 'Gets a prompt, filled in.'],
+  complete: [
+    'complete(server, { ref, argument, context? }, options?)',
+    'Completes an argument of a prompt or of a resource template.',
+  ],
+  subscribe: [
+    'subscribe(server, uri)',
+    'Watches a resource over all sessions to come: see `resource.updated`. Returns a function that ends it.',
+  ],
   snapshot: ['snapshot()', 'The status of the troupe and of every server, as plain data.'],
   status: [
     'status(server)',
@@ -64,9 +81,13 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
   'tools.changed': ['{ servers }', 'The tools of these servers changed; ask `tools()`.'],
   'resources.changed': [
     '{ server }',
-    'The server said that its resources changed. *Not sent yet.*',
+    'The list of its resources or templates changed; ask `resources()`.',
   ],
-  'prompts.changed': ['{ server }', 'The server said that its prompts changed. *Not sent yet.*'],
+  'resource.updated': [
+    '{ server, uri }',
+    'A resource of `subscribe()` changed, or may have changed while nobody listened.',
+  ],
+  'prompts.changed': ['{ server }', 'The list of its prompts changed; ask `prompts()`.'],
   'approval.needed': [
     '{ server, fingerprint }',
     'A server waits for a decision; see `approvals()`.',
@@ -75,7 +96,7 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
   reconciled: ['{ plan, durationMs }', 'A pass is done, and this is what it did.'],
   'settings.invalid': [
     '{ problems }',
-    'The problems of the settings, or of processes that cannot be guarded or ended, changed.',
+    'The problems of the settings, of stored catalogs, or of processes that cannot be guarded or ended, changed.',
   ],
   'server.log': [
     '{ server, number, at, session, stream, line }',

@@ -35,7 +35,10 @@ export type HostEvent =
 export interface TroupeEvents {
   'status.changed': { readonly status: ServerStatus };
   'tools.changed': { readonly servers: readonly string[] };
+  /** The list of a server's resources or templates. */
   'resources.changed': { readonly server: string };
+  /** A resource that is watched changed, or may have changed while nobody listened. */
+  'resource.updated': { readonly server: string; readonly uri: string };
   'prompts.changed': { readonly server: string };
   'approval.needed': { readonly server: string; readonly fingerprint: string };
   'auth.needed': { readonly server: string };

@@ -4,6 +4,7 @@
  * monotonic time at which its sender saw it.
  */
 
+import type { CompletionRequest } from './catalog.ts';
 import type { Failure } from './failure.ts';
 import type { DegradedReason } from './server-state.ts';
 import type { ToolResult } from './tool.ts';
@@ -58,7 +59,12 @@ export type SessionFact =
     })
   /** The server said that its tools changed; at most one a second. */
   | (Stamp & { readonly type: 'session.notified' })
-  | (Stamp & { readonly type: 'session.impaired'; readonly reason: DegradedReason })
+  | (Stamp & {
+      readonly type: 'session.impaired';
+      readonly reason: DegradedReason;
+      /** What is wrong, for people. */
+      readonly failure?: Failure;
+    })
   | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
   /**
    * Exactly one per session, last. Without a failure: closed because it was told
@@ -91,7 +97,10 @@ export interface CallProgress {
 
 /** What a failed call tells of itself: why, and whether its request was ever written. */
 export interface CallFailure {
-  /** `invalidArguments`: they are no JSON, which is the caller's fault. */
+  /**
+   * `invalidArguments`: they are no JSON, which is the caller's fault.
+   * `unsupported`: the server does not offer such a thing at all.
+   */
   readonly reason:
     | 'crashed'
     | 'streamLost'
@@ -100,11 +109,14 @@ export interface CallFailure {
     | 'serverError'
     | 'badResponse'
     | 'invalidArguments'
+    | 'unsupported'
     | 'notSent'
     | 'sessionMissing'
     | 'authRequired'
     | 'rateLimited'
-    | 'unavailable';
+    | 'unavailable'
+    | 'addressBlocked'
+    | 'redirectBlocked';
   /**
    * False only when it is certain that the request never ran: no byte of it
    * reached the server, or the answer is a refusal that proves it (no log-in,
@@ -117,6 +129,18 @@ export interface CallFailure {
   readonly retryAfterMs?: number;
 }
 
+/** A request that is no call of a tool and takes the same way. */
+export type SessionRequest =
+  | { readonly method: 'resources/read'; readonly params: { readonly uri: string } }
+  | {
+      readonly method: 'prompts/get';
+      readonly params: {
+        readonly name: string;
+        readonly arguments?: Readonly<Record<string, string>>;
+      };
+    }
+  | { readonly method: 'completion/complete'; readonly params: CompletionRequest };
+
 /** How the direct call path reaches an open session. */
 export interface SessionHandle {
   readonly session: number;
@@ -126,4 +150,13 @@ export interface SessionHandle {
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
   ): Promise<{ readonly result: ToolResult } | { readonly failure: CallFailure }>;
+  /** Never rejects, like `callTool`; the result is checked for the shape of its method. */
+  request(
+    request: SessionRequest,
+    options: SessionCallOptions,
+  ): Promise<
+    { readonly result: Readonly<Record<string, unknown>> } | { readonly failure: CallFailure }
+  >;
+  /** The resources that hosts watch may differ: look again. */
+  lookAtWatched(): void;
 }

@@ -7,25 +7,27 @@
 import type { ProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
+import { createGenerationSet } from '../../actors/sse-fallback.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
-import type { ServerLogLine } from '../domain/server-log.ts';
+import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
-import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
 import { approvalRequestsOf } from './approval-requests.ts';
-import { CallDesk } from './call-desk.ts';
+import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
-import { CatalogStore } from './catalog-store.ts';
+import { Catalogs } from './catalogs.ts';
 import { checkHostEvent } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
+import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
 import { Listeners } from './listeners.ts';
@@ -34,16 +36,15 @@ import { ProblemList } from './problem-list.ts';
 import { waitForRequired } from './required-servers.ts';
 import { createRoot, disposeAll, type TroupeParts, troupeStateOf } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
+import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import { awaitedStatuses, isSettled, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
-import { ToolList } from './tool-list.ts';
 import type {
   ApprovalRequest,
   CallOptions,
-  CallReport,
   StartReport,
   Troupe,
   TroupeOptions,
@@ -58,12 +59,12 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   return new RunningTroupe(options, parts);
 }
 
-class RunningTroupe implements Troupe {
+class RunningTroupe extends ServerRequests implements Troupe {
   readonly #parts: TroupeParts;
   readonly #root: RootRef;
   readonly #board: StatusBoard;
-  readonly #desk: CallDesk;
-  readonly #toolList: ToolList;
+  protected readonly desk: CallDesk;
+  protected readonly catalogs: Catalogs;
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
   readonly #settings: SettingsReader;
@@ -84,6 +85,7 @@ class RunningTroupe implements Troupe {
   #state: TroupeState = 'starting';
 
   constructor(options: TroupeOptions, parts: TroupeParts) {
+    super();
     checkOptions(options);
     if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
@@ -96,13 +98,12 @@ class RunningTroupe implements Troupe {
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
     this.#records = new ServerRecords(parts.clock, this.#listeners);
-    this.#settings = createSettingsReader(settings);
+    const embedded = options.servers ?? {};
+    this.#settings = embeddingReader(createSettingsReader(settings), embedded);
+    const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
     const sessions = new SessionRegistry();
-    const catalogs = new CatalogStore((server) => {
-      this.#board.refresh(server);
-      this.#toolList.invalidate();
-    });
+    this.catalogs = this.#createCatalogs(sessions);
     this.#root = createRoot({
       parts: this.#records.watching(parts),
       input: {
@@ -112,44 +113,38 @@ class RunningTroupe implements Troupe {
         slots,
         startupGateMs,
       },
-      settings: { ...settings, reader: this.#settings },
+      settings: { ...settings, reader: this.catalogs.lookedUpBy(this.#settings) },
       specs: this.#specs,
       session: {
         registry: sessions,
-        catalogs: {
-          put: ({ server, generation }, tools) => catalogs.put(server, generation, tools),
-        },
+        ...this.catalogs.session,
         specOf: ({ server, generation }) => {
           const spec = this.#specs.get(generation);
           const policy = this.#board.sighting(server)?.desired.policy;
           return spec === undefined || policy === undefined ? undefined : { spec, policy };
         },
         processes: this.#processes,
+        overSse,
+        embedded: new Map(Object.entries(embedded)),
         log: this.#records.noteLine,
       },
     });
     this.#board = new StatusBoard({
       root: this.#root,
       clock: parts.clock,
-      toolCountOf: (desired, generation) => this.#toolList.countOf(desired, generation),
+      toolCountOf: (desired, generation) => this.catalogs.tools.countOf(desired, generation),
+      isOverSse: (generation) => overSse.has(generation),
       onChange: (status) => {
         this.#onStatus(status);
       },
       onSnapshot: this.#records.noteSnapshot,
       onToolsMayDiffer: () => {
-        this.#toolList.invalidate();
+        this.catalogs.invalidate();
       },
     });
-    this.#toolList = new ToolList({
-      sightings: () => this.#board.sightings(),
-      catalogs,
-      onChange: (servers) => {
-        this.#listeners.emit('tools.changed', { servers });
-      },
-    });
-    this.#desk = new CallDesk({
+    this.desk = new CallDesk({
       board: this.#board,
-      tools: this.#toolList,
+      tools: this.catalogs.tools,
       sessions,
       clock: parts.clock,
       removedNames: this.#removed,
@@ -169,7 +164,7 @@ class RunningTroupe implements Troupe {
   }
 
   async required(): Promise<void> {
-    if (!this.#hasLooked()) await this.#afterFirstPass({});
+    if (!this.hasLooked()) await this.afterFirstPass({});
     return waitForRequired({
       board: this.#board,
       clock: this.#parts.clock,
@@ -177,10 +172,6 @@ class RunningTroupe implements Troupe {
       since: this.#firstPassAt ?? this.#parts.clock.now(),
       isOver: () => this.#state === 'stopped',
     });
-  }
-
-  tools(): readonly ExposedTool[] {
-    return this.#toolList.all();
   }
 
   snapshot(): TroupeSnapshot {
@@ -219,30 +210,27 @@ class RunningTroupe implements Troupe {
     return approvalRequestsOf(settings, decisions, (generation) => this.#specs.get(generation));
   }
 
-  async callTool(
-    name: string,
-    args: Readonly<Record<string, unknown>> = {},
-    options: CallOptions = {},
-  ): Promise<CallReport> {
-    checkName('name of the tool', name);
-    const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
-    return this.#desk.call(
-      addressOf(name, this.#toolList, this.#board, this.#removed()),
-      args,
-      rest,
-    );
+  #createCatalogs(sessions: SessionRegistry): Catalogs {
+    return new Catalogs({
+      clock: this.#parts.clock,
+      keep: this.#parts.keepCatalogs,
+      board: () => this.#board,
+      sessions,
+      listeners: this.#listeners,
+      onKnown: (owner) => {
+        this.#root.send({ type: 'catalog.listed', ...owner });
+      },
+      remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
+      onProblems: (list) => this.#problems.setOfCatalogs(list),
+    });
   }
 
-  async callServerTool(
-    server: string,
-    tool: string,
-    args: Readonly<Record<string, unknown>> = {},
-    options: CallOptions = {},
-  ): Promise<CallReport> {
-    checkName('name of the server', server);
-    checkName('name of the tool', tool);
-    const rest = this.#hasLooked() ? options : await this.#afterFirstPass(options);
-    return this.#desk.call({ server, tool }, args, rest);
+  protected addressOf(exposedName: string): ToolAddress {
+    return addressOf(exposedName, this.catalogs.tools, this.#board, this.#removed());
+  }
+
+  protected refuseUnknown(server: string): void {
+    if (this.hasLooked()) this.#desiredNamed(server);
   }
 
   on<Name extends TroupeEventName>(
@@ -263,7 +251,7 @@ class RunningTroupe implements Troupe {
     if (this.#state === 'stopped' && !isEnd) {
       throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
     }
-    if (isEnd) this.#desk.close();
+    if (isEnd) this.desk.close();
     // Nobody is left to obey.
     if (this.#state === 'stopped') return;
     this.#wokenAt = this.#parts.clock.now();
@@ -320,11 +308,14 @@ class RunningTroupe implements Troupe {
     return new Promise((settle) => {
       const end = (): void => {
         this.#setState('stopped');
-        this.#desk.close();
+        this.desk.close();
         this.#board.close();
         this.#settleReady?.();
-        if (this.#processes === undefined) settle();
-        else void this.#processes.close().then(settle);
+        const closing = [this.#processes?.close(), this.catalogs.close()].filter(
+          (one) => one !== undefined,
+        );
+        if (closing.length === 0) settle();
+        else void Promise.all(closing).then(() => settle());
       };
       this.#root.subscribe({
         next: (snapshot) => {
@@ -350,7 +341,7 @@ class RunningTroupe implements Troupe {
     if (state === this.#state) return;
     this.#state = state;
     this.#stateSinceMs = this.#parts.clock.wallNow();
-    if (state === 'stopping') this.#desk.close();
+    if (state === 'stopping') this.desk.close();
   }
 
   #onReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): void {
@@ -371,13 +362,13 @@ class RunningTroupe implements Troupe {
     this.#checkReady();
   }
 
-  #hasLooked(): boolean {
+  protected hasLooked(): boolean {
     return this.#firstPassAt !== null || this.#state !== 'starting';
   }
 
-  async #afterFirstPass(options: CallOptions): Promise<CallOptions> {
-    if (this.#hasLooked()) return options;
-    return afterFirstPass(this.#root, this.#parts.clock, () => this.#hasLooked(), options);
+  protected async afterFirstPass(options: CallOptions): Promise<CallOptions> {
+    if (this.hasLooked()) return options;
+    return afterFirstPass(this.#root, this.#parts.clock, () => this.hasLooked(), options);
   }
 
   /** Tells the host once for each thing that a person has to decide or do. */
@@ -404,13 +395,19 @@ class RunningTroupe implements Troupe {
     return Math.round(now - (this.#firstPassAt ?? now));
   }
 
+  /** @throws TroupeError `SERVER_UNKNOWN` or `SERVER_REMOVED`. */
+  #desiredNamed(server: string): DesiredServer {
+    const { settings, removed } = this.#root.getSnapshot().context;
+    const servers = settings?.servers ?? [];
+    const desired = servers.find(({ name }) => name === server);
+    if (desired === undefined) throw unknownServer(server, servers, removed);
+    return desired;
+  }
+
   /** An order about a server that does not exist is a mistake worth telling at once. */
   #refuseIdleTalk(event: HostEvent): void {
     if (!('server' in event)) return;
-    const { settings, removed } = this.#root.getSnapshot().context;
-    const servers = settings?.servers ?? [];
-    const desired = servers.find(({ name }) => name === event.server);
-    if (desired === undefined) throw unknownServer(event.server, servers, removed);
+    const desired = this.#desiredNamed(event.server);
     if (!('fingerprint' in event) || event.fingerprint === undefined) return;
     if (event.fingerprint !== approvalFingerprint(desired)) {
       throw new TroupeError(
@@ -443,3 +440,6 @@ class RunningTroupe implements Troupe {
     );
   }
 }
+
+/** Where a remark about a server comes from that no session made. */
+const ofTroupe: LogOrigin = { session: 0, stream: 'troupe' };

@@ -1,5 +1,6 @@
 /**
- * The direct call path: look up, ask the gate, send, report the outcome.
+ * The direct path of calls, reads and all else that is asked of a server: look up,
+ * ask the gate, send, report the outcome.
  *
  * Payloads never pass through a chart. A call that has to wait is keyed by the
  * server's name, looks again at every change of its status and at its own
@@ -8,11 +9,17 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
-import type { CallFailure, SessionHandle } from '../domain/session.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
+import { printableLine } from '../policies/printable.ts';
 import { provablyNeverRan } from '../policies/replay-decision.ts';
-import { callErrorOf, countsForCircuit } from './call-error.ts';
+import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
@@ -21,7 +28,7 @@ import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
 import type { ToolList } from './tool-list.ts';
-import type { CallOptions, CallReport } from './troupe.ts';
+import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
 import { unknownServer, unknownTool } from './unknown-name.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';
 
@@ -46,9 +53,35 @@ const replacementMs = 1_000;
 // For a server whose chart is just being replaced; the policy says it for all others.
 const defaultTimeoutMs = 60_000;
 
+type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
+
+/** What is to be done at a server: the one thing in which a call and a read differ. */
+interface Errand<Result, About extends Subject> {
+  readonly server: string;
+  /** Whose deadline counts, as far as it is known yet. */
+  readonly toolAtEntry: () => string | undefined;
+  /** Names what is asked for, once the server is ready; throws when there is no such thing. */
+  readonly find: (sighting: Sighting) => About;
+  readonly perform: (
+    handle: SessionHandle,
+    about: About,
+    options: SessionCallOptions,
+  ) => Promise<Answer<Result>>;
+}
+
+interface Done<Result, About extends Subject> {
+  readonly result: Result;
+  readonly about: About;
+  readonly meta: RequestReport<Result>['meta'];
+}
+
+/** A tool by its server's own name. */
+interface ToolSubject extends Subject {
+  readonly tool: string;
+}
+
 interface Call {
-  readonly address: ToolAddress;
-  readonly args: Readonly<Record<string, unknown>>;
+  readonly server: string;
   readonly options: CallOptions;
   readonly lane: CallLane;
   readonly startedAt: number;
@@ -82,19 +115,61 @@ export class CallDesk {
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
   ): Promise<CallReport> {
+    const { result, about, meta } = await this.#enter<ToolResult, ToolSubject>(
+      {
+        server: address.server,
+        toolAtEntry: () =>
+          'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool,
+        find: (sighting) => {
+          const tool = this.#toolNameOf(address, sighting);
+          return { tool, words: tool };
+        },
+        perform: (handle, { tool }, callOptions) => handle.callTool(tool, args, callOptions),
+      },
+      options,
+    );
+    return { result, meta: { ...meta, tool: about.tool } };
+  }
+
+  /** @throws TroupeError, always with an `outcome`. */
+  async ask<Result>(
+    server: string,
+    request: SessionRequest,
+    options: CallOptions,
+  ): Promise<RequestReport<Result>> {
+    const about: Subject = { words: wordsFor(request) };
+    const { result, meta } = await this.#enter<Readonly<Record<string, unknown>>, Subject>(
+      {
+        server,
+        toolAtEntry: () => undefined,
+        find: () => about,
+        perform: (handle, _about, callOptions) => handle.request(request, callOptions),
+      },
+      options,
+    );
+    // The session has looked at the shape that the method demands.
+    return { result: result as Result, meta };
+  }
+
+  async #enter<Result, About extends Subject>(
+    errand: Errand<Result, About>,
+    options: CallOptions,
+  ): Promise<Done<Result, About>> {
     const { clock, board, removedNames } = this.#ports;
-    const sighting = board.sighting(address.server);
-    if (sighting === undefined && board.status(address.server) === undefined) {
-      throw unknownServer(address.server, board.statuses(), removedNames());
+    const { server } = errand;
+    const sighting = board.sighting(server);
+    if (sighting === undefined && board.status(server) === undefined) {
+      throw unknownServer(server, board.statuses(), removedNames());
     }
-    const lane = this.#laneOf(address.server);
+    const lane = this.#laneOf(server);
     const startedAt = clock.now();
-    const timeoutMs = options.timeoutMs ?? this.#timeoutMsAtEntry(address, sighting);
+    const timeoutMs =
+      options.timeoutMs ??
+      (sighting === undefined ? defaultTimeoutMs : timeoutMsOf(sighting, errand.toolAtEntry()));
     // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
-    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) throw badTimeout(address.server);
+    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) throw badTimeout(server);
     const call: Call = {
-      address,
-      args,
+      server,
       options,
       lane,
       startedAt,
@@ -103,12 +178,12 @@ export class CallDesk {
       demandedAfter: null,
       lost: null,
     };
-    lane.enter(() => overloaded(address.server));
+    lane.enter(() => overloaded(server));
     try {
-      return await this.#run(call);
+      return await this.#run(call, errand);
     } finally {
       lane.leave();
-      if (lane.isEmpty) this.#lanes.delete(address.server);
+      if (lane.isEmpty) this.#lanes.delete(server);
     }
   }
 
@@ -118,17 +193,20 @@ export class CallDesk {
     this.#atWork.close();
   }
 
-  async #run(call: Call): Promise<CallReport> {
+  async #run<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+  ): Promise<Done<Result, About>> {
     const bounds: WaitBounds = {
       clock: this.#ports.clock,
       deadlineAt: call.deadlineAt,
       signal: call.options.signal,
     };
-    const changes = new StatusChanges(this.#ports.board, call.address.server);
+    const changes = new StatusChanges(this.#ports.board, call.server);
     try {
       for (;;) {
-        const report = this.#look(call) === null ? null : await this.#inTurn(call, bounds);
-        if (report !== null) return report;
+        const done = this.#look(call) === null ? null : await this.#inTurn(call, errand, bounds);
+        if (done !== null) return done;
         // Watched from before the second look on, so that no change falls between.
         if (changes.isNews()) continue;
         const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
@@ -140,7 +218,11 @@ export class CallDesk {
   }
 
   /** Takes a place at work and sends. Null = look again. */
-  async #inTurn(call: Call, bounds: WaitBounds): Promise<CallReport | null> {
+  async #inTurn<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+    bounds: WaitBounds,
+  ): Promise<Done<Result, About> | null> {
     let hasPlace = false;
     await waitOnce(bounds, (wake) => {
       const turn = (): void => {
@@ -154,7 +236,7 @@ export class CallDesk {
     });
     if (!hasPlace) return null;
     try {
-      return await this.#send(call);
+      return await this.#send(call, errand);
     } finally {
       call.lane.returnPlace();
     }
@@ -163,7 +245,7 @@ export class CallDesk {
   /** The server to send to, null to wait for a change, or a refusal thrown. */
   #look(call: Call): Sighting | null {
     const { board, clock, removedNames } = this.#ports;
-    const { server } = call.address;
+    const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
     const remainingMs = call.deadlineAt - clock.now();
@@ -202,17 +284,20 @@ export class CallDesk {
   }
 
   /** One sending. Null when it provably never ran and may be tried again. */
-  async #send(call: Call): Promise<CallReport | null> {
+  async #send<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+  ): Promise<Done<Result, About> | null> {
     const { clock } = this.#ports;
     // Time may have passed in line: the gate is asked again, at the last moment.
     const sighting = this.#look(call);
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
-    const tool = this.#toolNameOf(call.address, sighting);
+    const about = errand.find(sighting);
     const { session } = handle;
     // By its exposed name a tool may be known only now, and have a deadline of its own.
     if (call.options.timeoutMs === undefined) {
-      call.deadlineAt = call.startedAt + timeoutMsOf(sighting, tool);
+      call.deadlineAt = call.startedAt + timeoutMsOf(sighting, about.tool);
     }
     const controller = new AbortController();
     const abort = (): void => {
@@ -221,8 +306,8 @@ export class CallDesk {
     call.options.signal?.addEventListener('abort', abort, { once: true });
     call.sends += 1;
     this.#atWork.began(handle, sighting);
-    const answer = await handle
-      .callTool(tool, call.args, {
+    const answer = await errand
+      .perform(handle, about, {
         signal: controller.signal,
         timeoutMs: Math.max(1, call.deadlineAt - clock.now()),
         ...(call.options.onProgress === undefined ? {} : { onProgress: call.options.onProgress }),
@@ -231,54 +316,41 @@ export class CallDesk {
         call.options.signal?.removeEventListener('abort', abort);
         this.#atWork.ended(handle);
       });
-    if ('result' in answer) return this.#succeed(call, sighting, session, tool, answer.result);
-    return this.#fail(call, sighting, handle, tool, answer.failure);
-  }
-
-  #succeed(
-    call: Call,
-    sighting: Sighting,
-    session: number,
-    tool: string,
-    result: ToolResult,
-  ): CallReport {
-    const present = this.#ports.board.sighting(call.address.server);
-    if (present?.countsFailures === true) tell(sighting, { type: 'call.succeeded', session });
+    if ('failure' in answer) return this.#fail(call, sighting, handle, about, answer.failure);
+    this.#noteSuccess(sighting, session);
     return {
-      result,
+      result: answer.result,
+      about,
       meta: {
         server: sighting.status.name,
-        tool,
         attempts: call.sends,
-        durationMs: Math.round(this.#ports.clock.now() - call.startedAt),
+        durationMs: Math.round(clock.now() - call.startedAt),
       },
     };
+  }
+
+  #noteSuccess(sighting: Sighting, session: number): void {
+    const present = this.#ports.board.sighting(sighting.status.name);
+    if (present?.countsFailures === true) tell(sighting, { type: 'call.succeeded', session });
   }
 
   #fail(
     call: Call,
     sighting: Sighting,
     handle: SessionHandle,
-    tool: string,
+    about: Subject,
     failure: CallFailure,
-  ): CallReport | null {
+  ): null {
     const { counts } = sighting.desired.policy.breaker;
     if (countsForCircuit(failure, counts) && this.#isNews(sighting, handle)) {
       tell(sighting, { type: 'call.failed', session: handle.session });
     }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
-      const error = callErrorOf(failure, sighting.status.name, tool);
+      const error = callErrorOf(failure, sighting.status.name, about);
       call.lost = { handle, error, untilAt: this.#ports.clock.now() + replacementMs };
       return null;
     }
-    throw callErrorOf(failure, sighting.status.name, tool);
-  }
-
-  #timeoutMsAtEntry(address: ToolAddress, sighting: Sighting | undefined): number {
-    if (sighting === undefined) return defaultTimeoutMs;
-    const tool =
-      'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool;
-    return timeoutMsOf(sighting, tool);
+    throw callErrorOf(failure, sighting.status.name, about);
   }
 
   /**
@@ -321,4 +393,18 @@ export class CallDesk {
 function timeoutMsOf({ desired }: Sighting, tool: string | undefined): number {
   const override = desired.tools.overrides?.find((candidate) => candidate.tool === tool);
   return override?.timeoutMs ?? desired.policy.call.timeoutMs;
+}
+
+// An address may be long, and who asked knows it.
+const wordsLength = 128;
+
+function wordsFor({ method, params }: SessionRequest): string {
+  switch (method) {
+    case 'resources/read':
+      return printableLine(`resource ${params.uri}`, wordsLength);
+    case 'prompts/get':
+      return printableLine(`prompt ${params.name}`, wordsLength);
+    case 'completion/complete':
+      return printableLine(`completion of ${params.argument.name}`, wordsLength);
+  }
 }

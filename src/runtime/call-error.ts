@@ -23,6 +23,8 @@ export function countsForCircuit(
     case 'crashed':
     case 'streamLost':
     case 'unavailable':
+    case 'addressBlocked':
+    case 'redirectBlocked':
       return true;
     case 'timeout':
     case 'badResponse':
@@ -31,6 +33,7 @@ export function countsForCircuit(
       return counts === 'callFailures' && failure.rpcCode === internalError;
     case 'cancelled':
     case 'invalidArguments':
+    case 'unsupported':
     case 'notSent':
     case 'sessionMissing':
     case 'authRequired':
@@ -39,26 +42,39 @@ export function countsForCircuit(
   }
 }
 
+/** What was asked of a server. */
+export interface Subject {
+  /** The server's own name of the tool, when it was one. */
+  readonly tool?: string;
+  /** How a message names it. */
+  readonly words: string;
+}
+
 /** The error a caller gets, with what is known of the outcome. */
-export function callErrorOf(failure: CallFailure, server: string, tool: string): TroupeError {
+export function callErrorOf(failure: CallFailure, server: string, about: Subject): TroupeError {
   const outcome = outcomeOf(failure);
   const message = failure.message.replace(/[.\s]*$/, '');
   return new TroupeError(
     codeOf(failure),
-    `${tool} on ${server}: ${message}. ${nextStep(failure, outcome, server)}`,
+    `${about.words} on ${server}: ${message}. ${nextStep(failure, outcome, server)}`,
     {
       server,
-      tool,
+      ...(about.tool === undefined ? {} : { tool: about.tool }),
       outcome,
-      retryable: outcome === 'not_executed' && !isOfCaller(failure),
+      retryable: outcome === 'not_executed' && !isPointless(failure),
       retryAfterMs: failure.retryAfterMs,
     },
   );
 }
 
-/** The caller ended or misstated the call: the same again would be no better. */
-function isOfCaller({ reason }: CallFailure): boolean {
+/** The caller ended or misstated the call, or it went to a wrong place: the same again would be no better. */
+function isPointless({ reason }: CallFailure): boolean {
+  if (reason === 'unsupported' || isBlocked(reason)) return true;
   return reason === 'cancelled' || reason === 'invalidArguments';
+}
+
+function isBlocked(reason: CallFailure['reason']): boolean {
+  return reason === 'addressBlocked' || reason === 'redirectBlocked';
 }
 
 function outcomeOf(failure: CallFailure): Outcome {
@@ -76,11 +92,14 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   serverError: 'SERVER_ERROR',
   badResponse: 'BAD_RESPONSE',
   invalidArguments: 'INVALID_ARGUMENTS',
+  unsupported: 'CAPABILITY_MISSING',
   notSent: 'UNAVAILABLE',
   sessionMissing: 'UNAVAILABLE',
   authRequired: 'AUTH_REQUIRED',
   rateLimited: 'RATE_LIMITED',
   unavailable: 'UNAVAILABLE',
+  addressBlocked: 'ADDRESS_BLOCKED',
+  redirectBlocked: 'REDIRECT_BLOCKED',
 };
 
 // A crash before anything was written is no unknown outcome: nothing was asked.
@@ -93,6 +112,9 @@ function nextStep(failure: CallFailure, outcome: Outcome, server: string): strin
   if (failure.reason === 'authRequired') return `Log in to ${server} and call again.`;
   if (failure.reason === 'serverError') return 'Check the arguments and call again.';
   if (failure.reason === 'invalidArguments') return 'Correct them and call again.';
+  if (isBlocked(failure.reason) && outcome === 'not_executed')
+    return `It did not run: correct the address of ${server} in the settings.`;
+  if (failure.reason === 'unsupported') return 'Ask a server that does.';
   if (failure.reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
     ? 'Nobody can know whether it ran: check before you call again.'

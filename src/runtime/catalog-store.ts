@@ -1,36 +1,67 @@
-import type { ListedTool } from '../domain/tool.ts';
+import equal from 'fast-deep-equal';
+
+import { type Catalog, emptyCatalog, type SideLists } from '../domain/catalog.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 
 // More than the servers of a large host, so that what is in use is never dropped.
 const rememberedCatalogs = 1_000;
 
 /**
- * The tools that servers announced, by server and generation. Charts know only
- * that a list exists and where it comes from; its contents are here.
+ * What servers announced, by server and generation. Charts know only that a list
+ * exists and where it comes from; its contents are here.
  */
 export class CatalogStore {
-  readonly #tools = new Map<string, readonly ListedTool[]>();
+  readonly #catalogs = new Map<string, Catalog>();
   readonly #onPut: (server: string) => void;
 
   constructor(onPut: (server: string) => void) {
     this.#onPut = onPut;
   }
 
-  put(server: string, generation: string, tools: readonly ListedTool[]): void {
-    const key = keyOf(server, generation);
-    this.#tools.delete(key);
-    // Callers get these very objects.
-    this.#tools.set(key, deepFreeze(tools));
-    for (const oldest of this.#tools.keys()) {
-      if (this.#tools.size <= rememberedCatalogs) break;
-      this.#tools.delete(oldest);
-    }
+  /** Puts the tools and what came with them; the other lists stay until they are put anew. */
+  put(server: string, generation: string, head: Omit<Catalog, keyof SideLists>): void {
+    const { resources, resourceTemplates, prompts } = this.get(server, generation);
+    this.#keep(server, generation, { ...head, resources, resourceTemplates, prompts });
     this.#onPut(server);
   }
 
+  putSide(server: string, generation: string, lists: Partial<SideLists>): void {
+    const before = this.get(server, generation);
+    const { resources, resourceTemplates, prompts } = before;
+    const present: SideLists = { resources, resourceTemplates, prompts };
+    const after = { ...present, ...lists };
+    // The same list again is no news, and who compares may compare by identity.
+    if (equal(present, after)) return;
+    this.#keep(server, generation, {
+      ...before,
+      resources: equal(resources, after.resources) ? resources : after.resources,
+      resourceTemplates: equal(resourceTemplates, after.resourceTemplates)
+        ? resourceTemplates
+        : after.resourceTemplates,
+      prompts: equal(prompts, after.prompts) ? prompts : after.prompts,
+    });
+    this.#onPut(server);
+  }
+
+  /** Puts what an earlier run knew, unless this one knows better. */
+  restore(server: string, generation: string, catalog: Catalog): void {
+    if (!this.#catalogs.has(keyOf(server, generation))) this.#keep(server, generation, catalog);
+  }
+
   /** Empty when nothing is known. */
-  get(server: string, generation: string): readonly ListedTool[] {
-    return this.#tools.get(keyOf(server, generation)) ?? [];
+  get(server: string, generation: string): Catalog {
+    return this.#catalogs.get(keyOf(server, generation)) ?? emptyCatalog;
+  }
+
+  #keep(server: string, generation: string, catalog: Catalog): void {
+    const key = keyOf(server, generation);
+    this.#catalogs.delete(key);
+    // Callers get these very objects.
+    this.#catalogs.set(key, deepFreeze(catalog));
+    for (const oldest of this.#catalogs.keys()) {
+      if (this.#catalogs.size <= rememberedCatalogs) break;
+      this.#catalogs.delete(oldest);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto';
+import { resolve } from 'node:path';
 import { inspect } from 'node:util';
+import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
@@ -19,14 +21,20 @@ const seedRange = 2 ** 31;
  */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
   const clock = options.clock ?? realClock;
+  const { stateDir } = options;
   return assembleTroupe(options, {
     clock,
     meter: createCoreMeter({ clock }),
     seed: options.seed ?? randomInt(seedRange),
     env: options.env ?? process.env,
     createSession: createSessionLogic,
-    keepProcesses: (onProblems) =>
-      createProcessKeeper({ stateDir: options.stateDir, wallNow: Date.now, onProblems }),
+    ...(stateDir === undefined
+      ? {}
+      : {
+          keepCatalogs: (onProblems) =>
+            createCatalogFiles({ stateDir: resolve(stateDir), clock, onProblems }),
+        }),
+    keepProcesses: (onProblems) => createProcessKeeper({ stateDir, wallNow: Date.now, onProblems }),
     report: (message, error) => {
       process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });
     },

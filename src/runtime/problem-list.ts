@@ -6,13 +6,14 @@ export class ProblemList {
   readonly #onChange: (problems: readonly Problem[]) => void;
   #ofSettings: readonly Problem[] = [];
   #ofProcesses: readonly Problem[] = [];
+  #ofCatalogs: readonly Problem[] = [];
 
   constructor(onChange: (problems: readonly Problem[]) => void) {
     this.#onChange = onChange;
   }
 
   all(): readonly Problem[] {
-    return [...this.#ofSettings, ...this.#ofProcesses];
+    return [...this.#ofSettings, ...this.#ofProcesses, ...this.#ofCatalogs];
   }
 
   /** The same list again changes nothing. */
@@ -24,6 +25,11 @@ export class ProblemList {
 
   setOfProcesses(problems: readonly Problem[]): void {
     this.#ofProcesses = deepFreeze(problems);
+    this.#tell();
+  }
+
+  setOfCatalogs(problems: readonly Problem[]): void {
+    this.#ofCatalogs = deepFreeze(problems);
     this.#tell();
   }
 

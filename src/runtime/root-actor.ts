@@ -7,9 +7,10 @@ import {
   fromCallback,
   type InspectionEvent,
 } from 'xstate';
+import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
-import type { createSessionLogic, EraVerdict, SessionPorts } from '../../actors/session.ts';
+import type { createSessionLogic, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
 import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
@@ -28,6 +29,8 @@ export interface TroupeParts {
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
   /** Default: nobody measures the machine, and patience alone decides about start permits. */
   readonly meter?: ReturnType<typeof createCoreMeter>;
+  /** Where catalogs outlive the run. Default: nowhere. */
+  readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Default: the disk. */
   readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch' | 'startWakeUps'>;
   /** Where a throwing listener and a broken actor are reported. */
@@ -41,13 +44,24 @@ export interface RootPorts {
   readonly input: TroupeInput;
   readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader'>;
   readonly specs: SettingsPorts['specs'];
-  readonly session: Pick<SessionPorts, 'registry' | 'catalogs' | 'specOf' | 'log' | 'processes'>;
+  readonly session: Pick<
+    SessionPorts,
+    | 'registry'
+    | 'catalogs'
+    | 'eras'
+    | 'watched'
+    | 'specOf'
+    | 'log'
+    | 'processes'
+    | 'overSse'
+    | 'embedded'
+  >;
 }
 
 /** The root is made, not started. */
 export function createRoot({ parts, input, settings, specs, session }: RootPorts): RootRef {
   const { clock, env } = parts;
-  const sessionLogic = parts.createSession({ clock, env, eras: createEraStore(), ...session });
+  const sessionLogic = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const server = serverMachine.provide({ actors: { session: sessionLogic } });
   const slots = slotsMachine.provide({ actors: { meter: parts.meter ?? silentMeter } });
@@ -83,19 +97,4 @@ export function disposeAll(root: RootRef): void {
 interface Child {
   send(event: { readonly type: 'io.dispose' }): void;
   getSnapshot(): { readonly children?: Readonly<Record<string, Child>> };
-}
-
-const rememberedEras = 1_000;
-
-function createEraStore(): SessionPorts['eras'] {
-  const verdicts = new Map<string, EraVerdict>();
-  return {
-    get: (generation) => verdicts.get(generation),
-    set: (generation, verdict) => {
-      verdicts.delete(generation);
-      verdicts.set(generation, verdict);
-      const [oldest] = verdicts.keys();
-      if (verdicts.size > rememberedEras && oldest !== undefined) verdicts.delete(oldest);
-    },
-  };
 }

@@ -11,7 +11,12 @@ export interface ToolListPorts {
   readonly sightings: () => readonly Sighting[];
   readonly catalogs: CatalogStore;
   readonly onChange: (servers: readonly string[]) => void;
+  /** Tools of this server are left out, because all together are too many. */
+  readonly onCut: (server: string, shownCount: number, count: number) => void;
 }
+
+// More than any model is shown; a host that has more needs filters.
+const maxTools = 10_000;
 
 /** The tools that callers see, made from the catalogs of all servers. */
 export class ToolList {
@@ -21,6 +26,8 @@ export class ToolList {
   #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
   #isDirty = true;
   #isScheduled = false;
+  /** Of which servers tools are left out, and how many: told once. */
+  #told: ReadonlyMap<string, string> = new Map();
   #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
   constructor(ports: ToolListPorts) {
@@ -31,7 +38,7 @@ export class ToolList {
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
       const next = exposeTools(
-        this.#ports.sightings().flatMap((sighting) => this.#shown(sighting)),
+        this.#cut(this.#ports.sightings().flatMap((sighting) => this.#shown(sighting))),
       );
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
@@ -54,13 +61,13 @@ export class ToolList {
   }
 
   countOf(desired: DesiredServer, generation: string): number {
-    const tools = this.#ports.catalogs.get(desired.name, generation);
+    const { tools } = this.#ports.catalogs.get(desired.name, generation);
     return tools.filter(({ name }) => passesFilter(desired.tools, name)).length;
   }
 
   /** What the server itself calls its tools, whether or not they are shown. */
   listed(sighting: Sighting): readonly ListedTool[] {
-    return this.#ports.catalogs.get(sighting.desired.name, sighting.status.generation);
+    return this.#ports.catalogs.get(sighting.desired.name, sighting.status.generation).tools;
   }
 
   /** Something may have changed: looked at once, after everything that belongs together. */
@@ -90,6 +97,32 @@ export class ToolList {
     this.#tools = tools;
     this.#byName = new Map(tools.map((tool) => [tool.name, tool]));
     this.#byServer = byServer(tools);
+  }
+
+  /** Which tools are left out depends on names alone, never on which server came up first. */
+  #cut(servers: readonly ServerTools[]): readonly ServerTools[] {
+    let left = maxTools;
+    const cut = new Map<string, string>();
+    const kept = servers
+      .toSorted((a, b) => (a.server < b.server ? -1 : 1))
+      .map((one) => {
+        if (one.tools.length <= left) {
+          left -= one.tools.length;
+          return one;
+        }
+        const tools = one.tools.filter(({ name }) => passesFilter(one.filter, name));
+        const shown = tools.slice(0, left);
+        left -= shown.length;
+        if (shown.length < tools.length) cut.set(one.server, `${shown.length} ${tools.length}`);
+        return { ...one, tools: shown };
+      });
+    for (const [server, counts] of cut) {
+      if (this.#told.get(server) === counts) continue;
+      const [shownCount, count] = counts.split(' ').map(Number);
+      this.#ports.onCut(server, shownCount ?? 0, count ?? 0);
+    }
+    this.#told = cut;
+    return kept;
   }
 
   #shown(sighting: Sighting): ServerTools[] {

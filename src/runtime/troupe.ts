@@ -3,7 +3,18 @@
  * no chart and no actor is handed out.
  */
 
+import type {
+  CompletionRequest,
+  CompletionResult,
+  ExposedInstructions,
+  ExposedPrompt,
+  ExposedResource,
+  ExposedResourceTemplate,
+  PromptResult,
+  ResourceResult,
+} from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
+import type { EmbeddedServer } from '../domain/embedded.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
@@ -31,11 +42,14 @@ export interface TroupeOptions {
   readonly sources?: readonly (string | SettingsFile)[];
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Servers that run inside the host, by name. Default: none. */
+  readonly servers?: Readonly<Record<string, EmbeddedServer>>;
   /** Relative paths in settings start here. Default: the working directory. */
   readonly projectRoot?: string;
   /**
-   * Folder where the processes that run are written down, so that the next troupe with
-   * this folder ends what a killed one left behind. Default: none; nothing is written.
+   * Folder for what outlives a run: the processes that run, so that the next troupe with this
+   * folder ends what a killed one left behind, and the catalogs of servers, which the next one
+   * shows before it is connected. Default: none; nothing is written.
    */
   readonly stateDir?: string;
   /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */
@@ -87,6 +101,17 @@ export interface CallReport {
   };
 }
 
+/** What a server answered to something else than a call of a tool. */
+export interface RequestReport<Result> {
+  readonly result: Result;
+  readonly meta: {
+    readonly server: string;
+    /** How often the request was sent. */
+    readonly attempts: number;
+    readonly durationMs: number;
+  };
+}
+
 export interface WaitOptions {
   readonly signal?: AbortSignal;
   /** Default: 60 s. `Infinity` = no limit. */
@@ -122,6 +147,14 @@ export interface Troupe extends AsyncDisposable {
   required(): Promise<void>;
   /** All tools that may be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
+  /** All resources that are known now, sorted by server and address. */
+  resources(): readonly ExposedResource[];
+  /** All resource templates that are known now, sorted by server and template. */
+  resourceTemplates(): readonly ExposedResourceTemplate[];
+  /** All prompts that are known now, sorted by server and name. */
+  prompts(): readonly ExposedPrompt[];
+  /** How servers want to be used, sorted by server; those that do not say are left out. */
+  instructions(): readonly ExposedInstructions[];
   snapshot(): TroupeSnapshot;
   /** Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;
@@ -155,6 +188,35 @@ export interface Troupe extends AsyncDisposable {
     args?: Readonly<Record<string, unknown>>,
     options?: CallOptions,
   ): Promise<CallReport>;
+  /**
+   * Reads a resource, also one that no list names. Waits and fails as `callTool`.
+   * @throws TroupeError; `CAPABILITY_MISSING` when the server offers no resources.
+   */
+  readResource(
+    server: string,
+    uri: string,
+    options?: CallOptions,
+  ): Promise<RequestReport<ResourceResult>>;
+  /** Gets a prompt, filled in with its arguments. Waits and fails as `callTool`. */
+  getPrompt(
+    server: string,
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options?: CallOptions,
+  ): Promise<RequestReport<PromptResult>>;
+  /** Completes an argument of a prompt or of a resource template. Waits and fails as `callTool`. */
+  complete(
+    server: string,
+    request: CompletionRequest,
+    options?: CallOptions,
+  ): Promise<RequestReport<CompletionResult>>;
+  /**
+   * Watches a resource: `resource.updated` is emitted when its server says that it changed,
+   * and whenever the watch began anew, because a change may have been missed by then. Starts
+   * no server; holds over reconnects. Returns a function that ends it.
+   * @throws TroupeError `SERVER_UNKNOWN`; `OVERLOADED` for more than 256 resources of a server.
+   */
+  subscribe(server: string, uri: string): () => void;
   /** Returns a function that ends the subscription. A listener that throws harms nobody. */
   on<Name extends TroupeEventName>(
     name: Name,

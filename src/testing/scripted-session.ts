@@ -9,6 +9,7 @@
 import { fromCallback } from 'xstate';
 
 import type { SessionPorts } from '../../actors/session-ports.ts';
+import type { SideLists } from '../domain/catalog.ts';
 import type { Failure } from '../domain/failure.ts';
 import type { DegradedReason } from '../domain/server-state.ts';
 import type {
@@ -22,14 +23,20 @@ import type {
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
 
 /** What of the real ports a scripted session needs. */
-export type ScriptedSessionPorts = Pick<SessionPorts, 'clock' | 'registry' | 'catalogs'>;
+export type ScriptedSessionPorts = Pick<
+  SessionPorts,
+  'clock' | 'registry' | 'catalogs' | 'watched'
+>;
 
 /** A call that waits for the test to answer it. */
 export interface ScriptedCall {
+  /** The tool, or the method of what is no call of a tool: `resources/read`. */
   readonly tool: string;
+  /** The arguments, or the parameters of the method. */
   readonly args: Readonly<Record<string, unknown>>;
   readonly isSettled: boolean;
-  answer(result: ToolResult): void;
+  /** With the result of a tool, or of the method. */
+  answer(result: ToolResult | Readonly<Record<string, unknown>>): void;
   fail(failure: CallFailure): void;
   progress(progress: CallProgress): void;
 }
@@ -45,6 +52,12 @@ export interface SessionScript {
   /** The handshake is done. */
   open(options?: { readonly era?: 'legacy' | 'modern'; readonly pid?: number }): void;
   list(tools: readonly ListedTool[]): void;
+  /** Lists what comes after the tools. */
+  offer(lists: Partial<SideLists>): void;
+  /** Tells that a watched resource changed. */
+  update(uri: string): void;
+  /** The resources that the host watches, when it last looked. */
+  readonly watched: readonly string[];
   failList(failure: Failure): void;
   /** Tells what became of the question whether it lives; default: an answer. */
   probed(answer?: 'alive' | 'unknownMethod' | 'none'): void;
@@ -123,13 +136,18 @@ function cutOff(server: string): CallFailure {
 }
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
+type Answer = { readonly result: object } | { readonly failure: CallFailure };
 type Outcome = { readonly result: ToolResult } | { readonly failure: CallFailure };
+type RequestOutcome =
+  | { readonly result: Readonly<Record<string, unknown>> }
+  | { readonly failure: CallFailure };
 
 class Script implements SessionScript {
   readonly input: SessionInput;
   readonly commands: SessionCommand['type'][] = [];
   readonly calls: Call[] = [];
   state: SessionScript['state'] = 'idle';
+  watched: readonly string[] = [];
   readonly #ports: ScriptedSessionPorts;
   readonly #sendBack: (fact: SessionFact) => void;
   readonly #onCall: (call: ScriptedCall) => void;
@@ -162,8 +180,14 @@ class Script implements SessionScript {
     const { actorId, session } = this.input;
     this.#ports.registry.opened(actorId, {
       session,
-      callTool: (tool, args, callOptions) => this.#call(tool, args, callOptions),
+      // The test answers with what fits the request.
+      callTool: (tool, args, callOptions) =>
+        this.#call(tool, args, callOptions) as Promise<Outcome>,
+      request: ({ method, params }, callOptions) =>
+        this.#call(method, { ...params }, callOptions) as Promise<RequestOutcome>,
+      lookAtWatched: () => this.#lookAtWatched(),
     });
+    this.#lookAtWatched();
     this.#send({ type: 'session.opened', era: 'legacy', ...options });
   }
 
@@ -172,6 +196,20 @@ class Script implements SessionScript {
     this.#ports.catalogs.put(this.input, tools);
     this.#send({ type: 'session.listed', toolCount: tools.length });
     this.#listed();
+  }
+
+  offer(lists: Partial<SideLists>): void {
+    this.#expect('open');
+    this.#ports.catalogs.putSide(this.input, lists);
+  }
+
+  update(uri: string): void {
+    this.#expect('open');
+    this.#ports.watched.changed(this.input.server, [uri]);
+  }
+
+  #lookAtWatched(): void {
+    this.watched = this.#ports.watched.of(this.input.server);
   }
 
   failList(failure: Failure): void {
@@ -251,7 +289,7 @@ class Script implements SessionScript {
     tool: string,
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
-  ): Promise<Outcome> {
+  ): Promise<Answer> {
     if (options.signal.aborted) return Promise.resolve({ failure: cancelled(false) });
     if (this.state !== 'open') {
       return Promise.resolve({
@@ -284,10 +322,10 @@ class Script implements SessionScript {
 class Call implements ScriptedCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<Answer>;
   isSettled = false;
   readonly #options: SessionCallOptions;
-  #resolve: (outcome: Outcome) => void = () => {};
+  #resolve: (outcome: Answer) => void = () => {};
   readonly #release: () => void;
 
   constructor(
@@ -313,7 +351,7 @@ class Call implements ScriptedCall {
     };
   }
 
-  answer(result: ToolResult): void {
+  answer(result: ToolResult | Readonly<Record<string, unknown>>): void {
     this.#settle({ result });
   }
 
@@ -325,7 +363,7 @@ class Call implements ScriptedCall {
     if (!this.isSettled) this.#options.onProgress?.(progress);
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: Answer): void {
     if (this.isSettled) return;
     this.isSettled = true;
     this.#release();

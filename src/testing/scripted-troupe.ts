@@ -6,7 +6,7 @@
 
 import type { InspectionEvent } from 'xstate';
 import { startWakeUps } from '../../actors/settings-debounce.ts';
-import { assembleTroupe } from '../runtime/assemble-troupe.ts';
+import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';
 import { createScriptedSessions, type ScriptedSessions } from './scripted-session.ts';
@@ -31,6 +31,8 @@ export interface ScriptedTroupeOptions {
   /** Upper bound on the servers that may ever connect. Default: none. */
   readonly allow?: readonly string[];
   readonly clock?: VirtualClockOptions;
+  /** Where catalogs outlive the run. Default: nowhere. */
+  readonly keepCatalogs?: TroupeParts['keepCatalogs'];
   /** Sees every event of the charts, for example `recordTrace().inspect`. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
@@ -95,6 +97,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
         errors.push({ message, error });
       },
       ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
+      ...(options.keepCatalogs === undefined ? {} : { keepCatalogs: options.keepCatalogs }),
     },
   );
   return {

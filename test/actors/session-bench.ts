@@ -8,7 +8,9 @@ import { createActor, setup } from 'xstate';
 
 import type { EraVerdict, SessionPorts } from '../../actors/session.ts';
 import { createSessionLogic } from '../../actors/session.ts';
+import type { SideLists } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
+import type { EmbeddedServer } from '../../src/domain/embedded.ts';
 import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { SessionCommand, SessionFact, SessionHandle } from '../../src/domain/session.ts';
@@ -48,10 +50,13 @@ export interface Bench {
   readonly lines: readonly string[];
   readonly verdicts: Map<string, EraVerdict>;
   catalog: readonly ListedTool[];
+  readonly side: Partial<SideLists>;
   instructions: string | undefined;
   send(type: SessionCommand['type']): void;
   /** The next fact of this type that was not awaited before. */
   next<Type extends SessionFact['type']>(type: Type): Promise<FactOf<Type>>;
+  /** Settles when the story holds this line so many times. */
+  told(line: string, count?: number): Promise<void>;
   /** The next line of the log that contains the words. */
   logged(words: string): Promise<string>;
   handle(): SessionHandle;
@@ -59,11 +64,15 @@ export interface Bench {
 }
 
 export interface BenchOptions {
+  /** Servers inside the host. */
+  readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   readonly spec?: ServerSpec;
   readonly policy?: PolicyOverrides;
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly clock?: Clock;
   readonly session?: number;
+  /** Addresses of resources that the host watches; may be changed while a session runs. */
+  readonly watched?: readonly string[];
 }
 
 type Logic = ReturnType<typeof createSessionLogic>;
@@ -76,6 +85,7 @@ export function createBench(
   createLogic: (ports: SessionPorts) => Logic = createSessionLogic,
 ): StartBench {
   const verdicts = new Map<string, EraVerdict>();
+  const overSse = new Set<string>();
   let bench = new Recorder(verdicts);
   let options: BenchOptions = {};
   const logic = createLogic({
@@ -99,10 +109,25 @@ export function createBench(
         bench.instructions = extra?.instructions;
         bench.tell('catalogs.put');
       },
+      putSide: (_owner, lists) => {
+        Object.assign(bench.side, lists);
+        bench.tell(`catalogs.putSide ${Object.keys(lists).join(' ')}`);
+      },
     },
     eras: {
       get: (generation) => verdicts.get(generation),
       set: (generation, verdict) => void verdicts.set(generation, verdict),
+      forget: (generation) => void verdicts.delete(generation),
+    },
+    watched: {
+      of: () => options.watched ?? [],
+      changed: (_server, uris) => {
+        for (const uri of uris) bench.tell(`changed ${uri}`);
+      },
+    },
+    overSse,
+    get embedded() {
+      return options.embedded ?? new Map();
     },
     log: (_server, line) => bench.log(line),
   });
@@ -120,6 +145,7 @@ class Recorder implements Bench {
   readonly lines: string[] = [];
   readonly verdicts: Map<string, EraVerdict>;
   catalog: readonly ListedTool[] = [];
+  readonly side: Partial<SideLists> = {};
   instructions: string | undefined;
   #handle: SessionHandle | undefined;
   #host: { send(event: SessionCommand): void; stop(): void } | undefined;
@@ -183,6 +209,10 @@ class Recorder implements Bench {
     const fact = find() as FactOf<Type>;
     this.#taken.add(fact);
     return fact;
+  }
+
+  told(line: string, count = 1): Promise<void> {
+    return this.#until(() => this.story.filter((one) => one === line).length >= count);
   }
 
   async logged(words: string): Promise<string> {

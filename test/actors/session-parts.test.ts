@@ -12,12 +12,12 @@ import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
 import { createReopening } from '../../actors/http-reopening.ts';
-import { remember } from '../../actors/session-era.ts';
 import { describeError } from '../../actors/session-failure.ts';
-import { createCoalescer, listTools } from '../../actors/session-list.ts';
+import { createCoalescer, listAll } from '../../actors/session-list.ts';
 import { readMessages, streamLost } from '../../actors/session-messages.ts';
 import { resolveSpec } from '../../actors/session-target.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
+import { toolKind } from '../../actors/session-tool.ts';
 import { createLineReader } from '../../actors/stdio-lines.ts';
 import { createStderrRing } from '../../actors/stdio-stderr.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -140,7 +140,11 @@ describe('reopening an event stream', () => {
   it('is done after a second when the stream had held for long', () => {
     const clock = new VirtualClock();
     const opened: number[] = [];
-    const reopening = createReopening(clock, () => {});
+    const reopening = createReopening(
+      clock,
+      () => {},
+      () => 0,
+    );
     const lose = (): void => void reopening.schedule(() => opened.push(clock.now()), 0, 0);
     lose();
     clock.advanceBy(100_000);
@@ -163,11 +167,10 @@ describe('reopening an event stream', () => {
 async function listOf(...pages: readonly Record<string, unknown>[]) {
   let asked = 0;
   const client = {
-    getServerCapabilities: () => ({ tools: {} }),
     request: () => Promise.resolve(pages[Math.min((asked += 1), pages.length) - 1]),
   };
-  const list = await listTools(client as unknown as Client, new AbortController().signal);
-  return { ...list, asked, names: list.tools.map(({ name }) => name) };
+  const list = await listAll(client as unknown as Client, toolKind, new AbortController().signal);
+  return { ...list, asked, names: list.items.map(({ name }) => name) };
 }
 
 const toolOf = (name: string, inputSchema: Record<string, unknown> = {}) => ({
@@ -237,18 +240,6 @@ describe('a list of tools', () => {
   it('follows no cursor that is a novel', async () => {
     const list = await listOf({ tools: [], nextCursor: 'x'.repeat(65_537) });
     expect(list).toMatchObject({ asked: 1, gapCount: 1 });
-  });
-});
-
-describe('the memory of eras', () => {
-  it('forgets what it was told longest ago', () => {
-    const generations = new Set<string>();
-    for (let count = 0; count < 1_000; count += 1) remember(generations, `g${count}`);
-    remember(generations, 'g0');
-    expect(generations.size).toBe(1_000);
-    remember(generations, 'new');
-    expect(generations.size).toBe(1_000);
-    expect(['g0', 'g1', 'new'].map((name) => generations.has(name))).toEqual([true, false, true]);
   });
 });
 

@@ -192,18 +192,17 @@ describe('the era of a stdio session', () => {
     expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
   });
 
-  it('does not ask a server again that left because of the question', async () => {
-    const startNext: StartBench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }));
-    const first = startNext();
-    first.send('session.open');
-    expect((await first.next('session.closed')).failure).toMatchObject({
-      kind: 'crashed',
-      exitCode: 4,
-    });
-    bench = startNext({ session: 2 });
+  it('starts a server that left because of the question once more, in the same session', async () => {
+    bench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }))();
     bench.send('session.open');
-    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy', session: 2 });
+    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy', session: 1 });
     expect(bench.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+    expect(bench.facts.map(({ type }) => type)).toEqual(['session.opened']);
+    expect(bench.lines).toEqual([
+      'left when it was asked for its protocol era; it is started with the old handshake',
+    ]);
+    bench.send('session.close');
+    expect((await bench.next('session.closed')).failure).toBeUndefined();
   });
 
   it('is modern when the server says so, and then nothing is asked twice', async () => {

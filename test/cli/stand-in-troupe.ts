@@ -113,6 +113,14 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
     tools: () => parts.tools ?? [],
+    resources: () => [],
+    resourceTemplates: () => [],
+    prompts: () => [],
+    instructions: () => [],
+    readResource: notHere,
+    getPrompt: notHere,
+    complete: notHere,
+    subscribe: notHere,
     snapshot: () => ({
       troupe: {
         pid: process.pid,

@@ -151,7 +151,8 @@ function createRootActor(
   const ports = {
     clock,
     registry: { opened: () => {}, closed: () => {} },
-    catalogs: { put: () => {} },
+    catalogs: { put: () => {}, putSide: () => {} },
+    watched: { of: () => [], changed: () => {} },
   };
   const machine = troupeMachine.provide({
     actors: {

@@ -39,6 +39,11 @@ const table: Record<Reason, Told> = {
     unwritten: 'INVALID_ARGUMENTS not_executed',
     replays: false,
   },
+  unsupported: {
+    written: 'CAPABILITY_MISSING unknown',
+    unwritten: 'CAPABILITY_MISSING not_executed',
+    replays: false,
+  },
   notSent: { written: 'UNAVAILABLE unknown', unwritten: 'UNAVAILABLE not_executed', replays: true },
   sessionMissing: {
     written: 'UNAVAILABLE unknown',
@@ -59,6 +64,16 @@ const table: Record<Reason, Told> = {
     written: 'UNAVAILABLE unknown',
     unwritten: 'UNAVAILABLE not_executed',
     replays: true,
+  },
+  addressBlocked: {
+    written: 'ADDRESS_BLOCKED unknown',
+    unwritten: 'ADDRESS_BLOCKED not_executed',
+    replays: false,
+  },
+  redirectBlocked: {
+    written: 'REDIRECT_BLOCKED unknown',
+    unwritten: 'REDIRECT_BLOCKED not_executed',
+    replays: false,
   },
 };
 const reasons = Object.keys(table) as Reason[];
@@ -209,7 +224,15 @@ describe('a failed call', () => {
 });
 
 describe('the circuit', () => {
-  const counting: Reason[] = ['crashed', 'streamLost', 'timeout', 'badResponse', 'unavailable'];
+  const counting: Reason[] = [
+    'crashed',
+    'streamLost',
+    'timeout',
+    'badResponse',
+    'unavailable',
+    'addressBlocked',
+    'redirectBlocked',
+  ];
 
   it.each(reasons)('counts %s as it is meant to', async (reason) => {
     const there = await stage({ settings: db });

@@ -1,0 +1,114 @@
+/** What a server offers besides its tools, as servers announce it and as callers see it. */
+
+import type { ListedTool } from './tool.ts';
+
+export interface ListedResource {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  /** Bytes, as far as the server knows. */
+  readonly size?: number;
+}
+
+/** Resources of which the server tells the pattern of their addresses only. */
+export interface ListedResourceTemplate {
+  /** RFC 6570. */
+  readonly uriTemplate: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+}
+
+export interface PromptArgument {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly required?: boolean;
+}
+
+export interface ListedPrompt {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: readonly PromptArgument[];
+}
+
+/** The lists that come after the tools. */
+export interface SideLists {
+  readonly resources: readonly ListedResource[];
+  readonly resourceTemplates: readonly ListedResourceTemplate[];
+  readonly prompts: readonly ListedPrompt[];
+}
+
+/** All that one server announced. */
+export interface Catalog extends SideLists {
+  readonly tools: readonly ListedTool[];
+  /** How the server wants to be used; at most 16 KB, printable. */
+  readonly instructions?: string;
+  /** Whether it completes arguments of prompts and templates. */
+  readonly completions: boolean;
+}
+
+interface Shown {
+  readonly server: string;
+  /** `live` = the server is connected; else the last list known. */
+  readonly catalog: 'live' | 'deferred' | 'stale';
+}
+
+/** A resource and the server to read it from. */
+export interface ExposedResource extends ListedResource, Shown {}
+
+/** A template and the server to read its resources from. */
+export interface ExposedResourceTemplate extends ListedResourceTemplate, Shown {}
+
+/** A prompt and the server to get it from. */
+export interface ExposedPrompt extends ListedPrompt, Shown {}
+
+/** How one server wants to be used, in its own words. */
+export interface ExposedInstructions extends Shown {
+  readonly text: string;
+}
+
+/** What a server answered to a read; its parts are checked only as far as callers rely on them. */
+export interface ResourceResult {
+  readonly contents: readonly Readonly<Record<string, unknown>>[];
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+/** A prompt, filled in. */
+export interface PromptResult {
+  readonly description?: string;
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+/** What is to be completed, in the words of the protocol. */
+export interface CompletionRequest {
+  readonly ref:
+    | { readonly type: 'ref/prompt'; readonly name: string }
+    | { readonly type: 'ref/resource'; readonly uri: string };
+  readonly argument: { readonly name: string; readonly value: string };
+  /** Arguments that are known already. */
+  readonly context?: { readonly arguments?: Readonly<Record<string, string>> };
+}
+
+export interface CompletionResult {
+  readonly completion: {
+    /** The protocol allows a hundred. */
+    readonly values: readonly string[];
+    readonly total?: number;
+    readonly hasMore?: boolean;
+  };
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+export const emptyCatalog: Catalog = {
+  tools: [],
+  resources: [],
+  resourceTemplates: [],
+  prompts: [],
+  completions: false,
+};

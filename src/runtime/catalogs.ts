@@ -1,0 +1,117 @@
+import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
+import type { SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
+import type { SettingsReader } from '../../actors/settings-reader.ts';
+import type { Clock } from '../domain/clock.ts';
+import { CatalogKeeping } from './catalog-keeping.ts';
+import { CatalogStore } from './catalog-store.ts';
+import { EraStore } from './era-store.ts';
+import type { Listeners } from './listeners.ts';
+import { OfferList } from './offer-list.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import type { StatusBoard } from './status-board.ts';
+import { ToolList } from './tool-list.ts';
+import { WatchedResources } from './watched-resources.ts';
+
+export interface CatalogsPorts {
+  readonly clock: Clock;
+  /** Absent: nothing outlives the run. */
+  readonly keep: ((onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles) | undefined;
+  /** Made later than this. */
+  readonly board: () => StatusBoard;
+  readonly sessions: SessionRegistry;
+  readonly listeners: Listeners;
+  /** Tools of this generation are known, and may be shown before it is connected. */
+  readonly onKnown: (owner: SessionOwner) => void;
+  /** Something that a person who looks at this server should know. */
+  readonly remark: (server: string, line: string) => void;
+  readonly onProblems: CatalogFilesPorts['onProblems'];
+}
+
+/** All that is known of what servers offer: where it comes from, and what callers see of it. */
+export class Catalogs {
+  readonly tools: ToolList;
+  readonly offers: OfferList;
+  readonly watched: WatchedResources;
+  /** What sessions put in and look up. */
+  readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched'>;
+  readonly #keeping: CatalogKeeping;
+  readonly #isKept: boolean;
+
+  constructor(ports: CatalogsPorts) {
+    const { clock, keep, board, sessions, listeners, remark } = ports;
+    const catalogs = new CatalogStore((server) => {
+      board().refresh(server);
+      this.invalidate();
+    });
+    const sightings = () => board().sightings();
+    this.tools = new ToolList({
+      sightings,
+      catalogs,
+      onChange: (servers) => {
+        listeners.emit('tools.changed', { servers });
+      },
+      onCut: (server, shownCount, count) => {
+        const line = `only ${shownCount} of its ${count} tools are shown, because all servers together have too many; leave some out by tools.include or tools.exclude`;
+        remark(server, line);
+      },
+    });
+    this.offers = new OfferList({
+      sightings,
+      catalogs,
+      onResources: (server) => {
+        listeners.emit('resources.changed', { server });
+      },
+      onPrompts: (server) => {
+        listeners.emit('prompts.changed', { server });
+      },
+    });
+    this.watched = new WatchedResources((server) => {
+      const actorId = board().sighting(server)?.actorId;
+      if (actorId !== undefined) sessions.get(actorId)?.lookAtWatched();
+    });
+    const eras = new EraStore(() => clock.wallNow());
+    this.#isKept = keep !== undefined;
+    this.#keeping = new CatalogKeeping({
+      catalogs,
+      eras,
+      clock,
+      files: keep?.(ports.onProblems),
+      desired: (server) => board().sighting(server)?.desired,
+      onKnown: ports.onKnown,
+    });
+    this.session = {
+      catalogs: this.#keeping.catalogs,
+      eras,
+      watched: {
+        of: this.watched.of,
+        changed: (server, uris) => {
+          for (const uri of uris) listeners.emit('resource.updated', { server, uri });
+        },
+      },
+    };
+  }
+
+  /** A server came, went, or offers something else. */
+  invalidate(): void {
+    this.tools.invalidate();
+    this.offers.invalidate();
+  }
+
+  /** Before a pass can spawn anybody, what is stored of the servers is known. */
+  lookedUpBy(reader: SettingsReader): SettingsReader {
+    if (!this.#isKept) return reader;
+    return {
+      ...reader,
+      read: async (now) => {
+        const reading = await reader.read(now);
+        await this.#keeping.load(reading.settings.servers);
+        return reading;
+      },
+    };
+  }
+
+  /** Settles when what is to be stored is; undefined when nothing is. */
+  close(): Promise<void> | undefined {
+    return this.#keeping.close();
+  }
+}

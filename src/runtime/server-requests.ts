@@ -1,0 +1,138 @@
+import type {
+  CompletionRequest,
+  CompletionResult,
+  ExposedInstructions,
+  ExposedPrompt,
+  ExposedResource,
+  ExposedResourceTemplate,
+  PromptResult,
+  ResourceResult,
+} from '../domain/catalog.ts';
+import type { SessionRequest } from '../domain/session.ts';
+import type { ExposedTool } from '../domain/tool.ts';
+import type { CallDesk, ToolAddress } from './call-desk.ts';
+import type { Catalogs } from './catalogs.ts';
+import { checkName } from './check-options.ts';
+import type { CallOptions, CallReport, RequestReport, Troupe } from './troupe.ts';
+
+type Requests = Pick<
+  Troupe,
+  | 'tools'
+  | 'callTool'
+  | 'callServerTool'
+  | 'resources'
+  | 'resourceTemplates'
+  | 'prompts'
+  | 'instructions'
+  | 'readResource'
+  | 'getPrompt'
+  | 'complete'
+  | 'subscribe'
+>;
+
+/** What a host can ask of servers, and what they offer; all of it takes one way. */
+export abstract class ServerRequests implements Requests {
+  protected abstract readonly catalogs: Catalogs;
+  protected abstract readonly desk: CallDesk;
+
+  /** Before that, names mean nothing. */
+  protected abstract hasLooked(): boolean;
+
+  /** Settles with what is left of the options once names mean something. */
+  protected abstract afterFirstPass(options: CallOptions): Promise<CallOptions>;
+
+  /** Finds the server of an exposed name, also while its tools are not known yet. */
+  protected abstract addressOf(exposedName: string): ToolAddress;
+
+  /** @throws TroupeError when it is certain that there is no such server. */
+  protected abstract refuseUnknown(server: string): void;
+
+  tools(): readonly ExposedTool[] {
+    return this.catalogs.tools.all();
+  }
+
+  async callTool(
+    name: string,
+    args: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<CallReport> {
+    checkName('name of the tool', name);
+    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+    return this.desk.call(this.addressOf(name), args, rest);
+  }
+
+  async callServerTool(
+    server: string,
+    tool: string,
+    args: Readonly<Record<string, unknown>> = {},
+    options: CallOptions = {},
+  ): Promise<CallReport> {
+    checkName('name of the server', server);
+    checkName('name of the tool', tool);
+    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+    return this.desk.call({ server, tool }, args, rest);
+  }
+
+  resources(): readonly ExposedResource[] {
+    return this.catalogs.offers.lists().resources;
+  }
+
+  resourceTemplates(): readonly ExposedResourceTemplate[] {
+    return this.catalogs.offers.lists().resourceTemplates;
+  }
+
+  prompts(): readonly ExposedPrompt[] {
+    return this.catalogs.offers.lists().prompts;
+  }
+
+  instructions(): readonly ExposedInstructions[] {
+    return this.catalogs.offers.lists().instructions;
+  }
+
+  async readResource(
+    server: string,
+    uri: string,
+    options: CallOptions = {},
+  ): Promise<RequestReport<ResourceResult>> {
+    checkName('name of the server', server);
+    checkName('address of the resource', uri);
+    return this.#ask(server, { method: 'resources/read', params: { uri } }, options);
+  }
+
+  async getPrompt(
+    server: string,
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<RequestReport<PromptResult>> {
+    checkName('name of the server', server);
+    checkName('name of the prompt', name);
+    const params = { name, ...(args === undefined ? {} : { arguments: args }) };
+    return this.#ask(server, { method: 'prompts/get', params }, options);
+  }
+
+  async complete(
+    server: string,
+    request: CompletionRequest,
+    options: CallOptions = {},
+  ): Promise<RequestReport<CompletionResult>> {
+    checkName('name of the server', server);
+    return this.#ask(server, { method: 'completion/complete', params: request }, options);
+  }
+
+  subscribe(server: string, uri: string): () => void {
+    checkName('name of the server', server);
+    checkName('address of the resource', uri);
+    this.refuseUnknown(server);
+    return this.catalogs.watched.add(server, uri);
+  }
+
+  async #ask<Result>(
+    server: string,
+    request: SessionRequest,
+    options: CallOptions,
+  ): Promise<RequestReport<Result>> {
+    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+    return this.desk.ask(server, request, rest);
+  }
+}

@@ -1,0 +1,178 @@
+/** Sessions with servers of the present SDK, in both eras, over stdio and HTTP. */
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import type { SessionRequest } from '../../src/domain/session.ts';
+import { createSampleServer } from '../fixtures/sample-mcp-server.mjs';
+import { type Bench, callOptions, createBench } from './session-bench.ts';
+
+const script = new URL('../fixtures/modern-server.mjs', import.meta.url).pathname;
+
+interface Remote {
+  readonly url: string;
+  /** Methods of the requests, in the order in which they came. */
+  readonly asked: string[];
+  readonly notify: ReturnType<typeof createMcpHandler>['notify'];
+  /** Ends the streams that the server keeps open, as an outage would. */
+  cut(): void;
+}
+
+let bench: Bench | undefined;
+let http: Server | undefined;
+
+afterEach(() => {
+  bench?.stop();
+  http?.closeAllConnections();
+  http?.close();
+});
+
+function local(mode: 'both' | 'modern', era: ServerSpec['era']): ServerSpec {
+  const command = process.execPath;
+  return { type: 'stdio', command, args: [script, mode], env: {}, cwd: '/tmp', era };
+}
+
+async function startRemote(legacy: 'stateless' | 'reject'): Promise<Remote> {
+  const handler = createMcpHandler(() => createSampleServer(), { legacy });
+  const serve = toNodeHandler(handler);
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const method = request.headers['mcp-method'];
+    if (typeof method === 'string') asked.push(method);
+    void serve(request as Parameters<typeof serve>[0], response);
+  });
+  http = server;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    asked,
+    notify: handler.notify,
+    cut: () => server.closeAllConnections(),
+  };
+}
+
+function remoteSpec({ url }: Remote, era: ServerSpec['era'] = 'auto'): ServerSpec {
+  return { type: 'http', url, headers: {}, era };
+}
+
+async function ready(session: Bench): Promise<Bench> {
+  bench = session;
+  session.send('session.open');
+  await session.next('session.opened');
+  session.send('session.list');
+  await session.next('session.listed');
+  await session.told('catalogs.putSide resources');
+  await session.told('catalogs.putSide resourceTemplates');
+  await session.told('catalogs.putSide prompts');
+  return session;
+}
+
+async function ask(session: Bench, request: SessionRequest): Promise<unknown> {
+  const outcome = await session.handle().request(request, callOptions());
+  if ('failure' in outcome) throw new Error(outcome.failure.message);
+  return outcome.result;
+}
+
+async function expectSample(session: Bench): Promise<void> {
+  expect(session.catalog.map(({ name }) => name)).toEqual(['echo']);
+  expect(session.instructions).toBe('Ask for greetings.');
+  expect(session.side).toMatchObject({
+    resources: [{ uri: 'note://all', name: 'notes', title: 'Notes', mimeType: 'text/plain' }],
+    resourceTemplates: [{ uriTemplate: 'note://{name}', name: 'note', title: 'One note' }],
+    prompts: [{ name: 'greet', description: 'Greets.', arguments: [{ name: 'name' }] }],
+  });
+  const outcome = await session.handle().callTool('echo', { text: 'hello' }, callOptions());
+  expect(outcome).toMatchObject({ result: { content: [{ text: 'hello' }] } });
+  expect(
+    await ask(session, { method: 'resources/read', params: { uri: 'note://milk' } }),
+  ).toMatchObject({ contents: [{ uri: 'note://milk', text: 'About milk.' }] });
+  const params = { name: 'greet', arguments: { name: 'Ada' } };
+  expect(await ask(session, { method: 'prompts/get', params })).toMatchObject({
+    messages: [{ content: { text: 'Greet Ada.' } }],
+  });
+  const ref = { type: 'ref/prompt', name: 'greet' } as const;
+  const completion = { ref, argument: { name: 'name', value: 'Al' } };
+  expect(await ask(session, { method: 'completion/complete', params: completion })).toMatchObject({
+    completion: { values: ['Alan'] },
+  });
+}
+
+describe('a session with a server of both eras', () => {
+  it.each([
+    ['auto', 'modern'],
+    ['modern', 'modern'],
+    ['legacy', 'legacy'],
+  ] as const)('over stdio, with era %s, is %s', async (wanted, era) => {
+    const session = await ready(createBench(local('both', wanted))());
+    expect(session.facts[0]).toMatchObject({ type: 'session.opened', era });
+    await expectSample(session);
+  });
+
+  it.each([
+    ['auto', 'modern'],
+    ['modern', 'modern'],
+    ['legacy', 'legacy'],
+  ] as const)('over HTTP, with era %s, is %s', async (wanted, era) => {
+    const remote = await startRemote('stateless');
+    const session = await ready(createBench(remoteSpec(remote, wanted))());
+    expect(session.facts[0]).toMatchObject({ type: 'session.opened', era });
+    await expectSample(session);
+  });
+});
+
+describe('a modern server over HTTP', () => {
+  it('is not asked for its era when an earlier session found it out', async () => {
+    const remote = await startRemote('reject');
+    const startNext = createBench(remoteSpec(remote));
+    (await ready(startNext())).stop();
+    expect(remote.asked[0]).toBe('server/discover');
+    remote.asked.length = 0;
+    await ready(startNext({ session: 2 }));
+    expect(remote.asked).not.toContain('server/discover');
+    expect(remote.asked).toContain('tools/list');
+  });
+
+  it('cannot be met with the old handshake, and says so for good', async () => {
+    const remote = await startRemote('reject');
+    bench = createBench(remoteSpec(remote, 'legacy'))();
+    bench.send('session.open');
+    const { failure } = await bench.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'versionUnsupported' });
+  });
+
+  it('tells of changes on a stream, which is opened again when it is cut', async () => {
+    const remote = await startRemote('reject');
+    const session = await ready(createBench(remoteSpec(remote))({ watched: ['note://all'] }));
+    // Agreed to watch: what happened before is unknown.
+    await session.told('changed note://all');
+    remote.notify.toolsChanged();
+    await session.told('session.notified');
+    remote.notify.promptsChanged();
+    await session.told('catalogs.putSide prompts', 2);
+    remote.notify.resourceUpdated('note://all');
+    await session.told('changed note://all', 2);
+    remote.cut();
+    // Whatever happened meanwhile is looked for.
+    await session.told('session.notified', 2);
+    await session.told('catalogs.putSide resources', 2);
+    await session.told('changed note://all', 3);
+    remote.notify.resourceUpdated('note://all');
+    await session.told('changed note://all', 4);
+    expect(session.facts.filter(({ type }) => type === 'session.closed')).toEqual([]);
+  });
+});
+
+describe('a modern server over stdio', () => {
+  it('cannot be met with the old handshake, and says so for good', async () => {
+    bench = createBench(local('modern', 'legacy'))();
+    bench.send('session.open');
+    const { failure } = await bench.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'versionUnsupported' });
+  });
+});
