@@ -3,6 +3,7 @@ import type { CatalogEntry, CatalogOwner } from '../../actors/catalog-entry.ts';
 import type { CatalogFiles } from '../../actors/catalog-files.ts';
 import { emptyCatalog, type ListedPrompt, type ListedResource } from '../../src/domain/catalog.ts';
 import type { TroupeError } from '../../src/domain/troupe-error.ts';
+import { EraStore } from '../../src/runtime/era-store.ts';
 import { callFailure, crash, pong, servers, setUp, stage, tool, watch } from './stage.ts';
 
 const resource = (uri: string): ListedResource => ({ uri, name: uri });
@@ -271,5 +272,48 @@ describe('watched resources', () => {
       expect.objectContaining({ code: 'OVERLOADED' }),
     );
     expect(() => there.troupe.subscribe('db', 'a:1')).not.toThrow();
+  });
+});
+
+describe('the verdict about an era', () => {
+  it('counts for a day, whoever found it out, and is gone when it did not hold', () => {
+    let now = Date.parse('2026-11-01T00:00:00Z');
+    const eras = new EraStore(() => now);
+    eras.set('g1', { kind: 'legacy' });
+    eras.restore('g1', { verdict: { kind: 'legacy' }, at: 0 });
+    eras.restore('g2', { verdict: { kind: 'legacy' }, at: now + 1 });
+    expect(eras.get('g2')).toBeUndefined();
+    now += 86_400_000 - 1;
+    expect(eras.get('g1')).toEqual({ kind: 'legacy' });
+    now += 1;
+    expect(eras.get('g1')).toBeUndefined();
+    eras.set('g1', { kind: 'legacy' });
+    eras.forget('g1');
+    expect(eras.get('g1')).toBeUndefined();
+  });
+});
+
+describe('all tools together', () => {
+  it('are ten thousand at most, and a person is told where they end', async () => {
+    const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
+    const there = await stage({
+      settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),
+      obedient: [],
+    });
+    const lines: string[] = [];
+    there.troupe.on('server.log', ({ server, line }) => lines.push(`${server}: ${line}`));
+    await there.advance(10_000);
+    const thousand = Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`));
+    for (const script of there.sessions.scripts.toReversed()) {
+      if (script.state !== 'opening') continue;
+      script.open();
+      script.list(thousand);
+      await there.settle();
+    }
+    expect(there.troupe.tools()).toHaveLength(10_000);
+    expect(there.troupe.tools().some(({ server }) => server === 's10')).toBe(false);
+    expect(
+      lines.filter((line) => line.includes('only 0 of its 1000 tools are shown')),
+    ).toHaveLength(1);
   });
 });
