@@ -57,14 +57,16 @@ const closedMeanwhile: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
  * Resolves with the answer when its headers are here. An abort rejects with the
- * reason of the signal, and afterwards breaks the body off with it.
+ * reason of the signal, and afterwards breaks the body off with it. `onConnected`
+ * is called before any byte of the request can leave.
  */
 export async function exchange(
   order: Order,
   sockets: Sockets,
   clock: Clock,
+  onConnected: () => void = () => {},
 ): Promise<IncomingMessage> {
-  const first = new Exchange(order, sockets, clock);
+  const first = new Exchange(order, sockets, clock, onConnected);
   try {
     return await first.answer;
   } catch (error) {
@@ -72,7 +74,7 @@ export async function exchange(
   }
   // The other kept connections are as old.
   sockets.dropIdle();
-  return new Exchange(order, sockets, clock).answer;
+  return new Exchange(order, sockets, clock, onConnected).answer;
 }
 
 class Exchange {
@@ -81,6 +83,7 @@ class Exchange {
   readonly #order: Order;
   readonly #sockets: Sockets;
   readonly #clock: Clock;
+  readonly #onConnected: () => void;
   readonly #request: ClientRequest;
   #resolve: (message: IncomingMessage) => void = () => {};
   #reject: (error: unknown) => void = () => {};
@@ -89,10 +92,11 @@ class Exchange {
   #stopConnect: (() => void) | undefined;
   #stopExchange: (() => void) | undefined;
 
-  constructor(order: Order, sockets: Sockets, clock: Clock) {
+  constructor(order: Order, sockets: Sockets, clock: Clock, onConnected: () => void) {
     this.#order = order;
     this.#sockets = sockets;
     this.#clock = clock;
+    this.#onConnected = onConnected;
     const { url, method, headers, body, signal } = order;
     const send = url.protocol === 'https:' ? requestSecure : requestPlain;
     this.#request = send(url, { method, headers, agent: sockets.agentFor(url) });
@@ -129,13 +133,17 @@ class Exchange {
   #connecting(socket: Socket): void {
     this.#readBytesBefore = socket.bytesRead;
     if (this.#request.reusedSocket) {
+      this.#onConnected();
       endIdle(socket);
       return;
     }
     if (this.#request.destroyed) return;
     const stop = startDeadline(this.#clock, connectMs, () => this.#fail(new ConnectTimeoutError()));
     this.#stopConnect = stop;
-    socket.once(this.#order.url.protocol === 'https:' ? 'secureConnect' : 'connect', stop);
+    socket.once(this.#order.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+      stop();
+      this.#onConnected();
+    });
   }
 
   #answered(message: IncomingMessage): void {

@@ -58,6 +58,8 @@ export interface GuardedFetchSetup {
   readonly clock: Clock;
   /** Default: the resolver of the system. */
   readonly resolve?: ResolveAll;
+  /** Answers come on another stream, so "accepted" is all that a request is told. */
+  readonly answersElsewhere?: boolean;
 }
 
 // As many as the SDK follows.
@@ -74,16 +76,25 @@ class ClosedError extends Error {
   readonly code = 'CONNECTION_CLOSED';
 }
 
-export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup): GuardedFetch {
+export function createGuardedFetch({
+  home,
+  clock,
+  resolve,
+  answersElsewhere = false,
+}: GuardedFetchSetup): GuardedFetch {
   const reach = createReach(home, clock, resolve);
   let refusal: Refusal | undefined;
   const ask = async (order: Order): Promise<Response> => {
+    let wasConnected = false;
+    const onConnected = (): void => {
+      wasConnected = true;
+    };
     const explain = (error: unknown): unknown =>
       error instanceof SdkError || order.signal?.aborted === true
         ? error
-        : new RequestFailedError(order.url, error);
+        : new RequestFailedError(order.url, error, wasConnected);
     try {
-      const message = await exchange(order, reach.socketsFor(order.url), clock);
+      const message = await exchange(order, reach.socketsFor(order.url), clock, onConnected);
       return responseOf(order, message, explain);
     } catch (error) {
       throw explain(error);
@@ -96,7 +107,7 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
       const order = await orderOf(url, init);
       const response = await followed(order, init.redirect ?? 'follow', ask);
       if (!response.ok) refusal = refusalOf(response, clock);
-      if (isAcceptedOnly(response) && isRequest(init.body)) {
+      if (!answersElsewhere && isAcceptedOnly(response) && isRequest(init.body)) {
         await response.body?.cancel();
         throw new SdkError(
           SdkErrorCode.ClientHttpUnexpectedContent,
@@ -164,7 +175,7 @@ async function followed(
     if (mode === 'manual' || location === null) return response;
     await response.body?.cancel();
     const blocked = (why: string): Error =>
-      new RequestFailedError(order.url, new RedirectBlockedError(why));
+      new RequestFailedError(order.url, new RedirectBlockedError(why), true);
     if (!URL.canParse(location, order.url.href)) throw blocked('it redirects to no address');
     const target = new URL(location, order.url);
     const where = addressOf(target);

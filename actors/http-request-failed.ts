@@ -2,8 +2,12 @@
 
 /** Says where a request went and why it failed: "fetch failed" alone helps nobody. */
 export class RequestFailedError extends TypeError {
-  constructor(url: string | URL, cause: unknown) {
+  /** Without a connection no byte was sent. */
+  readonly wasConnected: boolean;
+
+  constructor(url: string | URL, cause: unknown, wasConnected: boolean) {
     super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
+    this.wasConnected = wasConnected;
   }
 }
 

@@ -9,13 +9,17 @@ import {
   isJSONRPCErrorResponse,
   isJSONRPCResultResponse,
   type JSONRPCMessage,
+  SdkError,
+  SdkErrorCode,
   StreamableHTTPClientTransport,
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../src/domain/session.ts';
+import { startDeadline } from './http-deadline.ts';
 import { createGuardedFetch } from './http-fetch.ts';
+import { NewsStream } from './http-news.ts';
 import { createReopening, type Reopening } from './http-reopening.ts';
 import {
   type Connection,
@@ -25,11 +29,15 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { ownErrorFor, streamLost } from './session-messages.ts';
+import { ownErrorFor, readMessages, streamLost, withinDepth } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
+// Some servers keep nothing and put a signed token there, but nobody needs more than this.
+const sessionIdCharacters = 1_024;
 // A courtesy: the server would otherwise keep the session until it forgets it.
 const terminateMs = 1_000;
+// As long as a call that has to be sent again waits for the next session.
+const drainMs = 1_000;
 
 /** Something suggests that the server may have gone; nothing is certain. */
 export type Hint = () => void;
@@ -49,8 +57,11 @@ export class HttpTransport implements Transport, Connection {
   readonly #guarded;
   readonly #hint: Hint;
   readonly #reopening: Reopening;
+  readonly #news: NewsStream;
+  #newsHeaders: Headers | undefined;
   readonly #unanswered = new Set<string | number>();
   #isOver = false;
+  #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
   #remarks = 0;
 
@@ -61,8 +72,17 @@ export class HttpTransport implements Transport, Connection {
     this.#reopening = createReopening(setup.clock, () => this.#suspect());
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
-      fetch: this.#guarded.fetch,
+      fetch: (url, init) => this.#fetch(url, init),
       reconnectionScheduler: this.#reopening.schedule,
+    });
+    this.#news = new NewsStream({
+      clock: setup.clock,
+      ask: (lastEventId, signal) => this.#askForNews(endpoint.url, lastEventId, signal),
+      askedWaitMs: () => this.#guarded.lastRefusal()?.retryAfterMs,
+      onMessage: (text) => {
+        for (const message of readMessages(text)) this.#receive(message);
+      },
+      onDoubt: () => this.#suspect(),
     });
     this.#wire = this.#inner as Transport;
     this.#inner.onmessage = (message) => this.#receive(message);
@@ -87,7 +107,7 @@ export class HttpTransport implements Transport, Connection {
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    if (this.#isOver) throw new NotSentError('Not connected');
+    if (this.#isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
     if ('method' in message) this.#setup.events.sending(message.method);
     if (!('method' in message) || !('id' in message)) return this.#wire.send(message, options);
     const { id } = message;
@@ -101,7 +121,7 @@ export class HttpTransport implements Transport, Connection {
         },
       });
     } catch (error) {
-      this.#unanswered.delete(id);
+      this.#settled(id);
       throw isFromWriting(error, message) ? new UnwritableError(error) : error;
     }
   }
@@ -125,16 +145,21 @@ export class HttpTransport implements Transport, Connection {
     return this.#closed;
   }
 
+  drain(): void {
+    if (this.#isOver || this.#stopDrain !== undefined) return;
+    this.#news.stop();
+    this.#stopDrain = startDeadline(this.#setup.clock, drainMs, () => void this.close(true));
+    if (this.#unanswered.size === 0) void this.close(true);
+  }
+
   dispose(): void {
     this.#over();
-    this.#reopening.stop();
     void this.#inner.close().catch(() => {});
     this.#guarded.close();
   }
 
   async #end(isLost: boolean): Promise<void> {
     this.#over();
-    this.#reopening.stop();
     if (!isLost) await this.#terminate();
     await this.#inner.close().catch(() => {});
     this.#guarded.close();
@@ -156,17 +181,48 @@ export class HttpTransport implements Transport, Connection {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#stopDrain?.();
+    this.#news.stop();
+    this.#reopening.stop();
     this.onclose?.();
   }
 
-  #receive(message: JSONRPCMessage): void {
-    if (this.#isOver) return;
-    if (isAnswer(message) && message.id !== undefined) this.#unanswered.delete(message.id);
+  /** The SDK gives its stream of news up when it fails twice, so that one is ours. */
+  async #fetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
+    if (isForNews(init)) {
+      this.#newsHeaders = new Headers(init.headers);
+      this.#news.start();
+      return new Response(null, { status: 405 });
+    }
+    const response = await this.#guarded.fetch(url, init);
+    if (this.sessionId === undefined) await assertSessionId(response);
+    return response;
+  }
+
+  #askForNews(url: URL, lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const headers = new Headers(this.#newsHeaders);
+    if (lastEventId !== undefined && lastEventId !== '') headers.set('last-event-id', lastEventId);
+    return this.#guarded.fetch(url, { headers, signal });
+  }
+
+  #receive(received: JSONRPCMessage): void {
+    const message = withinDepth(received);
+    if (this.#isOver || message === undefined) return;
+    if (isAnswer(message) && message.id !== undefined) this.#settled(message.id);
     this.onmessage?.(message);
   }
 
+  /** Says whether the request had still been waited for. */
+  #settled(id: string | number): boolean {
+    const wasWaitedFor = this.#unanswered.delete(id);
+    // Not before whoever waits for it was told.
+    if (this.#stopDrain !== undefined && this.#unanswered.size === 0)
+      startDeadline(this.#setup.clock, 0, () => void this.close(true));
+    return wasWaitedFor;
+  }
+
   #failUnanswered(id: string | number): void {
-    if (this.#isOver || !this.#unanswered.delete(id)) return;
+    if (this.#isOver || !this.#settled(id)) return;
     this.onmessage?.(ownErrorFor(id, streamLost, 'The response stream ended before the answer.'));
   }
 
@@ -189,6 +245,21 @@ export class HttpTransport implements Transport, Connection {
     this.#remarks += 1;
     if (this.#remarks === 1) this.#setup.events.remark(message);
   }
+}
+
+function isForNews({ method, headers }: RequestInit): boolean {
+  return method === 'GET' && !new Headers(headers).has('last-event-id');
+}
+
+/** It goes back in a header of every request. */
+async function assertSessionId(response: Response): Promise<void> {
+  const id = response.headers.get('mcp-session-id');
+  if (id === null || (id.length <= sessionIdCharacters && /^[!-~]+$/u.test(id))) return;
+  await response.body?.cancel();
+  throw new SdkError(
+    SdkErrorCode.ClientHttpUnexpectedContent,
+    `The server gave the session an id that is not 1 to ${sessionIdCharacters} visible ASCII characters.`,
+  );
 }
 
 /**

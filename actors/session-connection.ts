@@ -9,6 +9,7 @@ import type { Transport } from '@modelcontextprotocol/client';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type { LogStream } from '../src/domain/server-log.ts';
+import type { TransportKind } from '../src/domain/server-spec.ts';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
 import type { KeptProcess } from './process-keeper.ts';
@@ -37,7 +38,7 @@ export interface ConnectionSetup {
 }
 
 export interface Connection {
-  readonly kind: 'stdio' | 'http';
+  readonly kind: TransportKind;
   readonly transport: Transport;
   readonly pid: number | undefined;
   /** What the connection knows of a failure besides the error itself and its HTTP status. */
@@ -49,6 +50,11 @@ export interface Connection {
    * peer that is lost no goodbye is said.
    */
   close(isLost?: boolean): Promise<void>;
+  /**
+   * The server forgot the session, which each request in flight is about to be told: closes by
+   * itself when all are answered, soon in any case. Absent where a loss is one for all.
+   */
+  drain?(): void;
   /** Lets go of everything at once, by force. */
   dispose(): void;
 }

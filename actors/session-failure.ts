@@ -25,12 +25,14 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   const ownWords = error instanceof SettingError ? first.message : inWords(first, causes);
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
+  const request = requestFailureOf(error);
   return {
     ...first,
-    message: redact(requestFailureOf(error)?.message ?? '', secrets) || ownWords,
+    message: redact(request?.message ?? '', secrets) || ownWords,
     ...(causes.length > 0 && { causes }),
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
+    ...(request !== undefined && { wasConnected: request.wasConnected }),
   };
 }
 

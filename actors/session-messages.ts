@@ -23,6 +23,32 @@ export function ownErrorFor(
   return { jsonrpc: '2.0', id, error: { code: ownErrorCode, message, data: mark } };
 }
 
+// No honest message comes near; what follows a value by recursion breaks at some thousands.
+const maxDepth = 256;
+const tooDeep = `The server sent an answer of more than ${maxDepth} levels.`;
+
+/** Says whether a JSON value is nested more deeply than anything may be. */
+function isTooDeep(value: unknown): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > maxDepth) return true;
+    level = level.flatMap(innerOf);
+  }
+  return false;
+}
+
+function innerOf(value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).filter((inner) => typeof inner === 'object');
+}
+
+/** The message itself, unless it is nested too deeply: then what its request is told, if it answers one. */
+export function withinDepth(message: JSONRPCMessage): JSONRPCMessage | undefined {
+  if (!isTooDeep(message)) return message;
+  const isAnswer = !('method' in message) && 'id' in message && message.id !== undefined;
+  return isAnswer ? ownErrorFor(message.id as string | number, badResponse, tooDeep) : undefined;
+}
+
 /** The messages of one line; none when it is not JSON-RPC at all. */
 export function readMessages(line: string): readonly JSONRPCMessage[] {
   let value: unknown;
@@ -33,7 +59,10 @@ export function readMessages(line: string): readonly JSONRPCMessage[] {
   }
   // The 2025-03-26 revision allowed batches.
   const candidates = Array.isArray(value) ? value : [value];
-  return candidates.flatMap((candidate: unknown) => readMessage(candidate) ?? []);
+  const messages = candidates.flatMap((candidate: unknown) => readMessage(candidate) ?? []);
+  // A shorter line has no room for so many brackets.
+  if (line.length <= maxDepth * 2) return messages;
+  return messages.flatMap((message) => withinDepth(message) ?? []);
 }
 
 function readMessage(value: unknown): JSONRPCMessage | undefined {

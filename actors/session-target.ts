@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 
-import type { HttpSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
+import type { RemoteSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
 import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
 import { looksSecret, secretsInArgs, secretsInText, secretsOf } from '../src/policies/redact.ts';
 import type { StdioLaunch } from './stdio-transport.ts';
@@ -23,7 +23,8 @@ export interface HttpEndpoint {
 
 export type Resolved = { readonly secrets: readonly string[] } & (
   | { readonly type: 'stdio'; readonly launch: StdioLaunch }
-  | { readonly type: 'http'; readonly endpoint: HttpEndpoint }
+  | { readonly type: RemoteSpec['type']; readonly endpoint: HttpEndpoint }
+  | { readonly type: 'memory'; readonly server: string }
 );
 
 /** Throws a {@link SettingError}. */
@@ -40,10 +41,11 @@ export function resolveSpec(spec: ServerSpec, variables: Variables): Resolved {
     if (looksSecret(key)) secrets.push(expansion.value);
     return expansion.value;
   };
+  if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
   const resolved =
     spec.type === 'stdio'
       ? resolveStdio(spec, variables, expand, secrets)
-      : resolveHttp(spec, expand, secrets);
+      : resolveRemote(spec, expand, secrets);
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
@@ -60,14 +62,23 @@ function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand, sec
   return { type: 'stdio', launch } as const;
 }
 
-function resolveHttp(spec: HttpSpec, expand: Expand, secrets: string[]) {
+const schemes: Readonly<Record<RemoteSpec['type'], 'http' | 'ws'>> = {
+  http: 'http',
+  sse: 'http',
+  ws: 'ws',
+};
+
+function resolveRemote(spec: RemoteSpec, expand: Expand, secrets: string[]) {
   const text = expand('url', spec.url);
   if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
   const url = new URL(text);
   if (url.password !== '') secrets.push(url.password, decodeURIComponent(url.password));
   for (const [key, value] of url.searchParams) if (looksSecret(key)) secrets.push(value);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new SettingError(`The "url" must begin with http:// or https://, not ${url.protocol}//.`);
+  const scheme = schemes[spec.type];
+  if (url.protocol !== `${scheme}:` && url.protocol !== `${scheme}s:`) {
+    throw new SettingError(
+      `The "url" must begin with ${scheme}:// or ${scheme}s://, not ${url.protocol}//.`,
+    );
   }
   if (url.username !== '' || url.password !== '') {
     throw new SettingError(
@@ -76,7 +87,7 @@ function resolveHttp(spec: HttpSpec, expand: Expand, secrets: string[]) {
   }
   const headers = expandAll('headers', spec.headers, expand);
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
-  return { type: 'http', endpoint: { url, headers } } as const;
+  return { type: spec.type, endpoint: { url, headers } } as const;
 }
 
 function assertHeader(name: string, value: string): void {

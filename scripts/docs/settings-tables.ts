@@ -25,10 +25,10 @@ const byPolicy = (value: unknown): string => `of the policy (${shown(value)} in 
 
 const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   type: {
-    takes: '`"stdio"` or `"http"` (`"streamable-http"` is the same)',
+    takes: '`"stdio"`, `"http"` (`"streamable-http"` is the same), `"sse"` or `"ws"`',
     byDefault: 'follows from `command` or `url`',
     meaning:
-      'What carries the session. `"sse"` and `"ws"` are understood and refused: not supported yet.',
+      'What carries the session: a process, Streamable HTTP, the HTTP with SSE of 2024, or a WebSocket. Left out, an `https:` address that refuses Streamable HTTP with 400, 404 or 405 is tried once with SSE. Servers that a host hands in itself have `"memory"`.',
     example: undefined,
   },
   command: {
@@ -57,7 +57,7 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 'x',
   },
   url: {
-    takes: 'text: an `http:` or `https:` address',
+    takes: 'text: an `http:` or `https:` address, or a `ws:` or `wss:` one',
     byDefault: '',
     meaning: 'Address of a remote server. No user name or password in it.',
     example: 'https://other.example/mcp',
@@ -203,6 +203,13 @@ const mcpKeys: Readonly<
     gated: gatedNumbers,
     meaning:
       'The numbers and rules for all servers: [policies.md](policies.md). Later files override earlier ones field by field.',
+  },
+  dockerGateway: {
+    takes: 'true, false or `"auto"`',
+    byDefault: '`false`',
+    gated: gatedNumbers,
+    meaning:
+      "Docker's MCP gateway as a server, `MCP_DOCKER` ([below](#dockers-mcp-gateway)). `auto`: where Docker has one, without a word where it has none. The last of your own files that has the key counts.",
   },
 }; // prettier-ignore
 

@@ -24,18 +24,16 @@ export function brokenRuleOf(entry: ServerEntry): BrokenRule | undefined {
 
 const broken = (key: string, message: string): BrokenRule => ({ path: [key], message });
 
-const isSupported: Rule = ({ type, handover }) => {
-  if (type === 'sse' || type === 'ws')
-    return broken(
-      'type',
-      `"type": "${type}" is not supported yet; use the server's Streamable HTTP address and "type": "http"`,
-    );
+const isSupported: Rule = ({ type, era, handover }) => {
+  if (type === 'sse' && era === 'modern')
+    return broken('era', '"era": "modern" is not spoken over SSE; write "type": "http"');
   if (handover === 'seamless')
     return broken('handover', '"handover": "seamless" is not supported yet; write "exclusive"');
   return undefined;
 };
 
 const isLocalOrRemote: Rule = ({ type, command, url }) => {
+  if (type === 'memory') return embeddedFault(command, url);
   if (command !== undefined && url !== undefined)
     return broken(
       'url',
@@ -55,7 +53,20 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
   return undefined;
 };
 
+/** Where it runs is the host's own business. */
+function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
+  if (command === undefined && url === undefined) return undefined;
+  const key = command === undefined ? 'url' : 'command';
+  return broken(key, `"type": "memory" takes no "${key}"; the host hands the server in itself`);
+}
+
 const hasFittingFields: Rule = (entry) => {
+  if (entry.type === 'memory') {
+    const found = (['args', 'env', 'cwd', 'headers'] as const).find(
+      (it) => entry[it] !== undefined,
+    );
+    return found && broken(found, `"type": "memory" takes no "${found}"; remove it`);
+  }
   const isLocal = entry.command !== undefined;
   const foreign = isLocal ? (['headers'] as const) : (['args', 'env', 'cwd'] as const);
   const key = foreign.find((name) => entry[name] !== undefined);
@@ -120,19 +131,33 @@ const hasPossibleEnv: Rule = ({ env = {} }) => {
   };
 };
 
-const hasUsableUrl: Rule = ({ url }) => {
+const hasUsableUrl: Rule = ({ type, url }) => {
   if (url === undefined) return undefined;
   const parsed = parseUrl(url);
   // The whole beginning is a reference: what it stands for is seen when it is resolved.
   if (parsed === undefined && url.startsWith('${')) return undefined;
   if (parsed === undefined)
     return broken('url', '"url" is not an address; write it whole, as in "https://host/mcp"');
-  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')
-    return broken('url', '"url" must begin with http:// or https://; write "https://host/mcp"');
+  const wrong = schemeFault(parsed.protocol, type);
+  if (wrong !== undefined) return wrong;
   if (parsed.username !== '' || parsed.password !== '')
     return broken('url', '"url" holds a user name or password; put it in "headers"');
   return undefined;
 };
+
+function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | undefined {
+  const isWs = scheme === 'ws:' || scheme === 'wss:';
+  if (type === 'ws' && !isWs)
+    return broken(
+      'url',
+      '"url" of a WebSocket must begin with ws:// or wss://; write "wss://host/mcp"',
+    );
+  if (isWs && type !== 'ws' && type !== undefined)
+    return broken('type', `an address that begins with ${scheme}// needs "type": "ws"`);
+  if (!isWs && scheme !== 'http:' && scheme !== 'https:')
+    return broken('url', '"url" must begin with http:// or https://; write "https://host/mcp"');
+  return undefined;
+}
 
 /** Parses an address, its `${VAR}` references standing for a word or a number. */
 function parseUrl(url: string): URL | undefined {
@@ -153,7 +178,12 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   'last-event-id',
   'mcp-protocol-version',
   'mcp-session-id',
+  'sec-websocket-extensions',
+  'sec-websocket-key',
+  'sec-websocket-protocol',
+  'sec-websocket-version',
   'transfer-encoding',
+  'upgrade',
 ]);
 
 const hasPossibleHeaders: Rule = ({ headers = {} }) => {

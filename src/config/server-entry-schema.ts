@@ -56,9 +56,9 @@ const urlError = `"url" must be text of at most ${maxUrlLength} characters; writ
 export const serverEntrySchema = z.strictObject(
   {
     type: z
-      .enum(['stdio', 'http', 'streamable-http', 'sse', 'ws'], {
+      .enum(['stdio', 'http', 'streamable-http', 'sse', 'ws', 'memory'], {
         error:
-          '"type" must be "stdio" or "http"; leave it out and it follows from "command" or "url"',
+          '"type" must be "stdio", "http", "sse" or "ws"; leave it out and it follows from "command" or "url"',
       })
       .optional(),
     command: text('"command" must be text: the program alone; write "npx"').optional(),

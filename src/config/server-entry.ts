@@ -10,7 +10,7 @@ import path from 'node:path';
 import type { z } from 'zod';
 
 import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../domain/policy.ts';
-import type { ServerSpec, TransportKind } from '../domain/server-spec.ts';
+import type { Era, ServerSpec, TransportKind } from '../domain/server-spec.ts';
 import type { DesiredServer, Problem, Scope, SourceRef, ToolFilter } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
@@ -100,6 +100,11 @@ export function parseServerEntry(member: TreeMember, origin: DocumentOrigin): Pa
       broken ?? { path: [], message: 'the entry cannot be read' },
     );
   }
+  if (parsed.data.type === 'memory' && origin.scope !== 'api') {
+    const message =
+      '"type": "memory" is for servers that a host hands in; write "command" or "url"';
+    return brokenServer(member, origin, { path: ['type'], message });
+  }
   const policy = policyOf(parsed.data, origin);
   if ('fault' in policy) {
     const { path: where, message } = policy.fault;
@@ -147,7 +152,7 @@ function validServer(
   entry: ServerEntry,
   { choice, remarks }: Exclude<ParsedPolicy, { readonly fault: unknown }>,
 ): ParsedServer {
-  const spec = specOf(entry, origin.projectRoot);
+  const spec = specOf(member.name, entry, origin.projectRoot);
   const gated = isGated(origin.scope);
   const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
   const folder = folderOf(member, origin, entry, spec);
@@ -202,10 +207,10 @@ function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string)
   return problemInEntry(member, origin, [key], message);
 }
 
-function specOf(entry: ServerEntry, projectRoot: string): ServerSpec {
+function specOf(name: string, entry: ServerEntry, projectRoot: string): ServerSpec {
   const era = entry.era ?? 'auto';
-  if (entry.command === undefined)
-    return { type: 'http', url: entry.url ?? '', headers: entry.headers ?? {}, era };
+  if (entry.type === 'memory') return { type: 'memory', server: name, era };
+  if (entry.command === undefined) return remoteSpecOf(entry, era);
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)
@@ -216,6 +221,15 @@ function specOf(entry: ServerEntry, projectRoot: string): ServerSpec {
     cwd: fromProject(projectRoot, entry.cwd ?? '.'),
     era,
   };
+}
+
+function remoteSpecOf({ type, url = '', headers = {} }: ServerEntry, era: Era): ServerSpec {
+  const address = { url, headers, era };
+  if (type === 'sse' || type === 'ws') return { type, ...address };
+  if (type !== undefined) return { type: 'http', ...address };
+  if (/^wss?:/iu.test(url)) return { type: 'ws', ...address };
+  // Who wants the modern era does not mean a server of 2024.
+  return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
 }
 
 /** A folder that begins with a reference is resolved when the reference is. */
@@ -328,7 +342,7 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
 
 function likelyTransport(member: TreeMember): TransportKind {
   const type = memberValue(member, 'type');
-  if (type === 'sse' || type === 'ws' || type === 'http') return type;
+  if (type === 'sse' || type === 'ws' || type === 'http' || type === 'memory') return type;
   return type !== 'stdio' && memberOf(member.node, 'url') !== undefined ? 'http' : 'stdio';
 }
 

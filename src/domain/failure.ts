@@ -21,11 +21,16 @@ export const failureKinds = [
 ] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
+/** What a caller compares when a request was not let go where it was meant to go. */
+export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
+
 /** One failure of a session. Plain data, bounded, without secrets. */
 export interface Failure {
   readonly kind: FailureKind;
   /** One plain sentence, at most 500 characters, printable on a terminal. */
   readonly message: string;
+  /** The code shown to callers, where the kind alone would not tell it. */
+  readonly code?: BlockedCode;
   /** Exit code of the process, when it ended by itself. */
   readonly exitCode?: number;
   /** Signal that ended the process, for example `SIGKILL`. */

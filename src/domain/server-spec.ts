@@ -22,9 +22,27 @@ export interface HttpSpec {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly era: Era;
+  /** The settings leave the type open: a server that knows no Streamable HTTP is met with SSE. */
+  readonly fallback?: 'sse';
 }
 
-export type ServerSpec = StdioSpec | HttpSpec;
+/** HTTP with SSE, as of 2024-11-05, or a WebSocket. */
+export interface StreamSpec {
+  readonly type: 'sse' | 'ws';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly era: Era;
+}
+
+/** A server inside the host, which hands it in under this name. */
+export interface MemorySpec {
+  readonly type: 'memory';
+  readonly server: string;
+  readonly era: Era;
+}
+
+export type RemoteSpec = HttpSpec | StreamSpec;
+export type ServerSpec = StdioSpec | RemoteSpec | MemorySpec;
 
 /** What carries a session; the word shown in the status. */
 export type TransportKind = 'stdio' | 'http' | 'sse' | 'ws' | 'memory';

@@ -5,7 +5,7 @@
  * of it, and patterns in messages count least.
  */
 
-import type { Failure, FailureKind } from '../domain/failure.ts';
+import type { BlockedCode, Failure, FailureKind } from '../domain/failure.ts';
 import { printableLine } from './printable.ts';
 
 /** How far the connection had come. */
@@ -34,6 +34,8 @@ export interface FailureDescription extends FailureCause {
   readonly signal?: string;
   readonly stderrTail?: readonly string[];
   readonly retryAfterMs?: number;
+  /** A request failed without an answer, before or after its connection was made. */
+  readonly wasConnected?: boolean;
 }
 
 interface Rule {
@@ -84,6 +86,11 @@ const brokenOff: ReadonlySet<string> = new Set([
   'STREAM_LOST',
 ]);
 
+const addressCodes: ReadonlySet<string> = new Set(['ERR_ADDRESS_BLOCKED']);
+const redirectCodes: ReadonlySet<string> = new Set(['ERR_REDIRECT_BLOCKED']);
+// An answer with one of them reaches us only when it was not followed.
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
 const wrongAnswer: ReadonlySet<string> = new Set([
   'INVALID_RESULT',
   'UNSUPPORTED_RESULT_TYPE',
@@ -129,6 +136,10 @@ const syntaxNames: ReadonlySet<string> = new Set(['SyntaxError', 'ZodError', '$Z
 // Of the 2026-07-28 revision: missing client capability, unsupported version.
 const missingCapabilityRpc = -32_021;
 const unsupportedVersionRpc = -32_022;
+const methodNotFoundRpc = -32_601;
+const invalidRequestRpc = -32_600;
+// Servers made with the SDK's first line say so; others use the same number for a timeout.
+const sessionNotFoundRpc = -32_001;
 
 const rules: readonly Rule[] = [
   // The end of the process explains everything else that was seen around it.
@@ -137,11 +148,25 @@ const rules: readonly Rule[] = [
   { kind: 'authRequired', fits: (it) => it.status === 401 || it.status === 403 },
   { kind: 'authRequired', fits: (it) => isNamed(it, authNames) || hasCode(it, authCodes) },
   { kind: 'rateLimited', fits: (it) => it.status === 429 },
-  // Only a session that had an id can lose it: 404 before that is a wrong address.
-  { kind: 'sessionMissing', fits: (it) => it.status === 404 && it.hasSessionId === true },
+  // Only a session that had an id can lose it: 404 before that is a wrong address. And a
+  // server of the modern era says "no such method" by this status.
+  {
+    kind: 'sessionMissing',
+    fits: (it) => it.status === 404 && it.hasSessionId === true && it.rpcCode !== methodNotFoundRpc,
+  },
   {
     kind: 'sessionMissing',
     fits: (it) => it.status === 400 && it.hasSessionId === true && says(it, sessionMessage),
+  },
+  // Some answer with status 200. Both codes are for requests that were refused as a whole; a
+  // tool that lost a session of its own uses others.
+  {
+    kind: 'sessionMissing',
+    fits: (it) =>
+      (it.rpcCode === sessionNotFoundRpc || it.rpcCode === invalidRequestRpc) &&
+      it.hasSessionId === true &&
+      it.phase === 'ready' &&
+      says(it, sessionMessage),
   },
   {
     kind: 'versionUnsupported',
@@ -153,6 +178,8 @@ const rules: readonly Rule[] = [
   },
   { kind: 'initNotification', fits: (it) => it.phase === 'initialized' },
   { kind: 'unavailable', fits: (it) => it.status !== undefined && it.status >= 500 },
+  // A route that breaks down looks alike before and after a connection was made.
+  { kind: 'transport', fits: (it) => it.wasConnected === true && hasCode(it, neverReached) },
   { kind: 'unavailable', fits: (it) => hasCode(it, neverReached) },
   { kind: 'initTimeout', fits: (it) => it.phase !== 'ready' && hasCode(it, timeoutCodes) },
   { kind: 'transport', fits: (it) => hasCode(it, timeoutCodes) || hasCode(it, brokenOff) },
@@ -173,13 +200,21 @@ const rules: readonly Rule[] = [
 export function classifyFailure(seen: FailureDescription | Failure): Failure {
   if ('kind' in seen) return seen;
   const kind = rules.find((rule) => rule.fits(seen))?.kind ?? 'unknown';
+  const code = blockedCodeOf(seen);
   return {
     kind,
     message: printableLine(seen.message, messageLimit),
+    ...(code !== undefined && { code }),
     ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
     ...(seen.signal !== undefined && { signal: seen.signal }),
     ...(seen.stderrTail !== undefined && { stderrTail: seen.stderrTail }),
     ...(seen.status !== undefined && { httpStatus: seen.status }),
     ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
   };
+}
+
+function blockedCodeOf(seen: FailureDescription): BlockedCode | undefined {
+  if (hasCode(seen, addressCodes)) return 'ADDRESS_BLOCKED';
+  const isRedirect = seen.status !== undefined && redirectStatuses.has(seen.status);
+  return isRedirect || hasCode(seen, redirectCodes) ? 'REDIRECT_BLOCKED' : undefined;
 }

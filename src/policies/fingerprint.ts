@@ -22,11 +22,31 @@ import type { DesiredServer, Scope } from '../domain/settings.ts';
  */
 export function fingerprintOf(spec: ServerSpec): string {
   const { type, era } = spec;
-  return digestOf(
-    spec.type === 'stdio'
-      ? { type, era, command: spec.command, args: spec.args, env: spec.env, cwd: spec.cwd }
-      : { type, era, url: spec.url, headers: spec.headers },
-  );
+  switch (spec.type) {
+    case 'stdio':
+      return digestOf({
+        type,
+        era,
+        command: spec.command,
+        args: spec.args,
+        env: spec.env,
+        cwd: spec.cwd,
+      });
+    case 'memory':
+      return digestOf({ type, era, server: spec.server });
+    case 'http':
+    case 'sse':
+    case 'ws': {
+      const fallback = spec.type === 'http' ? spec.fallback : undefined;
+      return digestOf({
+        type,
+        era,
+        url: spec.url,
+        headers: spec.headers,
+        ...(fallback === undefined ? {} : { fallback }),
+      });
+    }
+  }
 }
 
 /** What a decision of a person binds to. */

@@ -28,7 +28,8 @@ export function approvalRequestsOf(
 
 function shown(spec: ServerSpec | undefined): Partial<ApprovalRequest> {
   if (spec === undefined) return {};
-  if (spec.type === 'http') return { url: spec.url, headerNames: Object.keys(spec.headers) };
+  if (spec.type === 'memory') return {};
+  if (spec.type !== 'stdio') return { url: spec.url, headerNames: Object.keys(spec.headers) };
   const { command, args, cwd, env } = spec;
   return { command, args, cwd, envNames: Object.keys(env) };
 }

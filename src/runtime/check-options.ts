@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { serverStates } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isServerName } from '../policies/name-rule.ts';
+import { checkEmbedded } from './embedded-servers.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 const file = z.string().min(1);
@@ -13,6 +15,15 @@ const optionsSchema = z.strictObject({
     )
     .optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
+  servers: z
+    .record(
+      z.string().refine(isServerName, { error: 'a name of a server cannot be used' }),
+      z.strictObject({
+        connect: aFunction,
+        settings: z.record(z.string(), z.unknown()).optional(),
+      }),
+    )
+    .optional(),
   projectRoot: z.string().min(1).optional(),
   stateDir: z.string().min(1).optional(),
   allow: z.array(z.string()).optional(),
@@ -41,7 +52,10 @@ export function checkOptions(options: TroupeOptions): void {
   // The environment of the process is an exotic object; it is only read by name.
   const { env: _env, ...plain } = options;
   const checked = optionsSchema.safeParse(plain);
-  if (checked.success) return;
+  if (checked.success) {
+    checkEmbedded(options.settings, options.servers ?? {});
+    return;
+  }
   const [issue] = checked.error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : undefined;
   const name = unknown ?? issue?.path.join('.') ?? '';

@@ -1,12 +1,15 @@
 import { resolve } from 'node:path';
+import type { DockerGatewayPorts } from '../../actors/docker-gateway.ts';
 import type { SettingsFileRef, SettingsReaderPorts } from '../../actors/settings-reader.ts';
-import type { SettingsPorts } from '../../actors/settings-source.ts';
+import { withEmbedded } from './embedded-servers.ts';
+import type { TroupeParts } from './root-actor.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 /** Which settings a troupe reads, with every path made absolute. */
 export function settingsPortsOf(
   options: TroupeOptions,
-  disk: Pick<SettingsPorts, 'readFile' | 'folderExists'> = {},
+  parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
+  processes: DockerGatewayPorts['processes'] = () => undefined,
 ): SettingsReaderPorts {
   const projectRoot = resolve(options.projectRoot ?? process.cwd());
   const files = (options.sources ?? []).map((source): SettingsFileRef => {
@@ -14,11 +17,15 @@ export function settingsPortsOf(
     // A folder need not bring settings; a file that was named must be there.
     return { file: resolve(projectRoot, file), scope, optional: scope === 'project' };
   });
-  const { readFile, folderExists } = disk;
+  const { readFile, folderExists } = parts.settings ?? {};
+  const docker = parts.watchDocker?.({ projectRoot, processes });
+  const { settings, servers } = options;
+  const overlay = servers === undefined ? settings : withEmbedded(settings, servers);
   return {
     files,
     projectRoot,
-    ...(options.settings === undefined ? {} : { overlay: options.settings }),
+    ...(overlay === undefined ? {} : { overlay }),
+    ...(docker === undefined ? {} : { docker }),
     ...(readFile === undefined ? {} : { readFile }),
     ...(folderExists === undefined ? {} : { folderExists }),
   };

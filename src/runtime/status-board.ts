@@ -49,6 +49,8 @@ export interface StatusBoardPorts {
   readonly clock: Clock;
   /** How many of the server's tools are shown when its catalog is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
+  /** Whether the server was met with SSE although its settings do not say so. */
+  readonly isOverSse: (generation: string) => boolean;
   readonly onChange: (status: ServerStatus) => void;
   /** Sees every snapshot of every server, in their order, before anybody hears of it. */
   readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
@@ -232,7 +234,8 @@ export class StatusBoard {
     const { context, value } = snapshot;
     const isShown = value.catalog !== 'none' && !leaving;
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
-    const status = statusOf(snapshot, desired, stamps, count);
+    const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
+    const status = statusOf(snapshot, desired, stamps, count, transport);
     return {
       status,
       callStatus: callStatusOf(status, snapshot, desired),

@@ -7,6 +7,7 @@ import type { SnapshotFrom } from 'xstate';
 import type { serverMachine } from '../../machines/server.ts';
 import type { CallerCode } from '../domain/caller-code.ts';
 import type { Failure, FailureKind } from '../domain/failure.ts';
+import type { TransportKind } from '../domain/server-spec.ts';
 import {
   type CatalogState,
   type CircuitState,
@@ -77,6 +78,7 @@ export function statusOf(
   desired: DesiredServer,
   stamps: Stamps,
   toolCount: number,
+  transport: TransportKind = snapshot.context.transport,
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
@@ -101,7 +103,7 @@ export function statusOf(
       : {}),
     tools: toolCount,
     ...(context.pid === null ? {} : { pid: context.pid }),
-    transport: context.transport,
+    transport,
     ...(context.era === null ? {} : { era: context.era }),
     source: desired.source,
     ...(lastError === undefined ? {} : { lastError }),
@@ -164,9 +166,9 @@ function lastErrorOf(
     };
   }
   if (failure === null) return undefined;
-  const { kind, message, exitCode, signal, stderrTail } = failure;
+  const { kind, code, message, exitCode, signal, stderrTail } = failure;
   return {
-    code: codeOfKind[kind],
+    code: code ?? codeOfKind[kind],
     kind,
     message,
     ...(exitCode === undefined ? {} : { exitCode }),

@@ -319,6 +319,7 @@ describe('a failed request', () => {
     );
     expect(error.message).not.toContain('hunter2');
     expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(error).toMatchObject({ wasConnected: false });
     expect(kindOf(error)).toBe('unavailable');
   });
 
@@ -337,6 +338,7 @@ describe('a failed request', () => {
     const error = await errorOf((await guarded(origin).fetch(origin)).text());
     expect(error.message).toMatch(/^The request to .* failed: aborted/u);
     expect(error.cause).toMatchObject({ code: 'ECONNRESET' });
+    expect(error).toMatchObject({ wasConnected: true });
     expect(kindOf(error)).toBe('transport');
   });
 

@@ -111,6 +111,7 @@ describe('opening an HTTP session', () => {
     other.close();
     expect(failure).toMatchObject({
       kind: 'transport',
+      code: 'REDIRECT_BLOCKED',
       message: expect.stringContaining('not followed'),
     });
     expect(elsewhere).toEqual([]);
@@ -157,6 +158,9 @@ describe('calls of an HTTP session', () => {
     ['accepted', { reason: 'badResponse', written: true }],
     ['html', { reason: 'badResponse', written: true }],
     ['huge-body', { reason: 'badResponse', written: true }],
+    ['deep-answer', { reason: 'badResponse', written: true }],
+    ['404-method', { reason: 'serverError', written: true, rpcCode: -32601 }],
+    ['redirect', { reason: 'redirectBlocked', written: false }],
     ['500', { reason: 'unavailable', written: true }],
     ['429', { reason: 'rateLimited', written: false, retryAfterMs: 7_000 }],
     ['403', { reason: 'authRequired', written: false }],
@@ -184,6 +188,8 @@ describe('calls of an HTTP session', () => {
 
   it.each([
     ['404-session', 'sessionMissing'],
+    ['400-session', 'sessionMissing'],
+    ['rpc-32001', 'sessionMissing'],
     ['401', 'authRequired'],
   ] as const)('fail after %s as never executed, and end the session', async (mode, kind) => {
     const session = await opened(mode);
@@ -199,6 +205,82 @@ describe('calls of an HTTP session', () => {
     expect((await session.bench.next('session.closed')).failure).toMatchObject({
       kind: 'transport',
     });
+  });
+});
+
+describe('an HTTP session without an id', () => {
+  it.each(['404-once', '404-method', '400-session'] as const)(
+    'is not lost by %s to one call',
+    async (mode) => {
+      server = await startHttpFixture('no-session-id');
+      const session = start(spec(server.url));
+      await session.next('session.opened');
+      server.mode = mode;
+      expect(await call(session)).toMatchObject({ failure: { written: true } });
+      server.mode = 'no-session-id';
+      expect(await call(session)).toHaveProperty('result');
+      expect(session.story).not.toContain('session.closed');
+    },
+  );
+});
+
+describe('the id of an HTTP session', () => {
+  it.each(['bad-session-id', 'long-session-id'] as const)('is refused: %s', async (mode) => {
+    server = await startHttpFixture(mode);
+    expect(await failureOf(spec(server.url))).toMatchObject({
+      kind: 'protocol',
+      message: expect.stringContaining('visible ASCII'),
+    });
+  });
+
+  it('is the one that the server gave at first', async () => {
+    const session = await opened();
+    await call(session.bench);
+    expect(session.server.headers['mcp-session-id']).toBe('session-1');
+  });
+});
+
+describe('the stream of an answer', () => {
+  it('is taken up again where it was cut, when the server can do that', async () => {
+    const session = await opened('resumable');
+    expect(await call(session.bench)).toHaveProperty('result');
+    expect(session.server.seen.filter((name) => name === 'POST tools/call')).toHaveLength(1);
+    expect(session.server.seen).toContain('GET resume');
+  });
+});
+
+describe('the stream of news of an HTTP session', () => {
+  const changed = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+
+  it('tells of changed tools, and carries the id of the session', async () => {
+    const session = await opened();
+    expect(session.server.headers).toMatchObject({ 'mcp-session-id': 'session-1' });
+    session.server.push(`data: ${changed}\n\n`);
+    await session.bench.next('session.notified');
+  });
+
+  it('is not missed when the server has none', async () => {
+    server = await startHttpFixture('news-405');
+    const session = start(spec(server.url));
+    await session.next('session.opened');
+    await server.arrived('GET');
+    expect(await call(session)).toHaveProperty('result');
+    expect(server.seen.filter((name) => name === 'GET')).toHaveLength(1);
+    expect(session.lines).toEqual([]);
+  });
+
+  it('is opened again after it was refused for the moment, with what was seen last', async () => {
+    server = await startHttpFixture('news-busy');
+    const session = start(spec(server.url));
+    await session.next('session.opened');
+    await server.arrived('GET');
+    server.mode = 'ok';
+    await server.arrivedAgain('GET');
+    server.push(`id: 7\ndata: ${changed}\n\n`);
+    await session.next('session.notified');
+    server.cutStreams();
+    await server.arrivedAgain('GET');
+    expect(server.headers['last-event-id']).toBe('7');
   });
 });
 

@@ -8,7 +8,7 @@ import path from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import type { RemoteSpec, ServerSpec } from '../../src/domain/server-spec.ts';
 import { type Bench, callOptions, createBench, isRunning, promptMs } from './session-bench.ts';
 
 const servers = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
@@ -72,16 +72,14 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function startEverything(): Promise<ServerSpec> {
+async function startEverything(
+  mode: 'streamableHttp' | 'sse' = 'streamableHttp',
+): Promise<ServerSpec> {
   const port = await freePort();
-  const child = spawn(
-    process.execPath,
-    [`${servers}server-everything/dist/index.js`, 'streamableHttp'],
-    {
-      env: { ...process.env, PORT: String(port) },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
+  const child = spawn(process.execPath, [`${servers}server-everything/dist/index.js`, mode], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   remote = child;
   await new Promise<void>((resolve, reject) => {
     child.once('exit', () => reject(new Error('the server left')));
@@ -89,7 +87,9 @@ async function startEverything(): Promise<ServerSpec> {
       if (String(chunk).includes(String(port))) resolve();
     });
   });
-  return { type: 'http', url: `http://127.0.0.1:${port}/mcp`, headers: {}, era: 'auto' };
+  const host = `http://127.0.0.1:${port}`;
+  if (mode === 'sse') return { type: 'sse', url: `${host}/sse`, headers: {}, era: 'auto' };
+  return { type: 'http', url: `${host}/mcp`, headers: {}, era: 'auto' };
 }
 
 describe('server-everything', () => {
@@ -105,6 +105,29 @@ describe('server-everything', () => {
     const session = await listed(await startEverything());
     expect(await call(session.bench, 'echo', { message: 'hello' })).toBe('Echo: hello');
     await closed(session.bench, session.pid);
+  });
+
+  it('is opened, listed, called and closed over SSE', async () => {
+    const session = await listed(await startEverything('sse'));
+    expect(await call(session.bench, 'echo', { message: 'hello' })).toBe('Echo: hello');
+    await closed(session.bench, session.pid);
+  });
+
+  it('is met with SSE when nobody said so', async () => {
+    const { url } = (await startEverything('sse')) as RemoteSpec;
+    const fallback = 'sse';
+    const session = await listed({ type: 'http', url, headers: {}, era: 'auto', fallback });
+    expect(await call(session.bench, 'echo', { message: 'hello' })).toBe('Echo: hello');
+    await closed(session.bench, session.pid);
+  });
+
+  it('is known to be lost promptly after it was killed, over SSE', async () => {
+    const session = await listed(await startEverything('sse'));
+    const killedAt = performance.now();
+    remote?.kill('SIGKILL');
+    const { failure, at } = await session.bench.next('session.closed');
+    expect(failure?.kind).toBe('transport');
+    expect(at - killedAt).toBeLessThan(promptMs);
   });
 
   it('is known to be lost promptly after it was killed, over HTTP, with a call in flight', async () => {

@@ -1,12 +1,15 @@
 /**
- * The contract of a session, held against the real actor over stdio and HTTP
+ * The contract of a session, held against the real actor over every transport
  * and against the scripted one that other tests use in its place.
  */
 
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { createScriptedSessions } from '../../src/testing/scripted-session.ts';
+import { createEmbeddedFixture } from '../fixtures/embedded-server.ts';
 import { startHttpFixture } from '../fixtures/http-server.ts';
+import { startSseFixture } from '../fixtures/sse-server.ts';
+import { startWsFixture } from '../fixtures/ws-server.ts';
 import {
   type Bench,
   callOptions,
@@ -65,6 +68,58 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
       lossReason: 'streamLost',
       cleanUp: () => server.close(),
     };
+  },
+  'over SSE': async () => {
+    const server = await startSseFixture();
+    return {
+      start: createBench({ type: 'sse', url: server.url, headers: {}, era: 'auto' }),
+      opens: nothing,
+      lists: nothing,
+      isProbed: nothing,
+      closes: nothing,
+      answers: nothing,
+      async dies() {
+        await server.arrived('POST tools/call');
+        await server.kill();
+      },
+      lossReason: 'streamLost',
+      cleanUp: () => server.close(),
+    };
+  },
+  'over WebSocket': async () => {
+    const server = await startWsFixture();
+    return {
+      start: createBench({ type: 'ws', url: server.url, headers: {}, era: 'auto' }),
+      opens: nothing,
+      lists: nothing,
+      isProbed: nothing,
+      closes: nothing,
+      answers: nothing,
+      async dies() {
+        await server.arrived('tools/call');
+        await server.kill();
+      },
+      lossReason: 'streamLost',
+      cleanUp: () => server.close(),
+    };
+  },
+  'in memory': () => {
+    const host = createEmbeddedFixture();
+    const startBench = createBench({ type: 'memory', server: 'db', era: 'auto' });
+    return Promise.resolve({
+      start: (options) => startBench({ ...options, embedded: new Map([['db', host.server]]) }),
+      opens: nothing,
+      lists: nothing,
+      isProbed: nothing,
+      closes: nothing,
+      answers: nothing,
+      async dies() {
+        await host.called();
+        host.end();
+      },
+      lossReason: 'streamLost',
+      cleanUp: () => Promise.resolve(),
+    });
   },
   scripted: () => {
     const sessions = createScriptedSessions();

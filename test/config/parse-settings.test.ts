@@ -101,6 +101,7 @@ describe('settings text', () => {
       url: 'https://api.example.com/mcp',
       headers: {},
       era: 'auto',
+      fallback: 'sse',
     });
     expect(server?.desired).toMatchObject({
       transport: 'http',
@@ -110,6 +111,26 @@ describe('settings text', () => {
       tools: { include: ['*'], exclude: [] },
       policy: defaultPolicy,
     });
+  });
+
+  it.each([
+    ['{ "url": "https://host/" }', { type: 'http', fallback: 'sse' }],
+    ['{ "url": "https://host/", "era": "legacy" }', { type: 'http', fallback: 'sse' }],
+    ['{ "url": "https://host/", "era": "modern" }', { type: 'http', fallback: undefined }],
+    ['{ "url": "https://host/", "type": "http" }', { type: 'http', fallback: undefined }],
+    [
+      '{ "url": "https://host/", "type": "streamable-http" }',
+      { type: 'http', fallback: undefined },
+    ],
+    ['{ "url": "https://host/", "type": "sse" }', { type: 'sse', fallback: undefined }],
+    ['{ "url": "wss://host/", "type": "ws" }', { type: 'ws', fallback: undefined }],
+    ['{ "url": "ws://host/" }', { type: 'ws', fallback: undefined }],
+  ])('reads what carries the session of %s', (entry, { type, fallback }) => {
+    const server = serverOf(entry);
+    expect(server?.desired.invalid).toBeUndefined();
+    expect(server?.desired.transport).toBe(type);
+    expect(server?.spec).toMatchObject({ type, ...(fallback === undefined ? {} : { fallback }) });
+    expect(server?.spec && 'fallback' in server.spec).toBe(fallback !== undefined);
   });
 
   it.each([

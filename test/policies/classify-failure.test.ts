@@ -25,6 +25,43 @@ const cases: readonly Case[] = [
   ['a status of 404 with a session', { status: 404, hasSessionId: true }, 'sessionMissing'],
   ['a status of 404 without a session', { status: 404 }, 'protocol'],
   [
+    'a status of 404 for an unknown method',
+    { status: 404, hasSessionId: true, rpcCode: -32_601 },
+    'protocol',
+  ],
+  [
+    'an answer that the session is unknown',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
+    'sessionMissing',
+  ],
+  [
+    'an answer that the request has no session',
+    { rpcCode: -32_600, hasSessionId: true, message: 'Invalid session ID' },
+    'sessionMissing',
+  ],
+  [
+    'a timeout that has the number of a lost session',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Request timed out' },
+    'protocol',
+  ],
+  [
+    'a tool that lost a session of its own',
+    { rpcCode: -32_000, hasSessionId: true, message: 'Session expired' },
+    'protocol',
+  ],
+  [
+    'an unknown session of a server that gave none',
+    { rpcCode: -32_001, message: 'Session not found' },
+    'protocol',
+  ],
+  [
+    'an unknown session before there was one',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found', phase: 'initialize' },
+    'protocol',
+  ],
+  ['no route to a host', { code: 'EHOSTUNREACH', wasConnected: false }, 'unavailable'],
+  ['no route any more', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  [
     'a status of 400 that speaks of the session',
     { status: 400, hasSessionId: true, message: 'Session not found' },
     'sessionMissing',
@@ -71,6 +108,17 @@ const cases: readonly Case[] = [
 describe('classifying a failure', () => {
   it.each(cases)('%s is told apart', (_what, seen, kind) => {
     expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).kind).toBe(kind);
+  });
+
+  it.each([
+    [{ code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
+    [{ causes: [{ code: 'ERR_REDIRECT_BLOCKED', message: 'no' }] }, 'REDIRECT_BLOCKED'],
+    [{ status: 302 }, 'REDIRECT_BLOCKED'],
+    [{ status: 308 }, 'REDIRECT_BLOCKED'],
+    [{ status: 304 }, undefined],
+    [{ status: 500 }, undefined],
+  ] as const)('tells callers of %j by the code %s', (seen, code) => {
+    expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
   });
 
   it('reaches every kind but the one that only a session gives', () => {

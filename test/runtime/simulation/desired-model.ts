@@ -122,7 +122,7 @@ function generationOf(entry: Entry): string {
   const { command, args = [], env = {}, url = '' } = entry;
   const generation = fingerprintOf(
     command === undefined
-      ? { type: 'http', era: 'auto', url, headers: {} }
+      ? { type: 'http', era: 'auto', url, headers: {}, fallback: 'sse' }
       : { type: 'stdio', era: 'auto', command, args, env, cwd: '/project' },
   );
   generations.set(entry, generation);

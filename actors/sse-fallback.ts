@@ -1,0 +1,49 @@
+/**
+ * When a server is met with SSE although nobody said so: the settings leave the
+ * type open, and its address refuses the first message in a way that servers of
+ * before 2025 do. See "Backwards Compatibility" in the MCP specification of transports.
+ */
+
+import type { ServerSpec, TransportKind } from '../src/domain/server-spec.ts';
+import type { Seen } from './session-connection.ts';
+import type { GenerationSet } from './session-ports.ts';
+
+// "No such thing here", "not by POST", and what frameworks say to a body they did not expect.
+const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+// As many as there may be servers.
+const maxRemembered = 10_000;
+
+/** Says whether this generation was met with SSE the last time. */
+export function isOverSse(
+  spec: ServerSpec,
+  generation: string,
+  memory: GenerationSet | undefined,
+): boolean {
+  return spec.type === 'http' && spec.fallback === 'sse' && memory?.has(generation) === true;
+}
+
+/** Says whether the refusal of the first message is one that asks for another transport. */
+export function mayBeOverSse(
+  carrier: TransportKind,
+  spec: ServerSpec,
+  { status, rpcCode }: Seen,
+): boolean {
+  const isOpen = carrier === 'http' && spec.type === 'http' && spec.fallback === 'sse';
+  if (!isOpen || status === undefined) return false;
+  // Whoever answers in JSON-RPC understood the transport.
+  return olderStatuses.has(status) && rpcCode === undefined;
+}
+
+/** Remembers generations; the one remembered longest ago is forgotten when there are too many. */
+export function createGenerationSet(): GenerationSet {
+  const generations = new Set<string>();
+  return {
+    has: (generation) => generations.has(generation),
+    add(generation) {
+      generations.add(generation);
+      const [oldest] = generations;
+      if (generations.size > maxRemembered && oldest !== undefined) generations.delete(oldest);
+    },
+    delete: (generation) => void generations.delete(generation),
+  };
+}

@@ -1,0 +1,221 @@
+/**
+ * Carries a session over the two-way HTTP of before 2025: a stream of events
+ * brings what the server says, and a first event names where to post.
+ *
+ * The stream is the session. When it ends, the server forgets all that was said
+ * on it, so nothing is ever opened again here: the connection has ended.
+ */
+
+import {
+  type JSONRPCMessage,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type Transport,
+} from '@modelcontextprotocol/client';
+
+import type { SessionEvidence } from '../src/domain/session.ts';
+import { isEventStream, isMessageEvent, readEvents } from './http-events.ts';
+import { createGuardedFetch } from './http-fetch.ts';
+import { addressOf } from './http-request-failed.ts';
+import { AddressBlockedError } from './http-sockets.ts';
+import {
+  type Connection,
+  type ConnectionSetup,
+  NotSentError,
+  type Seen,
+  UnwritableError,
+} from './session-connection.ts';
+import { describeError } from './session-failure.ts';
+import { readMessages } from './session-messages.ts';
+import type { HttpEndpoint } from './session-target.ts';
+
+export class SseTransport implements Transport, Connection {
+  readonly kind = 'sse';
+  readonly pid = undefined;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+
+  readonly #endpoint: HttpEndpoint;
+  readonly #setup: ConnectionSetup;
+  readonly #guarded;
+  readonly #controller = new AbortController();
+  #postTo: URL | undefined;
+  #protocolVersion: string | undefined;
+  #isOver = false;
+  #hasRemarked = false;
+  #opened: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
+
+  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+    this.#endpoint = endpoint;
+    this.#setup = setup;
+    this.#guarded = createGuardedFetch({
+      home: endpoint.url,
+      clock: setup.clock,
+      answersElsewhere: true,
+    });
+  }
+
+  get transport(): Transport {
+    return this;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
+  }
+
+  /** Resolves when the server has said where to post. */
+  async start(): Promise<void> {
+    const { url, headers } = this.#endpoint;
+    const { signal } = this.#controller;
+    const response = await this.#guarded.fetch(url, {
+      headers: { ...headers, accept: 'text/event-stream', 'cache-control': 'no-cache' },
+      signal,
+    });
+    if (!response.ok) throw await refusalOf(response, 'The server did not open its event stream');
+    const { body } = response;
+    if (body === null || !isEventStream(response)) {
+      await body?.cancel();
+      throw new SdkError(
+        SdkErrorCode.ClientHttpUnexpectedContent,
+        'The server answered with something else than an event stream.',
+      );
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#opened = { resolve, reject };
+      void this.#read(body);
+    });
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
+    let body: string;
+    try {
+      body = JSON.stringify(message);
+    } catch (error) {
+      throw new UnwritableError(error);
+    }
+    if ('method' in message) this.#setup.events.sending(message.method);
+    const version = this.#protocolVersion;
+    const response = await this.#guarded.fetch(this.#postTo, {
+      method: 'POST',
+      headers: {
+        ...this.#endpoint.headers,
+        'content-type': 'application/json',
+        ...(version !== undefined && { 'mcp-protocol-version': version }),
+      },
+      body,
+      signal: this.#controller.signal,
+    });
+    if (!response.ok) throw await refusalOf(response, 'The server refused a message');
+    // Read to its end, so that the connection can be used again.
+    await response.text().catch(() => {});
+  }
+
+  context(status?: number): Partial<Seen> {
+    const refusal = this.#guarded.lastRefusal();
+    const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
+    return {
+      // The address to post to names the session.
+      ...(this.#postTo !== undefined && { hasSessionId: true }),
+      ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    };
+  }
+
+  evidence(): SessionEvidence {
+    return {};
+  }
+
+  close(): Promise<void> {
+    this.dispose();
+    return Promise.resolve();
+  }
+
+  dispose(): void {
+    this.#over();
+    this.#controller.abort();
+    this.#guarded.close();
+  }
+
+  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+    let seen: Seen = { code: 'STREAM_LOST', message: 'The event stream of the server ended.' };
+    try {
+      await readEvents(body, {
+        onEvent: (event) => {
+          if (this.#isOver) return;
+          if (event.event === 'endpoint') this.#locate(event.data);
+          else if (isMessageEvent(event)) this.#receive(event.data);
+        },
+      });
+    } catch (error) {
+      seen = { ...describeError(error, this.#setup.secrets), wasConnected: true };
+    }
+    this.#lose(seen);
+  }
+
+  /** The first event says where to post; nobody is sent elsewhere later. */
+  #locate(text: string): void {
+    if (this.#postTo !== undefined) return;
+    const { url } = this.#endpoint;
+    if (!URL.canParse(text, url.href)) {
+      this.#opened?.reject(
+        new SdkError(
+          SdkErrorCode.ClientHttpUnexpectedContent,
+          'The server named no address to post to.',
+        ),
+      );
+      return;
+    }
+    const target = new URL(text, url.href);
+    if (target.origin !== url.origin || target.username !== '' || target.password !== '') {
+      const where = addressOf(target);
+      this.#opened?.reject(
+        new AddressBlockedError(`The server wants messages posted to ${where}, another origin.`),
+      );
+      return;
+    }
+    this.#postTo = target;
+    this.#opened?.resolve();
+  }
+
+  #receive(text: string): void {
+    const messages = readMessages(text);
+    if (messages.length === 0) this.#remark();
+    for (const message of messages) this.onmessage?.(message);
+  }
+
+  #remark(): void {
+    if (this.#hasRemarked) return;
+    this.#hasRemarked = true;
+    this.#setup.events.remark('sent an event that is no MCP message');
+  }
+
+  #lose(seen: Seen): void {
+    if (this.#isOver) return;
+    if (this.#postTo === undefined) {
+      this.#opened?.reject(Object.assign(new Error(seen.message), { code: 'STREAM_LOST' }));
+      return;
+    }
+    this.#setup.events.ended(seen);
+    this.#over();
+  }
+
+  /** The SDK fails all that is in flight; what arrives later is dropped. */
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.onclose?.();
+  }
+}
+
+async function refusalOf(response: Response, what: string): Promise<SdkHttpError> {
+  const { status, statusText } = response;
+  const text = await response.text().catch(() => '');
+  const said = text === '' ? statusText : text;
+  return new SdkHttpError(
+    SdkErrorCode.ClientHttpNotImplemented,
+    `${what} (status ${status})${said === '' ? '' : `: ${said}`}`,
+    { status, statusText, text },
+  );
+}

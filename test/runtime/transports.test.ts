@@ -1,0 +1,199 @@
+/** What of a transport reaches those who use a whole troupe: its name, its codes, its losses. */
+
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import {
+  createTroupe,
+  type EmbeddedServer,
+  type Troupe,
+  type TroupeOptions,
+} from '../../src/index.ts';
+import { type HttpFixture, startHttpFixture } from '../fixtures/http-server.ts';
+import { type SseFixture, startSseFixture } from '../fixtures/sse-server.ts';
+import { startWsFixture, type WsFixture } from '../fixtures/ws-server.ts';
+
+let troupe: Troupe | undefined;
+let server: HttpFixture | SseFixture | WsFixture | undefined;
+
+afterEach(async () => {
+  await troupe?.stop();
+  await server?.close();
+  troupe = undefined;
+  server = undefined;
+});
+
+function start(options: TroupeOptions): Troupe {
+  troupe = createTroupe({ seed: 1, ...options });
+  return troupe;
+}
+
+const withUrl = (url: string, more: Record<string, unknown> = {}): TroupeOptions => ({
+  settings: { mcpServers: { db: { url, ...more } } },
+});
+
+function calculator(onConnect: () => void = () => {}): EmbeddedServer {
+  return {
+    async connect() {
+      onConnect();
+      const inside = new McpServer({ name: 'calculator', version: '1.0.0' });
+      inside.registerTool('add', { inputSchema: { a: z.number(), b: z.number() } }, ({ a, b }) => ({
+        content: [{ type: 'text', text: String(a + b) }],
+      }));
+      inside.registerTool('drop', {}, () => ({ content: [] }));
+      const [ours, theirs] = InMemoryTransport.createLinkedPair();
+      await inside.connect(theirs);
+      return ours;
+    },
+  };
+}
+
+describe('the status of a server', () => {
+  it('says what it was met with in the end', async () => {
+    const fixture = await startSseFixture();
+    server = fixture;
+    const there = start(withUrl(fixture.url));
+    expect(await there.waitFor('db', 'ready')).toMatchObject({ transport: 'sse', era: 'legacy' });
+    const { result } = await there.callServerTool('db', 'echo', { a: 1 });
+    expect(result.content).toEqual([{ type: 'text', text: '{"a":1}' }]);
+    // Also while it is being opened again.
+    fixture.cutStreams();
+    await there.waitFor('db', 'backingOff');
+    expect(there.status('db')?.transport).toBe('sse');
+  });
+
+  it('names a WebSocket', async () => {
+    const fixture = await startWsFixture();
+    server = fixture;
+    const there = start(withUrl(fixture.url));
+    expect(await there.waitFor('db', 'ready')).toMatchObject({ transport: 'ws' });
+    const { result } = await there.callServerTool('db', 'echo', { a: 1 });
+    expect(result.content).toEqual([{ type: 'text', text: '{"a":1}' }]);
+  });
+
+  it('names a redirect that was not followed', async () => {
+    server = await startHttpFixture('redirect');
+    const there = start(withUrl(server.url));
+    await there.waitFor('db', 'backingOff');
+    expect(there.status('db')?.lastError).toMatchObject({ code: 'REDIRECT_BLOCKED' });
+  });
+
+  it('names an address that is not connected to', async () => {
+    const there = start(withUrl('http://169.254.169.254/mcp'));
+    await there.waitFor('db', 'backingOff');
+    expect(there.status('db')?.lastError).toMatchObject({ code: 'ADDRESS_BLOCKED' });
+  });
+});
+
+describe('a call', () => {
+  it('that is redirected elsewhere did not run, and is told so', async () => {
+    const fixture = await startHttpFixture();
+    server = fixture;
+    const there = start(withUrl(fixture.url));
+    await there.waitFor('db', 'ready');
+    fixture.mode = 'redirect';
+    await expect(there.callServerTool('db', 'echo')).rejects.toMatchObject({
+      code: 'REDIRECT_BLOCKED',
+      outcome: 'not_executed',
+      retryable: false,
+    });
+  });
+
+  it('of many that meet a lost session is sent again once, after one handshake for all', async () => {
+    const fixture = await startHttpFixture();
+    server = fixture;
+    const there = start(withUrl(fixture.url));
+    await there.waitFor('db', 'ready');
+    fixture.forgetSession();
+    const calls = Array.from({ length: 8 }, () => there.callServerTool('db', 'echo', { a: 1 }));
+    const reports = await Promise.all(calls);
+    expect(reports.map(({ meta }) => meta.attempts)).toEqual(Array.from({ length: 8 }, () => 2));
+    expect(fixture.seen.filter((name) => name === 'POST initialize')).toHaveLength(2);
+    expect(fixture.executed).toBe(8);
+  });
+});
+
+describe('a server that forgets every session at once', () => {
+  it('is met three times at most before it is left alone for a while', async () => {
+    const fixture = await startHttpFixture('404-session-loop');
+    server = fixture;
+    const there = start(withUrl(fixture.url));
+    const waits = new Map<string, number>();
+    await new Promise<void>((resolve) => {
+      there.on('status.changed', ({ status }) => {
+        const { state, nextAttemptAt } = status;
+        if (state !== 'backingOff' || nextAttemptAt === undefined || waits.has(nextAttemptAt))
+          return;
+        waits.set(nextAttemptAt, Date.parse(nextAttemptAt) - Date.parse(status.since));
+        if (waits.size === 2) resolve();
+      });
+    });
+    expect(fixture.seen.filter((name) => name === 'POST initialize').length).toBeLessThanOrEqual(3);
+    expect(Math.min(...waits.values())).toBeGreaterThan(100);
+    expect(there.status('db')?.lastError?.kind).toBe('sessionMissing');
+  });
+});
+
+describe('a server inside the host', () => {
+  it('is a server like any other', async () => {
+    const calc = calculator();
+    const there = start({
+      servers: { calc: { ...calc, settings: { tools: { exclude: ['drop'] }, trust: true } } },
+    });
+    expect(await there.waitFor('calc', 'ready')).toMatchObject({
+      transport: 'memory',
+      tools: 1,
+      source: { scope: 'api', key: 'mcpServers.calc' },
+    });
+    const { result } = await there.callTool('mcp__calc__add', { a: 1, b: 2 });
+    expect(result.content).toEqual([{ type: 'text', text: '3' }]);
+  });
+
+  it('has a new pair for each session, and stays when the settings of the host change', async () => {
+    let connected = 0;
+    const calc = calculator(() => {
+      connected += 1;
+    });
+    const there = start({ servers: { calc } });
+    await there.waitFor('calc', 'ready');
+    await there.restartAndWait('calc');
+    expect(connected).toBe(2);
+    there.send({ type: 'settings.changed', settings: { mcp: { excluded: ['calc'] } } });
+    await there.waitFor('calc', 'blocked');
+    there.send({ type: 'settings.changed', settings: {} });
+    expect(await there.waitFor('calc', 'ready')).toMatchObject({ transport: 'memory' });
+  });
+
+  it('is admitted by the rules for all', async () => {
+    const there = start({ servers: { calc: calculator() }, allow: [] });
+    expect(await there.waitFor('calc', 'blocked')).toMatchObject({ reason: 'notAllowed' });
+  });
+
+  it('is told apart from one of the settings', () => {
+    expect(() =>
+      createTroupe({
+        servers: { db: calculator() },
+        settings: { mcpServers: { db: { command: 'node' } } },
+      }),
+    ).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
+  });
+
+  it.each([
+    [{ calc: {} }],
+    [{ calc: { connect: 1 } }],
+    [{ calc: { connect: () => {}, conect: 1 } }],
+    [{ 'a b': { connect: () => {} } }],
+  ])('is refused as %j', (servers) => {
+    expect(() => createTroupe({ servers: servers as never })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENTS' }),
+    );
+  });
+
+  it('brings no order into settings that are wrong as a whole', async () => {
+    const there = start({ servers: { calc: calculator() }, settings: { mcpServers: 1 } });
+    await there.ready();
+    expect(there.snapshot().troupe.problems).toMatchObject([{ key: 'mcpServers' }]);
+  });
+});
