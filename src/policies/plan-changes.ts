@@ -46,7 +46,7 @@ function stepsFor(
   const server = desired.name;
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
-    return [step(server, 'spawn', `in the settings, not running yet${but}`)];
+    return [step(server, 'spawn', `${originOf(desired)}, not running yet${but}`)];
   }
   if (live.leaving) return [step(server, 'keep', 'leaving')];
   if (live.generation !== desired.generation) {
@@ -63,6 +63,11 @@ function stepsFor(
   return verdict === 'admitted'
     ? [...updates, step(server, 'admit', 'now admitted')]
     : [step(server, 'block', verdict), ...updates];
+}
+
+/** A server that no entry names is there because of the key that its source tells. */
+function originOf({ source }: DesiredServer): string {
+  return source.key.startsWith('mcp.') ? `wanted by ${source.key}` : 'in the settings';
 }
 
 function step(server: string, kind: StepKind, why: string): Step {

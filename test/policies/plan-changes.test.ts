@@ -57,6 +57,14 @@ const anyLive = fc
   .map((entries): ReadonlyMap<string, LiveServer> => new Map(entries));
 
 describe('a plan', () => {
+  it('names the key that wants a server which no entry names', () => {
+    const source = { key: 'mcp.dockerGateway', scope: 'config' } as const;
+    const server = { desired: desiredServer({ source }), verdict: 'admitted' } as const;
+    expect(planOne(server, undefined)).toEqual([
+      'spawn: wanted by mcp.dockerGateway, not running yet',
+    ]);
+  });
+
   it('spawns a server that is desired and not live, whatever its verdict', () => {
     expect(planOne(wanted('db', 'disabled'), undefined)).toEqual([
       'spawn: in the settings, not running yet, but disabled',
