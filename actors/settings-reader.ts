@@ -6,6 +6,7 @@
  * taken for deleted.
  */
 
+import { dockerGatewayChoice, dockerGatewaySource } from '../src/config/docker-gateway.ts';
 import { type MergedSettings, mergeSettings } from '../src/config/merge-settings.ts';
 import {
   foldersOf,
@@ -16,6 +17,7 @@ import {
 import type { PolicyChoice } from '../src/domain/policy.ts';
 import type { Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
+import type { DockerGateway } from './docker-gateway.ts';
 import { folderExists, type ReadFile, readSettingsFile } from './settings-file.ts';
 
 /** A settings file and what it counts as. */
@@ -36,6 +38,8 @@ export interface SettingsReaderPorts {
   readonly overlay?: Readonly<Record<string, unknown>>;
   /** Where all policies start. Default: the preset `default`. */
   readonly policy?: PolicyChoice;
+  /** Asked only when settings want the gateway. Default: nobody asks, and it counts as there. */
+  readonly docker?: DockerGateway;
   /** Default: the disk. */
   readonly readFile?: ReadFile;
   /** Default: the disk. */
@@ -107,6 +111,17 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     return { ...parsed, document: refuseMissingFolders(parsed.document, missing) };
   }
 
+  /** The server of Docker's gateway, when somebody wants it. */
+  async function gatewayAmong(
+    parsed: readonly ParsedSettings[],
+  ): Promise<readonly ParsedSettings[]> {
+    const choice = dockerGatewayChoice(parsed.flatMap(({ document }) => document ?? []));
+    if (choice === undefined) return [];
+    const { docker } = ports;
+    const facts = { variables: docker?.variables ?? [], finding: await docker?.finding() };
+    return [dockerGatewaySource(choice, { projectRoot, ...facts })];
+  }
+
   return {
     async read(now) {
       for (const ref of ports.files) memory.set(ref, await look(ref, now));
@@ -114,6 +129,7 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
       const sources: ParsedSettings[] = [];
       for (const { parsed } of remembered) sources.push(await withFolders(parsed));
       const top = overlay === undefined ? undefined : await withFolders(overlay);
+      sources.push(...(await gatewayAmong(top === undefined ? sources : [...sources, top])));
       const waits = remembered.flatMap(({ missingSince }) =>
         missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
       );
@@ -131,7 +147,10 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
 
 /** Reads settings once, for commands that look and leave. Never rejects. */
 export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSettings> {
-  const { settings, specs } = await createSettingsReader(ports).read(0);
+  const reader = createSettingsReader(ports);
+  let reading = await reader.read(0);
+  if (await ports.docker?.settled()) reading = await reader.read(0);
+  const { settings, specs } = reading;
   return { settings, specs };
 }
 

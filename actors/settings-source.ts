@@ -7,9 +7,10 @@
  * at most moves lines, which `settings.relocated` tells.
  * Before each fact the specs it speaks of are put into the spec book.
  *
- * Accepts `settings.reload` (read now), `settings.overlay` (the host's own
- * settings, replaced) and `io.dispose`. Never throws; after it was stopped or
- * disposed of it sends nothing.
+ * Accepts `settings.reload` (read now, and ask Docker again if its gateway is
+ * wanted), `settings.overlay` (the host's own settings, replaced) and
+ * `io.dispose`. Never throws; after it was stopped or disposed of it sends
+ * nothing.
  */
 
 import equal from 'fast-deep-equal';
@@ -43,7 +44,7 @@ export interface SettingsPorts extends SettingsReaderPorts {
 
 export function createSettingsSource(ports: SettingsPorts) {
   return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
-    const { clock, files, specs, watch = watchSettingsFiles } = ports;
+    const { clock, docker, files, specs, watch = watchSettingsFiles } = ports;
     const { reader = createSettingsReader(ports) } = ports;
     let watchProblems: readonly Problem[] = [];
     let sent: Settings | undefined;
@@ -59,6 +60,7 @@ export function createSettingsSource(ports: SettingsPorts) {
       sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
     };
     const wakeUps = (ports.startWakeUps ?? startWakeUpsLate)({ clock, read, take });
+    docker?.listen(() => wakeUps.command());
     wakeUps.command();
 
     const unwatch = watch(
@@ -76,6 +78,7 @@ export function createSettingsSource(ports: SettingsPorts) {
     const dispose = (): void => {
       wakeUps.stop();
       unwatch();
+      docker?.dispose();
     };
 
     receive((order) => {
@@ -83,6 +86,7 @@ export function createSettingsSource(ports: SettingsPorts) {
         dispose();
         return;
       }
+      if (order.type === 'settings.reload') docker?.lookAgain();
       if (order.type === 'settings.overlay') reader.setOverlay(order.settings);
       wakeUps.command();
     });

@@ -13,12 +13,17 @@ import { closestName } from '../policies/closest-name.ts';
 import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
+/** `auto`: where Docker has it; its absence is then nothing to report. */
+export type DockerGatewayWish = boolean | 'auto';
+
 export interface McpSection {
   readonly allowed?: readonly string[];
   readonly excluded?: readonly string[];
   readonly slots?: Partial<SlotCounts>;
   readonly startupGateMs?: number;
   readonly policy?: PolicyChoice;
+  /** With its line, which the status of the gateway shows. */
+  readonly dockerGateway?: { readonly wish: DockerGatewayWish; readonly line: number };
 }
 
 export interface ParsedMcpSection {
@@ -37,6 +42,7 @@ const maxGateMs = 60_000;
 
 const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}; write { "local": 3, "remote": 20 }`;
 const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
+const gatewayError = '"dockerGateway" must be true, false or "auto"; write true';
 const slot = z
   .int({ error: slotsError })
   .min(1, { error: slotsError })
@@ -60,6 +66,7 @@ const fieldSchemas = new Map<string, z.ZodType>([
   ],
   // Read by `policy-choice.ts`, which knows more words than a schema has.
   ['policy', z.unknown()],
+  ['dockerGateway', z.union([z.boolean(), z.literal('auto')], { error: gatewayError })],
 ]);
 
 const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded']);
@@ -109,7 +116,13 @@ function parseField(
   const schema = fieldSchemas.get(field.name);
   if (schema === undefined) return unknownField(field);
   const parsed = schema.safeParse(valueOf(field.node));
-  if (parsed.success) return { value: parsed.data, remarks: [] };
+  if (parsed.success) {
+    const isGateway = field.name === 'dockerGateway';
+    return {
+      value: isGateway ? { wish: parsed.data, line: field.line } : parsed.data,
+      remarks: [],
+    };
+  }
   const [issue] = parsed.error.issues;
   const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];

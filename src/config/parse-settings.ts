@@ -56,7 +56,7 @@ export function parseSettings(text: string, origin: DocumentOrigin): ParsedSetti
   if (parsedMcp.section === undefined)
     return { problems: faults.map((fault) => problemAt(origin, fault)) };
 
-  const gatedFaults = mcp === undefined ? [] : ignoredNumbers(mcp, origin);
+  const gatedFaults = mcp === undefined ? [] : ignoredKeys(mcp, origin);
   const members = memberOf(root, 'mcpServers')?.node;
   const { servers, problems } = parseServers(membersOf(members), origin);
   return {
@@ -123,10 +123,18 @@ function unknownKeys(root: TreeNode): Fault[] {
   });
 }
 
-function ignoredNumbers(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
+// Numbers and rules for servers of others, and what would start a program of the user's.
+const ungatedKeys: ReadonlySet<string> = new Set([
+  'slots',
+  'startupGateMs',
+  'policy',
+  'dockerGateway',
+]);
+
+function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
   if (!isGated(origin.scope)) return [];
   return membersOf(mcp.node)
-    .filter(({ name }) => name === 'slots' || name === 'startupGateMs' || name === 'policy')
+    .filter(({ name }) => ungatedKeys.has(name))
     .map(({ name, line }) => ({
       line,
       path: ['mcp', name],

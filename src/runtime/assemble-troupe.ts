@@ -94,7 +94,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       parts.report(`A listener of "${name}" threw.`, error);
     });
     const chosen = hostPolicy(options.policy, parts.report);
-    const settings = { ...settingsPortsOf(options, parts.settings), policy: chosen };
+    const settings = { ...settingsPortsOf(options, parts, () => this.#processes), policy: chosen };
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
     this.#records = new ServerRecords(parts.clock, this.#listeners);

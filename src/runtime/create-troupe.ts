@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
+import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
@@ -20,13 +21,13 @@ const seedRange = 2 ** 31;
  * must not end the host and must not be lost.
  */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
-  const clock = options.clock ?? realClock;
+  const { clock = realClock, env = process.env } = options;
   const { stateDir } = options;
   return assembleTroupe(options, {
     clock,
     meter: createCoreMeter({ clock }),
     seed: options.seed ?? randomInt(seedRange),
-    env: options.env ?? process.env,
+    env,
     createSession: createSessionLogic,
     ...(stateDir === undefined
       ? {}
@@ -34,6 +35,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
           keepCatalogs: (onProblems) =>
             createCatalogFiles({ stateDir: resolve(stateDir), clock, onProblems }),
         }),
+    watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
     keepProcesses: (onProblems) => createProcessKeeper({ stateDir, wallNow: Date.now, onProblems }),
     report: (message, error) => {
       process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });

@@ -9,6 +9,7 @@ import {
 } from 'xstate';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
+import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
 import type { createSessionLogic, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
@@ -33,6 +34,10 @@ export interface TroupeParts {
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Default: the disk. */
   readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch' | 'startWakeUps'>;
+  /** Makes who asks Docker for its gateway. Default: nobody asks, and who wants it has it. */
+  readonly watchDocker?: (
+    ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
+  ) => DockerGateway;
   /** Where a throwing listener and a broken actor are reported. */
   readonly report: (message: string, error: unknown) => void;
   /** Sees every event of the charts. It must not throw and must not act. */
@@ -42,7 +47,7 @@ export interface TroupeParts {
 export interface RootPorts {
   readonly parts: TroupeParts;
   readonly input: TroupeInput;
-  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader'>;
+  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader' | 'docker'>;
   readonly specs: SettingsPorts['specs'];
   readonly session: Pick<
     SessionPorts,

@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest';
+import type { DockerGateway } from '../../actors/docker-gateway.ts';
+import { readSettings, type SettingsFileRef } from '../../actors/settings-reader.ts';
+import type { DockerFinding } from '../../src/config/docker-gateway.ts';
+import type { Scope } from '../../src/domain/settings.ts';
+
+const there: DockerFinding = { isThere: true };
+const lacking = (lack: Extract<DockerFinding, { isThere: false }>['lack'], said = '') =>
+  ({ isThere: false, lack, said }) as const;
+
+interface Given {
+  readonly finding?: DockerFinding | undefined;
+  readonly variables?: readonly string[];
+  readonly overlay?: Readonly<Record<string, unknown>>;
+}
+
+/** Reads texts, later ones on top, with a Docker that answers at once; says how often it was asked. */
+async function read(
+  texts: Readonly<Record<string, { readonly scope: Scope; readonly text: string }>>,
+  { finding = there, variables = [], overlay }: Given = {},
+) {
+  let askedCount = 0;
+  const docker: DockerGateway = {
+    variables,
+    finding: async () => {
+      askedCount += 1;
+      return finding;
+    },
+    lookAgain: () => {},
+    settled: async () => false,
+    listen: () => {},
+    dispose: () => {},
+  };
+  const files = Object.entries(texts).map(
+    ([file, { scope }]): SettingsFileRef => ({ file, scope }),
+  );
+  const { settings, specs } = await readSettings({
+    files,
+    projectRoot: '/project',
+    docker,
+    ...(overlay === undefined ? {} : { overlay }),
+    readFile: async (file) => ({ text: texts[file]?.text ?? '' }),
+    folderExists: async () => true,
+  });
+  return { settings, specs, askedCount };
+}
+
+const mine = (text: string) => ({ '/me/troupe.json': { scope: 'config', text } }) as const;
+const wanted = '{\n"mcp": {\n"dockerGateway": true } }';
+
+describe('the setting mcp.dockerGateway', () => {
+  it('stands for one lazy server that rests after five minutes', async () => {
+    const { settings, specs } = await read(mine(wanted));
+    expect(settings.problems).toEqual([]);
+    expect(settings.servers).toMatchObject([
+      {
+        name: 'MCP_DOCKER',
+        transport: 'stdio',
+        enabled: true,
+        startup: 'lazy',
+        gated: false,
+        trust: false,
+        policy: { idle: { stopMs: 300_000 } },
+        source: { file: '/me/troupe.json', key: 'mcp.dockerGateway', line: 3, scope: 'config' },
+      },
+    ]);
+    expect([...specs.values()]).toEqual([
+      {
+        type: 'stdio',
+        command: 'docker',
+        args: ['mcp', 'gateway', 'run'],
+        env: {},
+        cwd: '/project',
+        era: 'auto',
+      },
+    ]);
+  });
+
+  it('passes variables on by name, so that no value is stored', async () => {
+    const { specs } = await read(mine(wanted), { variables: ['DOCKER_HOST'] });
+    expect([...specs.values()]).toMatchObject([{ env: { DOCKER_HOST: '${DOCKER_HOST}' } }]);
+  });
+
+  it('is lazy under a policy that insists on every server', async () => {
+    const text = '{ "mcp": { "dockerGateway": true, "policy": "dockerStrict" } }';
+    const { settings } = await read(mine(text));
+    expect(settings.servers).toMatchObject([
+      { startup: 'lazy', policy: { startup: { required: false }, restart: { on: 'never' } } },
+    ]);
+  });
+
+  it.each([
+    ['nobody wants it', '{ "mcp": {} }'],
+    ['it is off', '{ "mcp": { "dockerGateway": false } }'],
+    [
+      'the user has a server of that name',
+      '{ "mcp": { "dockerGateway": true }, "mcpServers": { "MCP_DOCKER": { "url": "https://d.example" } } }',
+    ],
+  ])('asks nothing of Docker when %s', async (_why, text) => {
+    const { settings, askedCount } = await read(mine(text));
+    expect(askedCount).toBe(0);
+    expect(settings.servers.map(({ transport }) => transport)).not.toContain('stdio');
+    expect(settings.problems).toEqual([]);
+  });
+
+  it('counts as it stands in the last of the own files that has it', async () => {
+    const later = (text: string) =>
+      ({ ...mine(wanted), '/b.json': { scope: 'config', text } }) as const;
+    const off = await read(later('{ "mcp": { "dockerGateway": false } }'));
+    expect(off.settings.servers).toEqual([]);
+    const silent = await read(later('{}'));
+    expect(silent.settings.servers).toMatchObject([{ source: { file: '/me/troupe.json' } }]);
+    const hosts = await read(mine(wanted), { overlay: { mcp: { dockerGateway: false } } });
+    expect(hosts.settings.servers).toEqual([]);
+  });
+
+  it('may stand in the settings of the host, which have no lines', async () => {
+    const { settings } = await read({}, { overlay: { mcp: { dockerGateway: 'auto' } } });
+    const source = { key: 'mcp.dockerGateway', scope: 'api' };
+    expect(settings.servers.map((server) => server.source)).toEqual([source]);
+  });
+
+  it('is ignored in a file that a folder brings, and the problem says so', async () => {
+    const { settings, askedCount } = await read({
+      '/project/.mcp.json': { scope: 'project', text: wanted },
+    });
+    expect(askedCount).toBe(0);
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems).toMatchObject([
+      {
+        file: '/project/.mcp.json',
+        line: 3,
+        key: 'mcp.dockerGateway',
+        message: expect.stringContaining('"dockerGateway" is ignored in a project file') as string,
+      },
+    ]);
+  });
+
+  it('is not taken over by a server of that name that a folder brings', async () => {
+    const text = '{ "mcpServers": { "MCP_DOCKER": { "command": "evil" } } }';
+    const project = { '/project/.mcp.json': { scope: 'project', text } } as const;
+    for (const texts of [
+      { ...mine(wanted), ...project },
+      { ...project, ...mine(wanted) },
+    ]) {
+      const { settings } = await read(texts);
+      expect(settings.servers).toMatchObject([{ source: { key: 'mcp.dockerGateway' } }]);
+      expect(settings.problems).toMatchObject([{ file: '/project/.mcp.json' }]);
+    }
+  });
+
+  it('obeys the lists like any other server', async () => {
+    const text = '{ "mcp": { "dockerGateway": true, "excluded": ["MCP_DOCKER"] } }';
+    const { settings } = await read(mine(text));
+    expect(settings.excluded).toEqual(settings.servers.map(({ name }) => name));
+  });
+
+  it.each([['"yes"'], ['1'], ['null'], ['{}']])(
+    'is off and a problem when it is %s',
+    async (value) => {
+      const { settings, askedCount } = await read(mine(`{ "mcp": { "dockerGateway": ${value} } }`));
+      expect(askedCount).toBe(0);
+      expect(settings.servers).toEqual([]);
+      expect(settings.problems).toMatchObject([
+        {
+          key: 'mcp.dockerGateway',
+          message: '"dockerGateway" must be true, false or "auto"; write true',
+        },
+      ]);
+    },
+  );
+});
+
+describe('a Docker without a gateway', () => {
+  it.each([
+    [
+      lacking('program', 'was not found on PATH'),
+      'the program "docker" was not found on PATH; install Docker or add its folder to PATH',
+    ],
+    [lacking('command'), `Docker has no command "docker mcp"; install Docker's MCP plugin`],
+    [
+      lacking('command', "'mcp' is not a docker command."),
+      `Docker has no command "docker mcp" ('mcp' is not a docker command.); install Docker's MCP plugin`,
+    ],
+    [
+      lacking('daemon', 'Cannot connect'),
+      'the daemon of Docker does not answer (Cannot connect); start Docker',
+    ],
+    [
+      lacking('time', 'docker mcp --help'),
+      '"docker mcp --help" did not end within 3 seconds; see what keeps it by running it yourself',
+    ],
+    [
+      lacking('sense', 'docker info'),
+      `"docker info" gave an answer that is not Docker's; see which "docker" comes first on PATH`,
+    ],
+  ])('is no server but a problem: %j', async (finding, words) => {
+    const { settings, specs } = await read(mine(wanted), { finding });
+    expect(settings.servers).toEqual([]);
+    expect(specs.size).toBe(0);
+    expect(settings.problems).toEqual([
+      {
+        file: '/me/troupe.json',
+        line: 3,
+        key: 'mcp.dockerGateway',
+        message: `there is no server MCP_DOCKER, because ${words}, then reload: troupe reload`,
+      },
+    ]);
+  });
+
+  it.each([
+    ['program', 0],
+    ['command', 0],
+    ['daemon', 1],
+    ['time', 1],
+    ['sense', 1],
+  ] as const)(
+    'with "auto", where the %s is lacking, makes so many problems: %i',
+    async (lack, count) => {
+      const text = '{ "mcp": { "dockerGateway": "auto" } }';
+      const { settings } = await read(mine(text), { finding: lacking(lack, 'x') });
+      expect(settings.servers).toEqual([]);
+      expect(settings.problems).toHaveLength(count);
+    },
+  );
+});
