@@ -6,12 +6,23 @@
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
+import type { Failure } from '../src/domain/failure.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { EraVerdict, SessionPorts } from './session-ports.ts';
 
 const modernRevision = '2026-07-28';
 // A local server that knows the question answers at once; one that does not may stay silent.
 const stdioProbeMs = 1_500;
+
+/** A server that cannot be reached, wants a log-in or is busy has not been understood yet. */
+export const saysNothingOfEra: ReadonlySet<Failure['kind']> = new Set([
+  'transport',
+  'unavailable',
+  'authRequired',
+  'rateLimited',
+  'crashed',
+  'initTimeout',
+]);
 
 export interface EraChoice {
   readonly negotiation: VersionNegotiationOptions;

@@ -18,7 +18,7 @@ import { SessionCatalog } from './session-catalog.ts';
 import type * as speech from './session-client.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
-import { chooseEra, type EraChoice } from './session-era.ts';
+import { chooseEra, type EraChoice, saysNothingOfEra } from './session-era.ts';
 import { describeError } from './session-failure.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
@@ -30,25 +30,12 @@ import {
   resolveSpec,
   SettingError,
 } from './session-target.ts';
-import { isOverSse, mayBeOverSse } from './sse-fallback.ts';
+import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 import { type StdioLaunch, StdioTransport } from './stdio-transport.ts';
 
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
 const messageCharacters = 500;
-
-// A server that cannot be reached, wants a log-in or is busy has not been understood yet.
-const saysNothingOfEra: ReadonlySet<Failure['kind']> = new Set([
-  'transport',
-  'unavailable',
-  'authRequired',
-  'rateLimited',
-  'crashed',
-  'initTimeout',
-]);
-
-// Nobody speaks the era of 2026 over the transport of 2024.
-const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
 
 type Speech = typeof speech;
 /** What a session needs of late: what speaks MCP, and what reaches remote servers. */

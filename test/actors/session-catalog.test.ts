@@ -60,9 +60,9 @@ function createLoads() {
     relisting,
     /** How many were begun. */
     begun: () => ends.length,
-    async end(isDone = true) {
+    end: (isDone = true): Promise<void> => {
       ends.at(-1)?.(isDone);
-      await clock.advanceAndSettle(0);
+      return clock.advanceAndSettle(0);
     },
   };
 }
