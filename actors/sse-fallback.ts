@@ -6,10 +6,13 @@
 
 import type { ServerSpec, TransportKind } from '../src/domain/server-spec.ts';
 import type { Seen } from './session-connection.ts';
+import type { EraChoice } from './session-era.ts';
 import type { GenerationSet } from './session-ports.ts';
 
 // "No such thing here", "not by POST", and what frameworks say to a body they did not expect.
 const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+// Nobody speaks the era of 2026 over the transport of 2024.
+export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
 // As many as there may be servers.
 const maxRemembered = 10_000;
 
