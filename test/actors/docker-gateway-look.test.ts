@@ -127,7 +127,7 @@ describe('a look for the gateway of Docker', () => {
     const { docker, gateway } = await start();
     writeFileSync(
       path.join(docker.folder, 'docker'),
-      '#!/bin/sh\n[ "$1" = info ] && exec /bin/sleep 1000\nexit 1\n',
+      '#!/bin/sh\n[ "$1" = info ] && exec /bin/sleep 20\nexit 1\n',
     );
     await gateway.finding();
     await gateway.settled();

@@ -5,7 +5,7 @@
  */
 
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,7 @@ const server = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta
 export async function standInDocker(initial: DockerMode = 'ok'): Promise<StandInDocker> {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-docker-'));
   const runs: string[] = [];
-  const lines = new Set<unknown>();
+  const lines = new Set<Socket>();
   const waiting = new Set<() => void>();
   const look = (): void => {
     for (const each of [...waiting]) each();
@@ -66,6 +66,7 @@ export async function standInDocker(initial: DockerMode = 'ok'): Promise<StandIn
   });
   onTestFinished(() => {
     socket.close();
+    for (const line of lines) line.destroy();
     rmSync(folder, { recursive: true, force: true });
   });
   const become = (mode: DockerMode): void => writeFileSync(path.join(folder, 'mode'), mode);
@@ -103,7 +104,7 @@ const ownHelp = 'Usage:  docker [OPTIONS] COMMAND\\n\\nCommands:\\n  run   Creat
 const mcpHelp = 'Usage: docker mcp [OPTIONS]\\n\\nAvailable Commands:\\n  catalog     Manage catalogs\\n  gateway     Manage the gateway\\n';
 const noDaemon = 'Cannot connect to the Docker daemon at unix:///nowhere. Is it running?\\nerrors pretty printing info\\n';
 const helper = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);" +
-  "require('node:net').connect(process.env.DOCKER_STAND_IN, function () { this.write('helper'); });";
+  "require('node:net').connect(process.env.DOCKER_STAND_IN, function () { this.write('helper'); }).on('close', () => process.exit());";
 
 function leave(exitCode, out, err = '') {
   process.exitCode = exitCode;
@@ -138,4 +139,6 @@ const line = connect(process.env.DOCKER_STAND_IN, () => line.write(words, () => 
   line.unref();
   act();
 }));
+// When the test is over, so is whatever it failed to end.
+line.on('close', () => process.exit());
 `;
