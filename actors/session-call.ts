@@ -6,7 +6,7 @@
 
 import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
-import { longestTimerMs } from '../src/domain/clock.ts';
+import { type Clock, longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type {
   CallFailure,
@@ -19,6 +19,7 @@ import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
+import { withDeadline } from './session-deadline.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
 import { isRecord } from './session-messages.ts';
@@ -30,6 +31,7 @@ const closedMessage = 'The session is closed.';
 export interface CallerSetup {
   readonly server: string;
   readonly session: number;
+  readonly clock: Clock;
   readonly client: Client;
   readonly connection: Connection;
   readonly secrets: readonly string[];
@@ -112,13 +114,13 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     session: setup.session,
     // Checked by hand, because JSON leaves a function out in silence.
     callTool: (tool, args, options) =>
-      attempt(setup, args, options, () => callTool(setup, tool, args, options)),
+      attempt(setup, args, options, (own) => callTool(setup, tool, args, own)),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
         return { failure: unsupported(capability) };
-      return attempt(setup, params, options, () =>
-        client.request({ method, params: { ...params } }, resultOf(method), sendOptions(options)),
+      return attempt(setup, params, options, (own) =>
+        client.request({ method, params: { ...params } }, resultOf(method), sendOptions(own)),
       );
     },
     lookAtWatched: setup.lookAtWatched,
@@ -128,24 +130,28 @@ export function createHandle(setup: CallerSetup): SessionHandle {
 async function attempt<Result>(
   setup: CallerSetup,
   args: unknown,
-  { signal }: SessionCallOptions,
-  send: () => Promise<Result>,
+  options: SessionCallOptions,
+  send: (options: SessionCallOptions) => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
+  const { signal } = options;
   if (signal.aborted) return { failure: cancelled(false) };
   if (!setup.isOpen()) return { failure: notSent(closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
   try {
-    return { result: await send() };
+    const result = await withDeadline(setup.clock, options, (own) =>
+      send({ ...options, signal: own }),
+    );
+    return { result };
   } catch (error) {
     return { failure: callFailureOf(error, signal, setup) };
   }
 }
 
-function sendOptions({ signal, timeoutMs, onProgress }: SessionCallOptions): RequestOptions {
+function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
   return {
     signal,
-    // The timer of the SDK would end a longer time at once.
-    timeout: Math.min(timeoutMs, longestTimerMs),
+    // Bounded by a timer of our own; the SDK's must not end it before.
+    timeout: longestTimerMs,
     ...(onProgress !== undefined && {
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
     }),

@@ -299,6 +299,7 @@ export class Session {
     const handle = createHandle({
       server: this.#input.server,
       session,
+      clock: this.#ports.clock,
       client,
       connection,
       secrets: this.#secrets,
@@ -353,10 +354,7 @@ export class Session {
   }
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
-    if (answer !== 'none') {
-      this.#send({ type: 'session.probed', answer });
-      return;
-    }
+    if (answer !== 'none') return this.#send({ type: 'session.probed', answer });
     const failure = this.#failureOf(error);
     this.#send({ type: 'session.probed', answer, failure });
     this.#reconsider(failure, describeError(error, this.#secrets));

@@ -13,15 +13,9 @@ import type {
   ServerPolicy,
   StormLimit,
 } from '../src/domain/policy.ts';
-import type { TransportKind } from '../src/domain/server-spec.ts';
 import { isRemote } from '../src/domain/server-spec.ts';
-import type { BlockedReason, DegradedReason, Verdict } from '../src/domain/server-state.ts';
-import type {
-  SessionCommand,
-  SessionEvidence,
-  SessionFact,
-  SessionInput,
-} from '../src/domain/session.ts';
+import type { BlockedReason, Verdict } from '../src/domain/server-state.ts';
+import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
 import {
   busyDelay,
   chanceOf,
@@ -29,72 +23,24 @@ import {
   restartDelay,
   wakeDelay,
 } from '../src/policies/backoff-delay.ts';
+import { lossOf, withEvidence } from '../src/policies/loss-evidence.ts';
 import {
   afterGiveUpOf,
   busyBackoffOf,
   hasAttemptsLeft,
   isRestartForbidden,
 } from '../src/policies/restart-decision.ts';
-import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
+import { recordInWindow } from '../src/policies/window-limit.ts';
+import {
+  hasHung,
+  honourRetryAfter,
+  lookTimeoutOf,
+  type ServerContext,
+  type ServerInput,
+  trips,
+} from './server.context.ts';
 
-export interface ServerInput {
-  /** Id of this actor: the server's name and `.0` or `.1`. */
-  readonly actorId: string;
-  readonly name: string;
-  readonly generation: string;
-  readonly transport: TransportKind;
-  readonly startup: 'eager' | 'lazy';
-  readonly policy: ServerPolicy;
-  readonly verdict: Verdict;
-  /** A person stopped this generation earlier; it stays stopped. */
-  readonly stopWanted: boolean;
-  /** Somebody asked for it before this actor was there. */
-  readonly startWanted: boolean;
-  /** A tool list of this generation is known from before. */
-  readonly hasStoredCatalog: boolean;
-  /** Makes the jitter of this actor its own, and repeatable. */
-  readonly seed: number;
-}
-
-export interface ServerContext extends ServerInput {
-  /** The root wants this actor gone. Never taken back. */
-  readonly retiring: boolean;
-  /** Somebody wants the server to run now; a lazy one sleeps without it. */
-  readonly demanded: boolean;
-  /** A call or a person waits for this start: its turn comes before those nobody waits for. */
-  readonly awaited: boolean;
-  /** Number of the present or last session, from 1. */
-  readonly session: number;
-  /** Tries of the present start or outage, until the policy gives the budget back. */
-  readonly attempt: number;
-  /** Waits before those tries: which of the delays comes next. */
-  readonly waits: number;
-  /** The same for the quiet ones, once it was given up. */
-  readonly quietWaits: number;
-  /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
-  readonly hasServed: boolean;
-  /** The loss that `settling` has yet to answer. */
-  readonly loss: Failure | null;
-  /** The last failure, for people. */
-  readonly lastError: Failure | null;
-  /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
-  readonly crashTimes: readonly number[];
-  /** When ready sessions were lost for whatever cause: newest `policy.storm.reconnectStorm.limit`. */
-  readonly lossTimes: readonly number[];
-  readonly impairments: readonly DegradedReason[];
-  /** Looks in a row that found nobody; at most `policy.health.failures`. */
-  readonly failedLooks: number;
-  /** Within how many milliseconds after the last wake-up all servers are looked after. */
-  readonly wakeSpreadMs: number;
-  /** The wait that the present backoff chose, in milliseconds. */
-  readonly delayMs: number;
-  /** Consecutive failed calls while the circuit is closed. */
-  readonly failedCalls: number;
-  /** The present cool-down of the circuit, in milliseconds. */
-  readonly cooldownMs: number;
-  readonly era: 'legacy' | 'modern' | null;
-  readonly pid: number | null;
-}
+export type { ServerContext, ServerInput } from './server.context.ts';
 
 /** Commands of the root and of the call path. */
 export type ServerCommand =
@@ -136,40 +82,6 @@ type InternalEvent =
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
 
-type SessionClosed = Extract<ServerEvent, { type: 'session.closed' }>;
-type SessionEnding = SessionClosed | Extract<ServerEvent, { type: 'session.listFailed' }>;
-
-/** A session that closed unasked has failed, even when it did not say why. */
-function lossOf({ failure }: SessionEnding): Failure {
-  return failure ?? { kind: 'transport', message: 'The session closed without a reason.' };
-}
-
-/** Keeps what a deadline found out and adds what the process left behind. */
-function withEvidence(loss: Failure, { failure, evidence }: SessionClosed): Failure {
-  const { exitCode, signal, stderrTail } = failure ?? evidence ?? {};
-  return {
-    ...loss,
-    message: `${loss.message}${noiseInWords(loss, evidence)}`,
-    ...(exitCode === undefined ? {} : { exitCode }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(stderrTail === undefined ? {} : { stderrTail }),
-  };
-}
-
-/** Who talks on the wire about something else may be too busy, or the wrong program, to answer. */
-function noiseInWords({ kind }: Failure, evidence: SessionEvidence = {}): string {
-  const { noiseCount = 0 } = evidence;
-  if (kind !== 'initTimeout' || noiseCount === 0) return '';
-  return ` It wrote ${noiseCount} ${noiseCount === 1 ? 'line that is' : 'lines that are'} not MCP.`;
-}
-
-function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
-  if (loss?.retryAfterMs === undefined) return delayMs;
-  const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;
-  const asked = Math.min(Math.max(loss.retryAfterMs, retryAfterMinMs), retryAfterMaxMs);
-  return Math.max(delayMs, asked);
-}
-
 /** A budget that nothing was taken from, and a start that is none after a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false } as const;
@@ -178,25 +90,6 @@ const freshBudget = { ...freshTries, hasServed: false } as const;
 export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
   const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
   return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
-}
-
-function trips(
-  times: readonly number[],
-  { loss }: ServerContext,
-  storm: StormLimit | null,
-  action: StormLimit['action'],
-): boolean {
-  return loss !== null && storm?.action === action && reachesLimit(times, storm);
-}
-
-/** How long a server has to answer a look, in milliseconds. */
-function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
-  return Math.min(breaker.probeTimeoutMs, health.everyMs);
-}
-
-/** Enough looks in a row found nobody. */
-function hasHung({ failedLooks, policy }: ServerContext): boolean {
-  return failedLooks >= policy.health.failures;
 }
 
 // A minute of service, and the last failure is no news any more, whatever the budget.

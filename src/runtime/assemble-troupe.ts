@@ -295,6 +295,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {
     this.#processes?.reap();
+    const endWatch = this.#parts.watchSleep?.(() => this.#root.send({ type: 'system.woke' }));
     this.#root.on('reconciled', (event) => {
       this.#onReconciled(event);
     });
@@ -307,6 +308,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     });
     return new Promise((settle) => {
       const end = (): void => {
+        endWatch?.();
         this.#setState('stopped');
         this.desk.close();
         this.#board.close();

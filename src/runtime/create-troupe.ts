@@ -6,8 +6,9 @@ import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
+import { watchSleep } from '../../actors/sleep-watch.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
-import { realClock } from './real-clock.ts';
+import { promptClock, realClock } from './real-clock.ts';
 import type { Troupe, TroupeOptions } from './troupe.ts';
 
 const seedRange = 2 ** 31;
@@ -26,6 +27,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
   return assembleTroupe(options, {
     clock,
     meter: createCoreMeter({ clock }),
+    // The prompt one, so that servers hear of a wake-up before deadlines that ran out meanwhile.
+    watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),
     env,
     createSession: createSessionLogic,

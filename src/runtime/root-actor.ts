@@ -30,6 +30,8 @@ export interface TroupeParts {
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
   /** Default: nobody measures the machine, and patience alone decides about start permits. */
   readonly meter?: ReturnType<typeof createCoreMeter>;
+  /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
+  readonly watchSleep?: (onWoke: () => void) => () => void;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Default: the disk. */

@@ -25,11 +25,12 @@ function setUp(era: 'legacy' | 'modern' = 'legacy') {
           answer: () => resolve({} as never),
           fail: reject,
         });
-        options?.signal?.addEventListener('abort', () => reject(options.signal?.reason));
+        options?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
       });
   const probe = createProbe(
     { ping: ask('ping'), discover: ask('discover'), getProtocolEra: () => era },
-    (answer, error) => told.push(error === undefined ? answer : `${answer}: ${String(error)}`),
+    (answer, error) =>
+      told.push(error === undefined ? answer : `${answer}: ${(error as Error).message}`),
   );
   const last = (): Question => {
     const question = questions.at(-1);
@@ -71,7 +72,7 @@ describe('a probe', () => {
     probe.ask();
     last().fail(new Error('connection refused'));
     await settle();
-    expect(told).toEqual(['none: Error: connection refused']);
+    expect(told).toEqual(['none: connection refused']);
   });
 
   it('gives up one question for the next, and all at the end, in silence', async () => {

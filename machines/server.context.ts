@@ -1,0 +1,93 @@
+/** What one server knows: what it was born with, and what has happened to it since. */
+
+import type { Failure } from '../src/domain/failure.ts';
+import type { ServerPolicy, StormLimit } from '../src/domain/policy.ts';
+import type { TransportKind } from '../src/domain/server-spec.ts';
+import type { DegradedReason, Verdict } from '../src/domain/server-state.ts';
+import { reachesLimit } from '../src/policies/window-limit.ts';
+
+export interface ServerInput {
+  /** Id of this actor: the server's name and `.0` or `.1`. */
+  readonly actorId: string;
+  readonly name: string;
+  readonly generation: string;
+  readonly transport: TransportKind;
+  readonly startup: 'eager' | 'lazy';
+  readonly policy: ServerPolicy;
+  readonly verdict: Verdict;
+  /** A person stopped this generation earlier; it stays stopped. */
+  readonly stopWanted: boolean;
+  /** Somebody asked for it before this actor was there. */
+  readonly startWanted: boolean;
+  /** A tool list of this generation is known from before. */
+  readonly hasStoredCatalog: boolean;
+  /** Makes the jitter of this actor its own, and repeatable. */
+  readonly seed: number;
+}
+
+export interface ServerContext extends ServerInput {
+  /** The root wants this actor gone. Never taken back. */
+  readonly retiring: boolean;
+  /** Somebody wants the server to run now; a lazy one sleeps without it. */
+  readonly demanded: boolean;
+  /** A call or a person waits for this start: its turn comes before those nobody waits for. */
+  readonly awaited: boolean;
+  /** Number of the present or last session, from 1. */
+  readonly session: number;
+  /** Tries of the present start or outage, until the policy gives the budget back. */
+  readonly attempt: number;
+  /** Waits before those tries: which of the delays comes next. */
+  readonly waits: number;
+  /** The same for the quiet ones, once it was given up. */
+  readonly quietWaits: number;
+  /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
+  readonly hasServed: boolean;
+  /** The loss that `settling` has yet to answer. */
+  readonly loss: Failure | null;
+  /** The last failure, for people. */
+  readonly lastError: Failure | null;
+  /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
+  readonly crashTimes: readonly number[];
+  /** When ready sessions were lost for whatever cause: newest `policy.storm.reconnectStorm.limit`. */
+  readonly lossTimes: readonly number[];
+  readonly impairments: readonly DegradedReason[];
+  /** Looks in a row that found nobody; at most `policy.health.failures`. */
+  readonly failedLooks: number;
+  /** Within how many milliseconds after the last wake-up all servers are looked after. */
+  readonly wakeSpreadMs: number;
+  /** The wait that the present backoff chose, in milliseconds. */
+  readonly delayMs: number;
+  /** Consecutive failed calls while the circuit is closed. */
+  readonly failedCalls: number;
+  /** The present cool-down of the circuit, in milliseconds. */
+  readonly cooldownMs: number;
+  readonly era: 'legacy' | 'modern' | null;
+  readonly pid: number | null;
+}
+
+/** How long a server has to answer a look, in milliseconds. */
+export function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
+  return Math.min(breaker.probeTimeoutMs, health.everyMs);
+}
+
+/** Enough looks in a row found nobody. */
+export function hasHung({ failedLooks, policy }: ServerContext): boolean {
+  return failedLooks >= policy.health.failures;
+}
+
+export function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
+  if (loss?.retryAfterMs === undefined) return delayMs;
+  const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;
+  const asked = Math.min(Math.max(loss.retryAfterMs, retryAfterMinMs), retryAfterMaxMs);
+  return Math.max(delayMs, asked);
+}
+
+/** A loss has reached the limit of a storm that is answered in this way. */
+export function trips(
+  times: readonly number[],
+  { loss }: ServerContext,
+  storm: StormLimit | null,
+  action: StormLimit['action'],
+): boolean {
+  return loss !== null && storm?.action === action && reachesLimit(times, storm);
+}
