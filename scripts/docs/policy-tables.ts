@@ -66,9 +66,11 @@ const words: Readonly<Record<PolicyField, string>> = {
   'breaker.cooldownMs': 'Wait before an open circuit is probed; doubles with each failed probe.',
   'breaker.maxCooldownMs': 'Longest such wait.',
   'breaker.probeTimeoutMs': 'For the probe.',
-  'health.mode': '`off` and `status`: it is asked nothing, because a process that ends and a stream that breaks are noticed at once; `ping`: it is asked every so often whether it is alive. After a wake-up of the machine every ready server is asked once, whatever the mode.',
+  'health.mode':
+    '`off` and `status`: it is asked nothing, because a process that ends and a stream that breaks are noticed at once; `ping`: it is asked every so often whether it is alive. After a wake-up of the machine every ready server is asked once, whatever the mode.',
   'health.everyMs': 'Time between two looks.',
-  'health.failures': 'Failed looks in a row that end the session, unless a call is at work; the first makes the server `degraded`.',
+  'health.failures':
+    'Failed looks in a row that end the session, unless a call is at work; the first makes the server `degraded`.',
   'health.treatMethodNotFoundAsAlive': 'Whether "no such method" is an answer like any other.',
   'idle.stopMs':
     'Ready without a call for this long, it rests until the next one; null = never. The key `idleStopMs` sets it.',

@@ -88,7 +88,7 @@ const reasons: Readonly<Record<StateReason, string>> = {
   capabilityMissing: 'It lacks, or demands, a capability without which it cannot be used.',
   versionUnsupported: 'It speaks no version of the protocol that we speak.',
   restartNever: 'The session ended and the `restart` rule says not to open another.',
-  healthCheck: 'It did not answer a check of its health in time. *Reserved: nothing gives it yet.*',
+  healthCheck: 'It did not answer when it was asked whether it is alive.',
   flooding:
     'It sends more notifications than are handled; the rest are dropped. *Reserved: nothing gives it yet.*',
   partialCatalog: 'Its tool list came only in part; what came is shown.',
