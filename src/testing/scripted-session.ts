@@ -60,7 +60,7 @@ export interface SessionScript {
   readonly watched: readonly string[];
   failList(failure: Failure): void;
   /** Tells what became of the question whether it lives; default: an answer. */
-  probed(answer?: 'alive' | 'unknownMethod' | 'none'): void;
+  probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
   /** Tells that the tools changed. */
   notify(): void;
   impair(reason: DegradedReason): void;
@@ -218,9 +218,9 @@ class Script implements SessionScript {
     this.#listed();
   }
 
-  probed(answer: 'alive' | 'unknownMethod' | 'none' = 'alive'): void {
+  probed(answer: 'alive' | 'unknownMethod' | 'none' = 'alive', failure?: Failure): void {
     this.#expect('open');
-    this.#send({ type: 'session.probed', answer });
+    this.#send({ type: 'session.probed', answer, ...(failure !== undefined && { failure }) });
   }
 
   notify(): void {

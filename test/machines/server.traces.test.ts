@@ -235,6 +235,13 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('health-and-a-slow-call'));
   });
 
+  it('tells why a look found nobody', () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('none', failure('unavailable'));
+    expect(story.snapshotOf('db.0').context.lastError).toEqual(failure('unavailable'));
+  });
+
   it('does not count "unknown method" as an answer where the policy says so', () => {
     const strict = { ...asked.health, treatMethodNotFoundAsAlive: false };
     const story = withReadyServer({ policy: { health: strict } });
