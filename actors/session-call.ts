@@ -8,6 +8,7 @@ import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprot
 
 import { type Clock, longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
+import type { ClassifyRule } from '../src/domain/policy.ts';
 import type {
   CallFailure,
   SessionCallOptions,
@@ -41,6 +42,8 @@ export interface CallerSetup {
   readonly wasClosed: () => boolean;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   readonly lookAtWatched: () => void;
+  /** Of the settings, as they are now. */
+  readonly rules: () => readonly ClassifyRule[];
   /** A call failed in a way that says something about the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
@@ -191,10 +194,17 @@ function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup):
   if (error instanceof NotSentError) return notSent(error.message);
   const described = describeError(error, setup.secrets);
   const seen = { ...described, ...setup.connection.context(described.status) };
-  const failure = classifyFailure({ ...seen, phase: 'ready' });
-  if (described.rpcCode === undefined || failure.kind === 'sessionMissing')
+  const byTable = classifyFailure({ ...seen, phase: 'ready' });
+  const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());
+  const isRuled = failure.kind !== byTable.kind;
+  // A tool may answer with any error; what the settings call by another name may be about more.
+  if (described.rpcCode === undefined || failure.kind === 'sessionMissing' || isRuled)
     setup.onTrouble(failure, seen);
-  const verdict = verdictOf(failure, described, setup.connection.kind);
+  const { kind: carrier } = setup.connection;
+  const ownVerdict = verdictOf(byTable, described, carrier);
+  const verdict = isRuled
+    ? ruledVerdictOf(verdictOf(failure, described, carrier), ownVerdict, seen)
+    : ownVerdict;
   const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
   if (isLost && setup.wasClosed()) return cutOff(setup);
   return {
@@ -239,12 +249,24 @@ function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): C
       return { reason: 'unavailable', written: seen.status !== undefined };
     default:
   }
-  if (seen.rpcCode !== undefined) return { reason: 'serverError', ...left };
+  // Nothing but a rule of the settings calls an answer a broken connection.
+  if (seen.rpcCode !== undefined && failure.kind !== 'transport')
+    return { reason: 'serverError', ...left };
   if (failure.kind === 'transport' && seen.wasConnected === false)
     return { reason: 'unavailable', ...refused };
   if (failure.kind === 'transport')
     return { reason: carrier === 'stdio' ? 'crashed' : 'streamLost', ...left };
   return { reason: 'badResponse', ...left };
+}
+
+/**
+ * A rule of the settings may say what an answer means, for example that it refused the
+ * call. It cannot know whether a request without an answer ran: only evidence tells that.
+ */
+function ruledVerdictOf(verdict: CallVerdict, byTable: CallVerdict, seen: Seen): CallVerdict {
+  const isAnswer = seen.status !== undefined || seen.rpcCode !== undefined;
+  const isRefusal = isAnswer && !verdict.written && verdict.reason !== 'unavailable';
+  return { ...verdict, written: byTable.written && !isRefusal };
 }
 
 function isNotConnected(error: unknown): boolean {

@@ -3,7 +3,7 @@
  * The SDK need not be loaded for it: a process that cannot be started fails before that.
  */
 
-import type { FailureCause } from '../src/policies/classify-failure.ts';
+import type { FailureCause } from '../src/domain/failure.ts';
 import { redact } from '../src/policies/redact.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import type { Seen } from './session-connection.ts';

@@ -5,10 +5,15 @@ import type { Client } from '@modelcontextprotocol/client';
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { EmbeddedServer } from '../src/domain/embedded.ts';
 import type { Failure } from '../src/domain/failure.ts';
-import type { ServerPolicy } from '../src/domain/policy.ts';
+import type { ClassifyRule, ServerPolicy } from '../src/domain/policy.ts';
 import type { LogStream } from '../src/domain/server-log.ts';
 import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/session.ts';
-import { classifyFailure, type SessionPhase } from '../src/policies/classify-failure.ts';
+import {
+  asLoss,
+  classifyFailure,
+  endsSession,
+  type SessionPhase,
+} from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import type { Liveness } from './http-liveness.ts';
 import { MemoryTransport } from './memory-transport.ts';
@@ -307,6 +312,7 @@ export class Session {
       wasClosed: () => this.#wasClosed,
       toolNamed: (name) => catalog.toolNamed(name),
       lookAtWatched: () => catalog.lookAtWatched(),
+      rules: () => this.#rules(),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
     this.#probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
@@ -363,9 +369,14 @@ export class Session {
   /** A request failed in a way that may concern the whole session. */
   #reconsider(failure: Failure, seen: Seen): void {
     if (this.#state !== 'open') return;
-    if (failure.kind === 'sessionMissing' || seen.status === 401) this.#finish(failure);
+    const described = { ...seen, phase: this.#phase };
+    if (endsSession(failure, described, this.#rules())) this.#finish(failure);
     else if (failure.kind === 'transport' || failure.kind === 'unavailable')
       this.#liveness?.suspect();
+  }
+
+  #rules(): readonly ClassifyRule[] {
+    return this.#ports.specOf(this.#input)?.policy.classify.rules ?? [];
   }
 
   #trackPhase(method: string): void {
@@ -379,7 +390,7 @@ export class Session {
   #ended(seen: Seen): void {
     // The handshake under way fails of it, and `open` knows what to do.
     if (this.#isProbing && this.#isOpening() && this.#mayReopen) return;
-    const failure = classifyFailure({ ...seen, phase: this.#phase });
+    const failure = classifyFailure({ ...seen, phase: this.#phase }, this.#rules());
     const message = this.#endInWords(failure, seen);
     this.#finish({ ...failure, message: printableLine(message, messageCharacters) });
   }
@@ -394,11 +405,8 @@ export class Session {
 
   /** The server no longer answers: however that shows, an open connection was lost. */
   #lose(error: unknown): void {
-    const failure = this.#failureOf(error);
-    const hasAnswered = describeError(error, this.#secrets).status !== undefined;
-    this.#finish(
-      failure.kind === 'unavailable' && !hasAnswered ? { ...failure, kind: 'transport' } : failure,
-    );
+    const seen = { ...describeError(error, this.#secrets), phase: this.#phase };
+    this.#finish(asLoss(this.#failureOf(error), seen, this.#rules()));
   }
 
   #finish(failure?: Failure): void {
@@ -438,7 +446,7 @@ export class Session {
     // The words of a server stand beside ours in the status: it must be plain whose they are.
     const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
     const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
-    return classifyFailure({ ...seen, ...context, message, phase: this.#phase });
+    return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());
   }
 
   #send(fact: Body<SessionFact>): void {

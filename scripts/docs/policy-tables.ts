@@ -61,7 +61,7 @@ const words: Readonly<Record<PolicyField, string>> = {
   'storm.reconnectStorm': 'The same for lost sessions, whatever the cause.',
   'breaker.threshold': 'So many failed calls in a row trip the breaker; null = off.',
   'breaker.counts':
-    'Which failures count: all that speak against the server, or broken connections only.',
+    'Which failures count: all that speak against the server, or broken connections only, which no answer is.',
   'breaker.action': '`failFast` opens the circuit; `reconnect` exchanges the session.',
   'breaker.cooldownMs': 'Wait before an open circuit is probed; doubles with each failed probe.',
   'breaker.maxCooldownMs': 'Longest such wait.',
@@ -87,7 +87,8 @@ const words: Readonly<Record<PolicyField, string>> = {
   'call.progressResets': 'Whether progress begins the silence anew.',
   'call.replay': 'Which lost calls are sent again.',
   'call.onLost': 'What a caller is told of a call that was lost under way.',
-  'classify.rules': 'Kinds of failure for what the built-in rules do not know.',
+  'classify.rules':
+    'Kinds of failure, asked before the built-in table; see [below](#kinds-of-failure).',
   'auth.onMissing': 'What a server does that wants a log-in.',
   'auth.parkMs': 'How long nobody is asked again.',
   'auth.background': 'Whether an attempt that nobody waits for may open a browser.',

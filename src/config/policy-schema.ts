@@ -7,7 +7,12 @@ import { z } from 'zod';
 
 import { longestTimerMs } from '../domain/clock.ts';
 import { failureKinds } from '../domain/failure.ts';
-import { type PolicyGroup, restartRules, type ServerPolicy } from '../domain/policy.ts';
+import {
+  type ClassifyRule,
+  type PolicyGroup,
+  restartRules,
+  type ServerPolicy,
+} from '../domain/policy.ts';
 
 // Beyond a thousand "no limit" is meant, and that is another word.
 const maxCount = 1_000;
@@ -94,17 +99,52 @@ const closeSteps = ruled(
   'a list of steps, as [{ "by": "stdinEnd", "waitMs": 2000 }, { "by": "SIGTERM", "waitMs": 2000 }]',
 );
 
-const classifyRules = ruled(
-  list(
-    z.strictObject({
-      status: whole('', 100, 599).optional(),
-      code: z.union([z.string(), z.int()]).optional(),
-      message: z.string().min(1).max(maxNameLength).optional(),
-      kind: z.enum(failureKinds),
-    }),
-  ),
-  'a list of rules, as [{ "status": 599, "kind": "unavailable" }]',
-);
+// Of Node, of the SDK: the longest known has 48.
+const maxCodeLength = 128;
+const ruleParts: Readonly<
+  Record<Exclude<keyof ClassifyRule, 'kind'>, readonly [z.ZodType, string]>
+> = {
+  status: [whole('', 100, 599), 'a whole number from 100 to 599, without quotes'],
+  code: [
+    z.union([z.string().min(1).max(maxCodeLength), z.int()]),
+    'a text as "ECONNRESET", or the number of a JSON-RPC error',
+  ],
+  message: [
+    z.string().trim().min(1).max(maxNameLength),
+    `a part of the message, of 1 to ${maxNameLength} characters; it is no pattern`,
+  ],
+};
+const ruleKind = z.enum(failureKinds);
+
+/** Says what is wrong with one rule; undefined = nothing. */
+function ruleFault(rule: unknown): string | undefined {
+  if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
+    return 'must be an object as { "status": 599, "kind": "unavailable" }';
+  const parts = Object.entries(ruleParts);
+  const names = parts.map(([name]) => name);
+  const given = new Map<string, unknown>(Object.entries(rule));
+  const odd = [...given.keys()].find((key) => key !== 'kind' && !names.includes(key));
+  if (odd !== undefined) return `has an unknown key "${odd}"; a rule has ${names.join(', ')}, kind`;
+  for (const [name, [schema, takes]] of parts) {
+    if (given.has(name) && !schema.safeParse(given.get(name)).success)
+      return `has a wrong "${name}": it must be ${takes}`;
+  }
+  if (!ruleKind.safeParse(given.get('kind')).success)
+    return `needs a "kind", one of ${failureKinds.join(', ')}`;
+  return given.size > 1 ? undefined : `would fit every failure; give it ${names.join(' or ')}`;
+}
+
+const classifyRules = z.custom<readonly ClassifyRule[]>().superRefine((value: unknown, context) => {
+  if (!Array.isArray(value) || value.length > maxItems) {
+    const message = `must be a list of at most ${maxItems} rules, as [{ "status": 599, "kind": "unavailable" }]`;
+    context.addIssue({ code: 'custom', message });
+    return;
+  }
+  const faults = value.map(ruleFault);
+  const index = faults.findIndex((fault) => fault !== undefined);
+  if (index !== -1)
+    context.addIssue({ code: 'custom', message: `rule ${index + 1} ${faults[index]}` });
+});
 
 type FieldSchemas<Group> = { readonly [Field in keyof Group]: z.ZodType<Group[Field]> };
 

@@ -21,6 +21,14 @@ export const failureKinds = [
 ] as const;
 export type FailureKind = (typeof failureKinds)[number];
 
+/** One error in the chain of those that led to a failure. */
+export interface FailureCause {
+  readonly name?: string;
+  /** Code of Node, undici or the SDK, for example `ECONNREFUSED`. */
+  readonly code?: string;
+  readonly message: string;
+}
+
 /** What a caller compares when a request was not let go where it was meant to go. */
 export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 
@@ -31,6 +39,8 @@ export interface Failure {
   readonly message: string;
   /** The code shown to callers, where the kind alone would not tell it. */
   readonly code?: BlockedCode;
+  /** What led to it, nearest first; at most 8, each of at most 200 characters. */
+  readonly causes?: readonly FailureCause[];
   /** Exit code of the process, when it ended by itself. */
   readonly exitCode?: number;
   /** Signal that ended the process, for example `SIGKILL`. */

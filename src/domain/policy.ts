@@ -197,13 +197,13 @@ export interface CallPolicy {
   readonly onLost: 'outcomeUnknown' | 'error';
 }
 
-/** A kind of failure for what the built-in table does not know. All that is given must fit. */
+/** A kind of failure, before the built-in table is asked. All that is given must fit. */
 export interface ClassifyRule {
   /** HTTP status. */
   readonly status?: number | undefined;
-  /** Code of Node, of the SDK, or of a JSON-RPC answer. */
+  /** Text: a code of Node or of the SDK, of the error or of one of its causes. Number: of a JSON-RPC error answer. */
   readonly code?: string | number | undefined;
-  /** Part of the message, in any case of letters. */
+  /** Part of the message of the error or of one of its causes, in any case of letters. No pattern. */
   readonly message?: string | undefined;
   readonly kind: FailureKind;
 }

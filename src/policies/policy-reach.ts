@@ -28,7 +28,6 @@ const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'call.progressResets',
   'call.replay',
   'call.onLost',
-  'classify.rules',
   'auth.onMissing',
   'auth.parkMs',
   'auth.background',

@@ -22,10 +22,12 @@ export function countsForCircuit(
   switch (failure.reason) {
     case 'crashed':
     case 'streamLost':
+      return true;
     case 'unavailable':
+      // "Too busy" was said over a connection that works.
+      return counts === 'callFailures' || !failure.written;
     case 'addressBlocked':
     case 'redirectBlocked':
-      return true;
     case 'timeout':
     case 'badResponse':
       return counts === 'callFailures';

@@ -64,6 +64,7 @@ describe('opening an HTTP session', () => {
     expect(await failureOf(spec(`${url}?key=hunter2`, { era }))).toEqual({
       kind: 'unavailable',
       message: `The request to ${origin}${pathname} failed: connect ECONNREFUSED ${host}.`,
+      causes: expect.arrayContaining([expect.objectContaining({ code: 'ECONNREFUSED' })]),
     });
   });
 

@@ -73,6 +73,7 @@ describe('opening a stdio session', () => {
     expect(failure).toEqual({
       kind: 'unavailable',
       message: 'The command "no-such-command" was not found on PATH.',
+      causes: [expect.objectContaining({ code: 'ENOENT' })],
     });
   });
 
@@ -92,6 +93,7 @@ describe('opening a stdio session', () => {
     expect(failure).toEqual({
       kind: 'unavailable',
       message: 'The working folder "/no/such/folder" does not exist.',
+      causes: [expect.objectContaining({ code: 'ENOENT' })],
     });
   });
 

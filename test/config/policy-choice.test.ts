@@ -137,3 +137,60 @@ describe('a policy in settings', () => {
     expect(faultOf(value, 'troupe')).toBeUndefined();
   });
 });
+
+describe('a rule for failures', () => {
+  const rules = (...given: readonly unknown[]) => faultOf({ classify: { rules: given } });
+
+  it.each([
+    [{ status: 503, kind: 'rateLimited' }],
+    [{ code: 'ECONNRESET', message: 'gone', kind: 'crashed' }],
+    [{ code: -32_001, kind: 'sessionMissing' }],
+  ])('may be %j, and has an effect', (rule) => {
+    const overrides = { classify: { rules: [rule] } };
+    expect(parsePolicyChoice(overrides, 'server')).toEqual({ choice: { overrides }, remarks: [] });
+  });
+
+  it.each([
+    ['no object', 'x', 'rule 1 must be an object as'],
+    ['nothing', null, 'rule 1 must be an object as'],
+    ['a list', [], 'rule 1 must be an object as'],
+    [
+      'a status out of range',
+      { status: 99, kind: 'protocol' },
+      'rule 1 has a wrong "status": it must be a whole number from 100 to 599',
+    ],
+    ['an empty code', { code: '', kind: 'protocol' }, 'rule 1 has a wrong "code"'],
+    ['a code of two kinds', { code: true, kind: 'protocol' }, 'rule 1 has a wrong "code"'],
+    ['an empty message', { message: ' ', kind: 'protocol' }, 'rule 1 has a wrong "message"'],
+    ['a long message', { message: 'x'.repeat(257), kind: 'protocol' }, 'of 1 to 256 characters'],
+    ['a pattern', { message: /x/u, kind: 'protocol' }, 'it is no pattern'],
+    [
+      'an unknown key',
+      { pattern: 'x', kind: 'protocol' },
+      'rule 1 has an unknown key "pattern"; a rule has status, code, message, kind',
+    ],
+    ['no kind', { status: 500 }, 'rule 1 needs a "kind", one of transport'],
+    ['an unknown kind', { status: 500, kind: 'bad' }, 'rule 1 needs a "kind", one of transport'],
+    [
+      'no condition',
+      { kind: 'protocol' },
+      'rule 1 would fit every failure; give it status or code or message',
+    ],
+  ])('is refused with what is wrong: %s', (_what, rule, words) => {
+    expect(rules(rule)).toContain('classify.rules: "classify.rules" rule 1 ');
+    expect(rules(rule)).toContain(words);
+  });
+
+  it('is named by its number', () => {
+    expect(rules({ status: 500, kind: 'protocol' }, 3)).toContain('rule 2 must be an object');
+  });
+
+  it.each([
+    ['no list', {}],
+    ['too long a list', Array.from({ length: 101 }, () => ({ status: 500, kind: 'protocol' }))],
+  ])('stands in a list: %s', (_what, given) => {
+    expect(faultOf({ classify: { rules: given } })).toContain(
+      'must be a list of at most 100 rules',
+    );
+  });
+});

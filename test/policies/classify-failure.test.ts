@@ -1,8 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { type FailureKind, failureKinds } from '../../src/domain/failure.ts';
-import { classifyFailure, type FailureDescription } from '../../src/policies/classify-failure.ts';
+import { type Failure, type FailureKind, failureKinds } from '../../src/domain/failure.ts';
+import type { ClassifyRule } from '../../src/domain/policy.ts';
+import {
+  asLoss,
+  classifyFailure,
+  endsSession,
+  type FailureDescription,
+} from '../../src/policies/classify-failure.ts';
+import { kindByTable } from '../../src/policies/failure-table.ts';
 
 type Case = readonly [what: string, seen: Partial<FailureDescription>, kind: FailureKind];
 
@@ -102,6 +109,33 @@ const cases: readonly Case[] = [
   ['an invalid result', { code: 'INVALID_RESULT' }, 'protocol'],
   ['an answer that is not JSON', { name: 'SyntaxError' }, 'protocol'],
   ['a failed fetch without a code', { message: 'fetch failed' }, 'transport'],
+  ['a timeout of a proxy', { status: 408 }, 'unavailable'],
+  ['a broken route under a connection', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  [
+    'an unknown method of a modern server',
+    { status: 404, hasSessionId: true, rpcCode: -32_601 },
+    'protocol',
+  ],
+  [
+    'a lost session behind a status of 200',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
+    'sessionMissing',
+  ],
+  [
+    'an unanswered notification',
+    { phase: 'initialized', code: 'REQUEST_TIMEOUT' },
+    'initNotification',
+  ],
+  ['a log-in wanted by a notification', { phase: 'initialized', status: 401 }, 'authRequired'],
+  ['an invalid token', { message: 'Error: invalid_token' }, 'authRequired'],
+  ['a bare "unauthorized"', { message: 'unauthorized' }, 'unknown'],
+  ['a tool that speaks of tokens', { rpcCode: -32_000, message: 'invalid token' }, 'protocol'],
+  [
+    'a refused connection in words',
+    { phase: 'connect', message: 'Connection refused' },
+    'unavailable',
+  ],
+  ['a broken pipe in words', { message: 'write: broken pipe' }, 'transport'],
   ['something else', { message: 'what?' }, 'unknown'],
 ];
 
@@ -146,22 +180,171 @@ describe('classifying a failure', () => {
     });
   });
 
-  it('leaves a failure as it is, whatever was described', () => {
-    const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-    const described = fc.record({
-      message: fc.string(),
+  it('keeps what caused it, within bounds', () => {
+    const causes = Array.from({ length: 20 }, (_, depth) => ({
+      name: 'Error',
+      code: `E${depth}`,
+      message: `${depth}\u001b[0m${'x'.repeat(1_000)}`,
+    }));
+    const kept = classifyFailure({ message: 'm', phase: 'ready', causes }).causes ?? [];
+    expect(kept.map(({ code }) => code)).toEqual(['E0', 'E1', 'E2', 'E3', 'E4', 'E5', 'E6', 'E7']);
+    expect(kept.every(({ message }) => message.length <= 200)).toBe(true);
+    expect(JSON.stringify(kept)).not.toContain('u001b');
+  });
+
+  it('searches no more of a message than a person would read', () => {
+    const long = (words: string) => `${' '.repeat(4_096)}${words}`;
+    const seen = { phase: 'ready' as const, message: long('fetch failed') };
+    expect(classifyFailure(seen).kind).toBe('unknown');
+    const causes = [{ message: long('fetch failed') }];
+    expect(classifyFailure({ phase: 'ready', message: 'm', causes }).kind).toBe('unknown');
+  });
+
+  const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+  const codes = ['ENOENT', 'EPIPE', 'REQUEST_TIMEOUT', 'CAPABILITY_NOT_SUPPORTED', 'ODD'];
+  const link = {
+    name: optional(fc.constantFrom('Error', 'OAuthError', 'SyntaxError')),
+    code: optional(fc.constantFrom(...codes)),
+    message: fc.oneof(fc.string(), fc.constantFrom('fetch failed', 'Session not found')),
+  };
+  const described = fc
+    .record({
+      ...link,
       phase: fc.constantFrom('connect', 'initialize', 'initialized', 'ready'),
-      status: optional(fc.integer({ min: 100, max: 599 })),
-      rpcCode: optional(fc.integer()),
+      status: optional(
+        fc.oneof(fc.integer({ min: 100, max: 599 }), fc.constantFrom(400, 401, 404)),
+      ),
+      rpcCode: optional(fc.oneof(fc.integer(), fc.constantFrom(-32_001, -32_022))),
       exitCode: optional(fc.integer({ min: 0, max: 255 })),
-      code: optional(fc.constantFrom('ENOENT', 'EPIPE', 'REQUEST_TIMEOUT', 'ODD')),
-    });
+      hasSessionId: optional(fc.boolean()),
+      wasConnected: optional(fc.boolean()),
+      causes: optional(fc.array(fc.record(link), { maxLength: 12 })),
+    })
+    // Without the keys that hold nothing.
+    .map((seen) => JSON.parse(JSON.stringify(seen)) as FailureDescription);
+  const ruled: fc.Arbitrary<ClassifyRule> = fc.record({
+    kind: fc.constantFrom(...failureKinds),
+    status: optional(fc.constantFrom(400, 401, 404)),
+    code: optional(fc.constantFrom<string | number>(...codes, -32_001)),
+    message: optional(fc.constantFrom('FETCH', 'session', 'o')),
+  });
+
+  it('leaves a failure as it is, whatever was described and whatever the rules say', () => {
     fc.assert(
-      fc.property(described, (seen) => {
-        const failure = classifyFailure(JSON.parse(JSON.stringify(seen)) as FailureDescription);
-        expect(classifyFailure(failure)).toBe(failure);
+      fc.property(described, fc.array(ruled), (seen, rules) => {
+        const failure = classifyFailure(seen, rules);
+        expect(classifyFailure(failure, rules)).toBe(failure);
+        expect(classifyFailure({ ...failure, phase: seen.phase } as Failure)).toMatchObject(
+          failure,
+        );
         expect(failure.message.length).toBeLessThanOrEqual(500);
+        expect(failure.causes?.length ?? 0).toBe(Math.min(seen.causes?.length ?? 0, 8));
       }),
     );
+  });
+
+  it('asks the rules in their order, and the table for what fits none of them', () => {
+    /** The same in the plainest way. */
+    const plainly = (seen: FailureDescription, rules: readonly ClassifyRule[]): FailureKind => {
+      for (const rule of rules) {
+        const chain = [seen, ...(seen.causes ?? [])];
+        if (rule.status !== undefined && rule.status !== seen.status) continue;
+        if (typeof rule.code === 'number' && rule.code !== seen.rpcCode) continue;
+        if (typeof rule.code === 'string' && !chain.some(({ code }) => code === rule.code))
+          continue;
+        const words = rule.message?.toUpperCase() ?? '';
+        if (!chain.some(({ message }) => message.toUpperCase().includes(words))) continue;
+        return rule.kind;
+      }
+      return classifyFailure(seen).kind;
+    };
+    fc.assert(
+      fc.property(described, fc.array(ruled), (seen, rules) => {
+        expect(classifyFailure(seen, rules).kind).toBe(plainly(seen, rules));
+      }),
+    );
+  });
+
+  it('says in which row of the table stands what it said', () => {
+    fc.assert(
+      fc.property(described, (seen) => {
+        expect(classifyFailure(seen).kind).toBe(kindByTable(seen) ?? 'unknown');
+      }),
+    );
+  });
+});
+
+// What makes a client give up its connection when it happens three times in a row.
+const terminal: readonly (readonly [what: string, seen: Partial<FailureDescription>])[] = [
+  ...[
+    'ECONNRESET',
+    'ETIMEDOUT',
+    'EPIPE',
+    'EHOSTUNREACH',
+    'ECONNREFUSED',
+    'UND_ERR_BODY_TIMEOUT',
+  ].map((code) => [code, { message: 'fetch failed', causes: [{ code, message: code }] }] as const),
+  ['terminated', { message: 'terminated' }],
+  ['a cut stream', { message: 'SSE stream disconnected: TypeError: terminated' }],
+  ['a stream given up', { message: 'Maximum reconnection attempts (2) exceeded.' }],
+];
+
+describe('an error of the connection', () => {
+  it.each(terminal)(
+    'speaks against the connection and not against the answer: %s',
+    (_what, seen) => {
+      const { kind } = classifyFailure({ message: 'm', phase: 'ready', ...seen });
+      expect(['transport', 'unavailable']).toContain(kind);
+    },
+  );
+});
+
+describe('a failed request', () => {
+  const rule = { code: -32_000, kind: 'authRequired' } as const;
+  const ends = (seen: Partial<FailureDescription>, rules: readonly ClassifyRule[]) => {
+    const described = { message: 'm', phase: 'ready' as const, ...seen };
+    return endsSession(classifyFailure(described, rules), described, rules);
+  };
+
+  const requests: readonly (readonly [
+    string,
+    boolean,
+    Partial<FailureDescription>,
+    readonly ClassifyRule[],
+  ])[] = [
+    ['a lost session', true, { status: 404, hasSessionId: true }, []],
+    ['a log-in wanted', true, { status: 401 }, []],
+    ['something forbidden to one request', false, { status: 403 }, []],
+    ['a log-in wanted by a rule', true, { rpcCode: -32_000 }, [rule]],
+    ['a crash by a rule', true, { rpcCode: -32_000 }, [{ ...rule, kind: 'crashed' }]],
+    ['an overload by a rule', false, { rpcCode: -32_000 }, [{ ...rule, kind: 'rateLimited' }]],
+    ['what the rule does not fit', false, { status: 403, rpcCode: 1 }, [rule]],
+  ];
+
+  it.each(requests)('ends its session or not: %s', (_what, expected, seen, rules) => {
+    expect(ends(seen, rules)).toBe(expected);
+  });
+
+  it.each([
+    ['an address that is blocked', { code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
+    ['a redirect that is blocked', { code: 'ERR_REDIRECT_BLOCKED' }, 'REDIRECT_BLOCKED'],
+    ['a redirect that was answered', { status: 308 }, 'REDIRECT_BLOCKED'],
+    ['an answer that may be kept', { status: 304 }, undefined],
+  ])('tells callers of %s', (_what, seen, code) => {
+    expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
+  });
+
+  it.each([
+    ['out of reach', { code: 'ECONNREFUSED' }, [], 'transport'],
+    ['overloaded', { status: 503 }, [], 'unavailable'],
+    [
+      'out of reach by a rule',
+      { code: 'ECONNREFUSED' },
+      [{ code: 'ECONNREFUSED', kind: 'unavailable' }],
+      'unavailable',
+    ],
+  ] as const)('ends an open connection as a loss: %s', (_what, seen, rules, kind) => {
+    const described = { message: 'm', phase: 'ready' as const, ...seen };
+    expect(asLoss(classifyFailure(described, rules), described, rules).kind).toBe(kind);
   });
 });

@@ -239,6 +239,8 @@ describe('the breaker of a policy', () => {
     };
     expect(await fails('timeout')).toBe('closed');
     expect(await fails('badResponse')).toBe('closed');
+    // An answer such as 503: the connection works.
+    expect(await fails('unavailable')).toBe('closed');
     expect(await fails('streamLost')).toBe('open');
   });
 });
