@@ -167,9 +167,9 @@ describe('a policy', () => {
   });
 
   it('of the host is reported where it asks for what this version does not do', () => {
-    const { errors } = setUp({ policy: { health: { mode: 'ping' } } });
+    const { errors } = setUp({ policy: { catalog: { pinTools: 'hold' } } });
     expect(errors).toEqual([
-      { message: expect.stringContaining('has no effect'), error: 'policy.health.mode' },
+      { message: expect.stringContaining('has no effect'), error: 'policy.catalog.pinTools' },
     ]);
   });
 
@@ -183,7 +183,7 @@ describe('a policy', () => {
     await there.settle();
     expect(ready.value).toMatchObject({ live: ['db'], pending: ['slow'], elapsedMs: 0 });
   });
-}); // prettier-ignore
+});
 
 describe('a call to a server that sleeps when it was given up', () => {
   const sleepy = servers({ db: { command: 'srv', policy: 'dockerResilient' } });
