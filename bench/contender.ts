@@ -28,6 +28,22 @@ export interface Contender {
   readonly open: (servers: readonly BenchServer[]) => Fleet;
   /** Makes servers known that start at their first use. Absent: a server either runs or is nothing. */
   readonly openDormant?: (servers: readonly BenchServer[]) => Promise<Fleet>;
+  /** Keeps in a folder what it learns of servers, and shows it before they are up. Absent: it keeps nothing. */
+  readonly openWarm?: (servers: readonly BenchServer[], folder: string) => WarmFleet;
+}
+
+export interface WarmFleet extends Fleet {
+  /** Settles when the host may go on. */
+  ready(): Promise<unknown>;
+  /** Whether tools of this server are offered at this moment. */
+  isShown(server: string): boolean;
+}
+
+/** How one server got up, in ms; the last two on one clock. */
+export interface Start {
+  readonly queuedMs: number;
+  readonly begunAt: number;
+  readonly listedAt: number;
 }
 
 export interface Fleet {
@@ -39,6 +55,10 @@ export interface Fleet {
   change(server: BenchServer, tool: string): Promise<void>;
   /** Settles when the contender knows by itself that the server is gone. */
   lost(server: string): Promise<void>;
+  /** How the first start of each server went. Absent: all begin at once. */
+  starts?(): readonly Start[];
+  /** How long the contender meant to wait before the first try after the loss. Absent: it does not try. */
+  pauseAfterLossMs?(server: string): number | undefined;
   /** Settles when all processes of the fleet were told to end. */
   close(): Promise<void>;
 }

@@ -65,7 +65,8 @@ function rowOf(work: string, measure: Measure, rounds: readonly Round[], roles: 
 
 function targetText({ target, unit }: Measure): string {
   if (target === undefined) return '';
-  const suffix = target.of === 'ratio' ? 'x' : unitSuffix(unit);
+  const always = target.inEveryRound === true ? ', always' : '';
+  const suffix = `${target.of === 'ratio' ? 'x' : unitSuffix(unit)}${always}`;
   if (target.atMost !== undefined) return `<= ${target.atMost}${suffix}`;
   if (target.below !== undefined) return `< ${target.below}${suffix}`;
   return `>= ${target.atLeast}${suffix}`;

@@ -7,10 +7,16 @@ import { fileURLToPath } from 'node:url';
 import type { BenchServer, StdioServer } from './contender.ts';
 
 const stdioFile = fileURLToPath(new URL('servers/stdio-echo.mjs', import.meta.url));
+const launcherFile = fileURLToPath(new URL('servers/launcher.mjs', import.meta.url));
 const httpFile = fileURLToPath(new URL('servers/http-echo.mjs', import.meta.url));
 
 export function stdioServer(name: string, options: readonly string[] = []): StdioServer {
   return { kind: 'stdio', name, command: process.execPath, args: [stdioFile, ...options] };
+}
+
+/** The same behind a launcher that leaves it behind. */
+export function launchedServer(name: string, options: readonly string[]): StdioServer {
+  return { kind: 'stdio', name, command: process.execPath, args: [launcherFile, ...options] };
 }
 
 export interface HttpHost {

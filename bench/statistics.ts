@@ -46,13 +46,15 @@ export function pairedRatios(
   });
 }
 
-/** A bound for the median, of the paired ratio to the baseline or of the value itself. */
+/** A bound for the median, or for every round, of the paired ratio to the baseline or of the value itself. */
 export interface Target {
   readonly of: 'ratio' | 'value';
   readonly atMost?: number;
   /** Like `atMost`, without the bound itself. */
   readonly below?: number;
   readonly atLeast?: number;
+  /** The worst round decides instead of the median. */
+  readonly inEveryRound?: boolean;
 }
 
 export type Verdict = 'met' | 'missed' | 'unknown';
@@ -60,10 +62,12 @@ export type Verdict = 'met' | 'missed' | 'unknown';
 export function verdictOf(target: Target, value: Spread | null, ratio: Spread | null): Verdict {
   const seen = target.of === 'ratio' ? ratio : value;
   if (seen === null) return 'unknown';
-  const { atMost, below, atLeast } = target;
+  const { atMost, below, atLeast, inEveryRound = false } = target;
+  const high = inEveryRound ? seen.max : seen.median;
+  const low = inEveryRound ? seen.min : seen.median;
   const isMet =
-    (atMost === undefined || seen.median <= atMost) &&
-    (below === undefined || seen.median < below) &&
-    (atLeast === undefined || seen.median >= atLeast);
+    (atMost === undefined || high <= atMost) &&
+    (below === undefined || high < below) &&
+    (atLeast === undefined || low >= atLeast);
   return isMet ? 'met' : 'missed';
 }

@@ -4,16 +4,24 @@ import { callWorks } from './work/calls.ts';
 import { changeWork } from './work/change.ts';
 import { startWorks } from './work/cold-start.ts';
 import { crashWork } from './work/crash.ts';
+import { crowdWork } from './work/crowd.ts';
 import { importWork } from './work/import.ts';
 import { installWork } from './work/install.ts';
+import { leftOverWork } from './work/left-over.ts';
 import { memoryWorks } from './work/memory.ts';
+import { stopWork } from './work/stop.ts';
+import { warmStartWork } from './work/warm-start.ts';
 import type { Work } from './work.ts';
 
 export const works: readonly Work[] = [
   ...callWorks,
   ...startWorks,
+  crowdWork,
+  warmStartWork,
   changeWork,
   crashWork,
+  stopWork,
+  leftOverWork,
   ...memoryWorks,
   importWork,
   installWork,

@@ -1,7 +1,7 @@
 /** This package, through its public interface only. */
 
 import { createTroupe, type Troupe } from '../../src/index.ts';
-import type { BenchServer, Contender, Fleet } from '../contender.ts';
+import type { BenchServer, Contender, Fleet, Start } from '../contender.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 
@@ -24,8 +24,17 @@ function hasTool(troupe: Troupe, server: string, tool: string): boolean {
   return troupe.tools().some((it) => it.server === server && it.tool === tool);
 }
 
+function startOf(troupe: Troupe, server: string): readonly Start[] {
+  const [first] = troupe.explain(server)?.attempts ?? [];
+  if (first?.connectingMs === undefined || first.loadingToolsMs === undefined) return [];
+  const queuedMs = first.queuedMs ?? 0;
+  const begunAt = Date.parse(first.startedAt) + queuedMs;
+  return [{ queuedMs, begunAt, listedAt: begunAt + first.connectingMs + first.loadingToolsMs }];
+}
+
 function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
   const known = new Map(servers.map((server) => [server.name, server]));
+  const pauses = new Map<string, number>();
   return {
     async listed(server) {
       await troupe.waitFor(server, 'ready');
@@ -47,10 +56,14 @@ function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
       new Promise((resolve) => {
         const unsubscribe = troupe.on('status.changed', ({ status }) => {
           if (status.name !== server || status.state === 'ready') return;
+          if (status.nextAttemptAt !== undefined)
+            pauses.set(server, Date.parse(status.nextAttemptAt) - Date.parse(status.since));
           unsubscribe();
           resolve();
         });
       }),
+    starts: () => servers.flatMap(({ name }) => startOf(troupe, name)),
+    pauseAfterLossMs: (server) => pauses.get(server),
     close: () => troupe.stop(),
   };
 }
@@ -64,5 +77,13 @@ export const troupe: Contender = {
     const dormant = createTroupe({ settings: settingsOf(servers, true) });
     await dormant.ready();
     return fleetOf(dormant, servers);
+  },
+  openWarm(servers, folder) {
+    const warm = createTroupe({ settings: settingsOf(servers), stateDir: folder });
+    return {
+      ...fleetOf(warm, servers),
+      ready: () => warm.ready(),
+      isShown: (server) => warm.tools().some((tool) => tool.server === server),
+    };
   },
 };

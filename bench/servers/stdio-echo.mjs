@@ -3,7 +3,7 @@
  *
  * Options: `--tool NAME` names its tool (default: echo), `--delay MS` waits before the answer
  * to `initialize`, `--hang` never answers anything, `--big BYTES` adds a tool `big` that
- * answers with that much text.
+ * answers with that much text, `--stubborn` minds neither the end of its input nor SIGTERM.
  */
 
 const options = new Map(
@@ -56,4 +56,10 @@ process.stdin.on('data', (chunk) => {
   held = lines.pop() ?? '';
   for (const line of lines) if (line !== '') answer(JSON.parse(line));
 });
-process.stdin.on('end', () => process.exit(0));
+process.stdin.on('end', () => {
+  if (!options.has('stubborn')) process.exit(0);
+});
+if (options.has('stubborn')) {
+  process.on('SIGTERM', () => {});
+  setInterval(() => {}, 60_000);
+}

@@ -1,7 +1,7 @@
 /** `kill -9` of a server: how soon it is known, and how soon a call works again by itself. */
 
 import type { BenchServer, Fleet } from '../contender.ts';
-import { entryOf } from '../contenders.ts';
+import { baseline, entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
 import type { Work } from '../work.ts';
 import { isolatedRounds } from '../work.ts';
@@ -29,6 +29,18 @@ async function nextGoodCall(fleet: Fleet, server: string): Promise<boolean> {
   return false;
 }
 
+/** How long a new server takes until its first good call, with the client that all are compared with. */
+async function rawStart(server: BenchServer): Promise<number> {
+  const { open } = await entryOf(baseline).load();
+  const from = performance.now();
+  const fleet = open([server]);
+  await fleet.listed(server.name);
+  await fleet.call(server.name, 'echo', { text: 'raw' });
+  const time = performance.now() - from;
+  await fleet.close();
+  return time;
+}
+
 async function job({ contender, servers }: CrashTask): Promise<unknown> {
   const { open, recovers } = await entryOf(contender).load();
   const fleet = open(servers);
@@ -44,8 +56,13 @@ async function job({ contender, servers }: CrashTask): Promise<unknown> {
   const seen = performance.now() - from;
   const isBack = recovers && (await nextGoodCall(fleet, name));
   const back = performance.now() - from;
+  const pauseMs = fleet.pauseAfterLossMs?.(name);
   await fleet.close();
-  return { seen, back: isBack ? back : null };
+  if (!isBack) return { seen, back: null, share: null };
+  // Twice, and the second counts: the first one loads the client.
+  await rawStart(servers[0] as BenchServer);
+  const raw = await rawStart(servers[0] as BenchServer);
+  return { seen, back, share: pauseMs === undefined ? null : back / (pauseMs + raw) };
 }
 
 export const crashWork: Work = {
@@ -62,6 +79,13 @@ export const crashWork: Work = {
       title: 'kill -9 of a stdio server: next good call',
       unit: 'ms',
       absent: 'never',
+    },
+    {
+      id: 'share',
+      title: 'kill -9 of a stdio server: next good call / (backoff + cold start by hand)',
+      unit: '',
+      absent: 'never',
+      target: { of: 'value', atMost: 1 },
     },
   ],
   rounds: { full: 7, quick: 3 },

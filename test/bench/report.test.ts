@@ -39,6 +39,7 @@ describe('the report', () => {
     [{ of: 'ratio', atMost: 1.1 }, '<= 1.1x'],
     [{ of: 'ratio', atLeast: 0.9 }, '>= 0.9x'],
     [{ of: 'value', below: 12 }, '< 12 ms'],
+    [{ of: 'value', atMost: 300, inEveryRound: true }, '<= 300 ms, always'],
   ] as const)('writes the target %o as it is judged', (target, text) => {
     const measures = [{ id: 'time', title: 'a walk', unit: 'ms', target }] as const;
     expect(rowsOf({ ...work, measures }, rounds, roles)[0]?.target).toBe(text);

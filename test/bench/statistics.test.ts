@@ -93,3 +93,13 @@ describe('a verdict', () => {
     expect(verdictOf({ of: 'value', atMost: 1 }, null, spread(1))).toBe('unknown');
   });
 });
+
+describe('a target for every round', () => {
+  it('is missed by the worst round, whatever the median says', () => {
+    const seen = { median: 200, min: 100, max: 301, count: 3 };
+    const target = { of: 'value', atMost: 300 } as const;
+    expect(verdictOf(target, seen, null)).toBe('met');
+    expect(verdictOf({ ...target, inEveryRound: true }, seen, null)).toBe('missed');
+    expect(verdictOf({ of: 'value', atLeast: 150, inEveryRound: true }, seen, null)).toBe('missed');
+  });
+});
