@@ -1,0 +1,95 @@
+/** The thirty servers of a soak: stdio and HTTP, every fifth of them faulty. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export type Settings = Readonly<Record<string, unknown>>;
+
+export interface Member {
+  readonly name: string;
+  /** Tools that calls ask for. */
+  readonly tools: readonly string[];
+  readonly isFaulty: boolean;
+  /** The entry in the settings; another edition is another generation. */
+  readonly entry: (edition: number) => Settings;
+}
+
+export interface Cast {
+  readonly members: readonly Member[];
+  /** Processes of ours that serve HTTP, which are no children of the troupe. */
+  readonly hostPids: readonly number[];
+  end(): Promise<void>;
+}
+
+const localCount = 14;
+const remoteCount = 10;
+
+const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const hostile = fileOf('faults/servers/hostile-stdio.mjs');
+
+function local(name: string, words: readonly string[]): Pick<Member, 'name' | 'entry'> {
+  return {
+    name,
+    // Servers ignore the last two words; the fingerprint does not.
+    entry: (edition) => ({
+      command: process.execPath,
+      args: [...words, '--edition', String(edition)],
+    }),
+  };
+}
+
+function remote(name: string, address: string): Pick<Member, 'name' | 'entry'> {
+  return { name, entry: (edition) => ({ type: 'http', url: `${address}?edition=${edition}` }) };
+}
+
+const numbered = (count: number, prefix: string): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+/** Starts the processes that serve HTTP, and describes all thirty. */
+export async function startCast(): Promise<Cast> {
+  const echoes = await serve([fileOf('bench/servers/http-echo.mjs')]);
+  const resets = await serve([fileOf('faults/servers/hostile-http.mjs'), '0', 'reset-call']);
+  const hosts = [echoes, resets];
+  const healthy = { tools: ['echo'], isFaulty: false };
+  const faulty = { tools: ['echo'], isFaulty: true };
+  const members: readonly Member[] = [
+    ...numbered(localCount, 'local').map((name) => ({
+      ...local(name, [fileOf('bench/servers/stdio-echo.mjs')]),
+      ...healthy,
+    })),
+    ...numbered(remoteCount, 'remote').map((name) => ({
+      ...remote(name, `${echoes.origin}/${name}`),
+      ...healthy,
+    })),
+    { ...local('crashes', [hostile, 'crash-after', '--n', '20']), ...faulty },
+    // A call of `slow` is never answered there, and one of `echo` ends the process.
+    { ...local('hangs', [hostile, 'crash-on-call']), ...faulty, tools: ['slow', 'slow', 'echo'] },
+    { ...local('floods', [hostile, 'list-changed-storm', '--n', '1000']), ...faulty },
+    { ...local('flaps', [hostile, 'exit-1']), ...faulty },
+    { ...local('silent', [hostile, 'hang-init']), ...faulty },
+    { ...remote('resets', `${resets.origin}/mcp`), ...faulty },
+  ];
+  return {
+    members,
+    hostPids: hosts.flatMap(({ child }) => child.pid ?? []),
+    end: async () => {
+      await Promise.all(hosts.map(({ child }) => ended(child)));
+    },
+  };
+}
+
+/** Ends what {@link startCast} started; SIGTERM, since not every server there minds its input. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'close');
+}
+
+async function serve(
+  words: readonly string[],
+): Promise<{ readonly child: ChildProcess; readonly origin: string }> {
+  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, origin: `http://127.0.0.1:${Number(chunk.toString().trim())}` };
+}

@@ -1,0 +1,69 @@
+/** What the process holds at one moment. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+
+export interface Sample {
+  /** Since the first sample. */
+  readonly atMs: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  readonly fdCount: number;
+  /** Children of this process, zombies included. */
+  readonly childCount: number;
+  /** Open handles and requests that keep the process alive. */
+  readonly handleCount: number;
+  /** Listeners on the process itself. */
+  readonly listenerCount: number;
+  /** 99th percentile since the sample before. */
+  readonly delayP99Ms: number;
+}
+
+export function childPids(): readonly number[] {
+  return readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1')
+    .split(' ')
+    .filter((word) => word.trim() !== '')
+    .map(Number);
+}
+
+export const fdCount = (): number => readdirSync('/proc/self/fd').length;
+
+const listenerCount = (): number =>
+  process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0);
+
+export class Sampler {
+  readonly #delay: IntervalHistogram = monitorEventLoopDelay({ resolution: 10 });
+  readonly #from = performance.now();
+
+  constructor() {
+    this.#delay.enable();
+  }
+
+  async take(): Promise<Sample> {
+    const delayP99Ms = this.#delay.percentile(99) / 1e6;
+    // What a collection frees may hold what only the next one finds.
+    for (let turn = 0; turn < 2; turn += 1) {
+      globalThis.gc?.();
+      await pause(10);
+    }
+    const { heapUsed, rss } = process.memoryUsage();
+    const sample = {
+      atMs: performance.now() - this.#from,
+      heapBytes: heapUsed,
+      rssBytes: rss,
+      fdCount: fdCount(),
+      childCount: childPids().length,
+      handleCount: process.getActiveResourcesInfo().length,
+      listenerCount: listenerCount(),
+      delayP99Ms,
+    };
+    // The collections above are ours, not the troupe's.
+    this.#delay.reset();
+    return sample;
+  }
+
+  end(): void {
+    this.#delay.disable();
+  }
+}
