@@ -41,6 +41,8 @@ const mebibyte = 1024 * 1024;
 
 // Lists, logs and histories have bounds and fill first; code is compiled meanwhile.
 const warmUpShare = 0.25;
+// The heap has been seen to settle after a minute and a half.
+const leastWarmUpMs = 90_000;
 const mostWarmUpMs = 600_000;
 const mostHeapPerHour = 1;
 // A quarter of a minute of samples: longer than a flood or a call under way lasts.
@@ -77,7 +79,7 @@ export function trendOf(points: readonly (readonly [atMs: number, value: number]
 /** Samples after the warm-up. */
 export function warmed(samples: readonly Sample[]): readonly Sample[] {
   const lastMs = samples.at(-1)?.atMs ?? 0;
-  const fromMs = Math.min(mostWarmUpMs, lastMs * warmUpShare);
+  const fromMs = Math.min(mostWarmUpMs, Math.max(leastWarmUpMs, lastMs * warmUpShare));
   return samples.filter(({ atMs }) => atMs >= fromMs);
 }
 
@@ -123,7 +125,9 @@ export function judge(soaked: Soaked): readonly Finding[] {
       rule: `heap grows less than ${mostHeapPerHour} MB/h after the warm-up`,
       // A short run cannot tell a small slope from none: it breaks the rule when it surely is greater.
       isKept: heap.perHour - heap.errorPerHour < mostHeapPerHour,
-      seen: `${heap.perHour.toFixed(2)} +- ${heap.errorPerHour.toFixed(2)} MB/h`,
+      seen: Number.isFinite(heap.errorPerHour)
+        ? `${heap.perHour.toFixed(2)} +- ${heap.errorPerHour.toFixed(2)} MB/h`
+        : 'the run was too short to tell',
     },
     {
       rule: 'file descriptors beyond the pipes of children stay flat',

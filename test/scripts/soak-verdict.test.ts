@@ -131,7 +131,15 @@ describe('the numbers of a soak', () => {
     expect(growthOf([1, 1, 1, 5, 5, 5, 3, 3, 3])).toBe(2);
   });
 
-  it('leave out a quarter as the warm-up', () => {
-    expect(warmed(samplesOf().slice(0, 101)).at(0)?.atMs).toBe(75_000);
+  it('leave out a quarter as the warm-up, between a minute and a half and ten minutes', () => {
+    expect(warmed(samplesOf().slice(0, 401)).at(0)?.atMs).toBe(300_000);
+    expect(warmed(samplesOf().slice(0, 101)).at(0)?.atMs).toBe(90_000);
+    expect(warmed(samplesOf()).at(0)?.atMs).toBe(600_000);
+  });
+
+  it('do not pretend to know the slope of a short run', () => {
+    const [heap] = judge({ ...good, samples: samplesOf().slice(0, 30) });
+    expect(heap?.isKept).toBe(true);
+    expect(heap?.seen).toContain('too short');
   });
 });
