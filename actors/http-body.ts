@@ -46,6 +46,10 @@ export function openBody(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
+        if (message.errored !== null) {
+          fail(controller, explain(message.errored));
+          return;
+        }
         source = decoded(message, (error) => fail(controller, explain(error)));
         source.on('data', (chunk: Buffer) => {
           if (isOver) return;

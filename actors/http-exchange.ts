@@ -20,8 +20,8 @@ import { endIdle, type Sockets } from './http-sockets.ts';
 
 // Name, TCP and TLS together; a server farther away than this answers no call in time either.
 const connectMs = 10_000;
-// Calls have deadlines of their own, but the SDK does not end the request of a call that was given
-// up. Without a bound each such call would hold a connection until the session closes.
+// Calls have deadlines of their own, far below it. It ends what nobody ends: an answer to a
+// notification, a message of a transport that cannot tell which request was given up.
 const exchangeMs = 3_600_000;
 
 /** A request as it goes out. */
@@ -148,6 +148,8 @@ class Exchange {
 
   #answered(message: IncomingMessage): void {
     this.#message = message;
+    // What breaks it off before its reader listens would be forgotten.
+    message.on('error', () => {});
     this.#sockets.answered(message);
     if (isEventStream(message)) this.#stopExchange?.();
     message.once('close', () => this.#end());

@@ -4,11 +4,19 @@
 export class RequestFailedError extends TypeError {
   /** Without a connection no byte was sent. */
   readonly wasConnected: boolean;
+  /** Absent when the cause says it best. */
+  readonly code: 'BAD_RESPONSE' | undefined;
 
   constructor(url: string | URL, cause: unknown, wasConnected: boolean) {
     super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
     this.wasConnected = wasConnected;
+    this.code = isOfParser(cause) ? 'BAD_RESPONSE' : undefined;
   }
+}
+
+/** Something came, and it was no HTTP: Node's parser has some thirty codes for that. */
+function isOfParser(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_');
 }
 
 /** Without what may be secret: user, query and fragment. */

@@ -2,7 +2,9 @@
  * Carries a session over Streamable HTTP. HTTP never says that it closed, so a
  * cut stream or a refused request is a hint, on which the server is asked once
  * whether it lives. A request whose response stream ends without an answer is
- * failed at once instead of waiting for its timeout.
+ * failed at once instead of waiting for its timeout. A request that was given
+ * up is broken off: the SDK only says so to servers of the legacy era, and
+ * would leave its connection open.
  */
 
 import {
@@ -59,7 +61,7 @@ export class HttpTransport implements Transport, Connection {
   readonly #reopening: Reopening;
   readonly #news: NewsStream;
   #newsHeaders: Headers | undefined;
-  readonly #unanswered = new Set<string | number>();
+  readonly #unanswered = new Map<string | number, AbortController>();
   #isOver = false;
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
@@ -107,14 +109,20 @@ export class HttpTransport implements Transport, Connection {
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    // Also while nothing is sent any more.
+    this.#breakOff(cancelledBy(message));
     if (this.#isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
     if ('method' in message) this.#setup.events.sending(message.method);
     if (!('method' in message) || !('id' in message)) return this.#wire.send(message, options);
     const { id } = message;
-    this.#unanswered.add(id);
+    const request = new AbortController();
+    const requestSignal = options?.requestSignal ?? request.signal;
+    requestSignal.addEventListener('abort', () => this.#settled(id), { once: true });
+    this.#unanswered.set(id, request);
     try {
       await this.#wire.send(message, {
         ...options,
+        requestSignal,
         onRequestStreamEnd: () => {
           options?.onRequestStreamEnd?.();
           this.#failUnanswered(id);
@@ -221,6 +229,10 @@ export class HttpTransport implements Transport, Connection {
     return wasWaitedFor;
   }
 
+  #breakOff(id: unknown): void {
+    if (typeof id === 'string' || typeof id === 'number') this.#unanswered.get(id)?.abort();
+  }
+
   #failUnanswered(id: string | number): void {
     if (this.#isOver || !this.#settled(id)) return;
     this.onmessage?.(ownErrorFor(id, streamLost, 'The response stream ended before the answer.'));
@@ -274,6 +286,11 @@ function isFromWriting(error: unknown, message: JSONRPCMessage): boolean {
     // Another message is that of another failure: then the request may have left.
     return String(again) === String(error);
   }
+}
+
+function cancelledBy(message: JSONRPCMessage): unknown {
+  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
+  return message.params?.['requestId'];
 }
 
 function isAnswer(message: JSONRPCMessage): message is JSONRPCMessage & { id?: string | number } {

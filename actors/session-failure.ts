@@ -3,6 +3,8 @@
  * The SDK need not be loaded for it: a process that cannot be started fails before that.
  */
 
+import { STATUS_CODES } from 'node:http';
+
 import type { FailureCause } from '../src/domain/failure.ts';
 import { redact } from '../src/policies/redact.ts';
 import { RequestFailedError } from './http-request-failed.ts';
@@ -12,6 +14,10 @@ import { SettingError } from './session-target.ts';
 
 // Deeper chains are loops or jokes.
 const maxCauses = 8;
+// What a refusal means stands in its beginning; secrets are not looked for in a whole page.
+const bodyCharacters = 4_096;
+// A longer one is no error of JSON-RPC, but a page.
+const rpcBodyCharacters = 65_536;
 
 /** Describes any thrown value, without secrets. */
 export function describeError(error: unknown, secrets: readonly string[]): Seen {
@@ -25,6 +31,7 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   const ownWords = error instanceof SettingError ? first.message : inWords(first, causes);
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
+  const body = bodyOf(error);
   const request = requestFailureOf(error);
   return {
     ...first,
@@ -32,6 +39,7 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
     ...(causes.length > 0 && { causes }),
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
+    ...(body !== undefined && { body: redact(body.slice(0, bodyCharacters), secrets) }),
     ...(request !== undefined && { wasConnected: request.wasConnected }),
   };
 }
@@ -52,9 +60,34 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
   const code = own ?? ('code' in error && typeof error.code === 'string' ? error.code : undefined);
   return {
     name: error.name,
-    message: redact(error.message, secrets),
+    message: redact(wordsOf(error), secrets),
     ...(code !== undefined && { code }),
   };
+}
+
+/**
+ * The SDK puts the whole body of a refusal into its message. That is a page of whatever stands
+ * before the server, so nobody is shown it; an error of JSON-RPC in it is the server's own word.
+ */
+function wordsOf(error: Error, depth = 0): string {
+  const { cause, message } = error;
+  const body = bodyOf(error);
+  if (body !== undefined && message.endsWith(`: ${body}`))
+    return rpcWordsIn(body) ?? refusedWith(statusOf(error));
+  if (!(cause instanceof Error) || cause.message === '' || depth === maxCauses) return message;
+  return message.split(cause.message).join(wordsOf(cause, depth + 1));
+}
+
+function refusedWith(status: number | undefined): string {
+  const name = STATUS_CODES[status ?? 0];
+  return `The server answered with status ${status}${name === undefined ? '' : ` (${name})`}.`;
+}
+
+function bodyOf(error: unknown): string | undefined {
+  if (statusOf(error) === undefined) return undefined;
+  if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
+  const text = error.data['text'];
+  return typeof text === 'string' ? text : undefined;
 }
 
 /** "fetch failed" alone helps nobody: the nearest cause with a code is named, too. */
@@ -89,15 +122,21 @@ function rpcCodeOf(error: unknown): number | undefined {
   const answer = rpcErrorOf(error);
   if (answer !== undefined) return ownCodeOf(error) === undefined ? answer.code : undefined;
   // An HTTP error may carry a JSON-RPC error as its body.
-  if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
-  const text = error.data['text'];
-  if (typeof text !== 'string' || !text.startsWith('{') || text.length > 65_536) return undefined;
+  const code = rpcErrorIn(bodyOf(error) ?? '')?.['code'];
+  return typeof code === 'number' ? code : undefined;
+}
+
+function rpcWordsIn(body: string): string | undefined {
+  const message = rpcErrorIn(body)?.['message'];
+  return typeof message === 'string' && message !== '' ? message : undefined;
+}
+
+function rpcErrorIn(body: string): Record<string, unknown> | undefined {
+  if (!body.startsWith('{') || body.length > rpcBodyCharacters) return undefined;
   try {
-    const body: unknown = JSON.parse(text);
-    const rpcError = isRecord(body) ? body['error'] : undefined;
-    return isRecord(rpcError) && typeof rpcError['code'] === 'number'
-      ? rpcError['code']
-      : undefined;
+    const answer: unknown = JSON.parse(body);
+    const rpcError = isRecord(answer) ? answer['error'] : undefined;
+    return isRecord(rpcError) && typeof rpcError['code'] === 'number' ? rpcError : undefined;
   } catch {
     return undefined;
   }

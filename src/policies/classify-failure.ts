@@ -107,7 +107,12 @@ function withinBounds(seen: FailureDescription): FailureDescription {
     link.message.length <= searchedCharacters
       ? link
       : { ...link, message: link.message.slice(0, searchedCharacters) };
-  return { ...cut(seen), ...(seen.causes !== undefined && { causes: seen.causes.map(cut) }) };
+  const body = seen.body?.slice(0, searchedCharacters);
+  return {
+    ...cut(seen),
+    ...(body !== undefined && { body }),
+    ...(seen.causes !== undefined && { causes: seen.causes.map(cut) }),
+  };
 }
 
 function keptOf({ name, code, message }: FailureCause): FailureCause {

@@ -22,6 +22,8 @@ export interface FailureDescription extends FailureCause {
   readonly status?: number;
   /** Code of a JSON-RPC error answer. */
   readonly rpcCode?: number;
+  /** Of an answer that refuses. Searched like a message, never shown. */
+  readonly body?: string;
   /** What caused it, nearest first. */
   readonly causes?: readonly FailureCause[];
   /** The server had given the session an id. */
@@ -196,9 +198,10 @@ export function kindByTable(seen: FailureDescription): FailureKind | undefined {
   return failureTable.find((row) => fits(row, seen))?.kind;
 }
 
-/** A failure and its causes, nearest first. */
+/** A failure, what a refusal said and its causes, nearest first. */
 export function chainOf(seen: FailureDescription): readonly FailureCause[] {
-  return [seen, ...(seen.causes ?? [])];
+  const { body, causes = [] } = seen;
+  return [seen, ...(body === undefined ? [] : [{ message: body }]), ...causes];
 }
 
 function fits(row: FailureRow, seen: FailureDescription): boolean {

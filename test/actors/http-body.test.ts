@@ -48,6 +48,18 @@ describe('a body', () => {
     expect(error.message).toContain(words);
   });
 
+  it.each(['identity', 'gzip', 'deflate', 'gzip, br'])(
+    'that breaks off together with its headers fails at once (%s)',
+    async (coding) => {
+      const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ntransfer-encoding: chunked`;
+      server = await serve((request) => void request.socket.write(`${head}\r\n\r\nzz\r\n{}\r\n`));
+      const response = await guard(server.origin).fetch(server.origin);
+      const error = await errorOf(response.text());
+      expect(error).toMatchObject({ code: 'BAD_RESPONSE' });
+      expect(error.message).toContain('HPE_INVALID_CHUNK_SIZE');
+    },
+  );
+
   it('of 16 MB is read, and none above it', async () => {
     const response = await answered(Buffer.alloc(limitBytes));
     expect((await response.arrayBuffer()).byteLength).toBe(limitBytes);

@@ -177,11 +177,14 @@ describe('an answer', () => {
     });
   });
 
-  it('that is no HTTP breaks the request off', async () => {
-    const { origin } = await peer((request) => void request.socket.end('SSH-2.0-x\r\n\r\n'));
+  it.each([
+    ['is no HTTP', 'SSH-2.0-x\r\n\r\n'],
+    ['has headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`],
+  ])('that %s is a wrong one', async (_what, bytes) => {
+    const { origin } = await peer((request) => void request.socket.end(bytes));
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.message).toContain(`The request to ${origin}/ failed: `);
-    expect(kindOf(error)).toBe('transport');
+    expect(kindOf(error)).toBe('protocol');
   });
 
   it('with a status that no answer may have breaks the request off', async () => {

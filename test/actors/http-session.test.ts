@@ -198,6 +198,59 @@ describe('calls of an HTTP session', () => {
     expect((await session.bench.next('session.closed')).failure).toMatchObject({ kind });
   });
 
+  it.each([
+    ['502-html', 'The server answered with status 502 (Bad Gateway).'],
+    ['404-once', 'The server answered with status 404 (Not Found).'],
+    ['404-method', 'Method not found'],
+  ] as const)('say of %s what it means, not the page that came with it', async (mode, message) => {
+    server = await startHttpFixture('no-session-id');
+    const session = start(spec(server.url));
+    await session.next('session.opened');
+    server.mode = mode;
+    expect(await call(session)).toMatchObject({ failure: { message } });
+  });
+
+  it.each(['slow-call', 'quiet-stream'] as const)(
+    'end at the server when they are given up, and no other call with them (%s)',
+    async (mode) => {
+      const session = await opened(mode);
+      const brokenOff = 'POST tools/call broken off';
+      const handle = session.bench.handle();
+      const other = new AbortController();
+      const patient = handle.callTool('echo', {}, callOptions({ signal: other.signal }));
+      await session.server.arrived('POST tools/call');
+      const late = handle.callTool('echo', {}, callOptions({ timeoutMs: 100 }));
+      expect(await late).toMatchObject({ failure: { reason: 'timeout', written: true } });
+      await session.server.arrived(brokenOff);
+      await session.server.arrived('POST notifications/cancelled');
+      expect(session.server.seen.filter((name) => name === brokenOff)).toHaveLength(1);
+      const again = session.server.arrivedAgain(brokenOff);
+      other.abort();
+      expect(await patient).toMatchObject({ failure: { reason: 'cancelled', written: true } });
+      await again;
+      session.server.mode = 'ok';
+      expect(await call(session.bench)).toHaveProperty('result');
+      expect(session.bench.story).not.toContain('session.closed');
+    },
+  );
+
+  it.each(['slow-call', 'quiet-stream'] as const)(
+    'that are cancelled put the server under no suspicion (%s)',
+    async (mode) => {
+      const session = await opened(mode);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const given = session.bench.handle().callTool('echo', {}, callOptions({ signal }));
+      await session.server.arrived('POST tools/call');
+      controller.abort();
+      expect(await given).toHaveProperty('failure');
+      await session.server.arrived('POST tools/call broken off');
+      session.server.mode = 'ok';
+      expect(await call(session.bench)).toHaveProperty('result');
+      expect(session.server.seen).not.toContain('POST ping');
+    },
+  );
+
   it('fail when the server is gone, and the session ends', async () => {
     const session = await opened();
     await session.server.kill();

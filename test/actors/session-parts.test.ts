@@ -342,4 +342,41 @@ describe('the description of an error', () => {
       expect(describeError(error, [])).not.toHaveProperty('rpcCode');
     expect(describeError(own, []).code).toBe('STREAM_LOST');
   });
+
+  const refusalOf = (text: string, status = 400) =>
+    new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `Error POSTing to endpoint: ${text}`, {
+      status,
+      statusText: 'x',
+      text,
+    });
+
+  it.each([
+    ['<p>No valid session ID</p>', 400, 'The server answered with status 400 (Bad Request).'],
+    ['', 502, 'The server answered with status 502 (Bad Gateway).'],
+    ['<p>', 599, 'The server answered with status 599.'],
+    ['{', 500, 'The server answered with status 500 (Internal Server Error).'],
+    ['{"error":{"code":7,"message":"not now"}}', 400, 'not now'],
+    [
+      '{"error":{"code":7,"message":""}}',
+      400,
+      'The server answered with status 400 (Bad Request).',
+    ],
+    ['{"error":"<p>"}', 400, 'The server answered with status 400 (Bad Request).'],
+  ])('says what a refusal means, not its page: %s', (text, status, message) => {
+    expect(describeError(refusalOf(text, status), [])).toMatchObject({ message, body: text });
+  });
+
+  it('shows no page of a refusal in what wraps it either', () => {
+    const cause = refusalOf('<p>secret page</p>');
+    const error = new Error(`The probe failed: ${cause.message}`, { cause });
+    const seen = describeError(new Error(`No session: ${error.message}`, { cause: error }), []);
+    expect(JSON.stringify(seen)).not.toContain('page');
+    expect(seen.message).toMatch(/^No session: The probe failed: The server answered/u);
+  });
+
+  it('ends with an error that is its own cause', () => {
+    const error: Error & { cause?: unknown } = new Error('round');
+    error.cause = error;
+    expect(describeError(error, []).message).toBe('round');
+  });
 });

@@ -188,12 +188,12 @@ describe('an address whose type is left open', () => {
     expect(server.seen.filter((name) => name === 'POST /sse').length).toBeGreaterThan(before);
   });
 
-  it('tells what it said to the protocol of today when it speaks neither', async () => {
+  it('tells with which status it refused the protocol of today when it speaks neither', async () => {
     server = await startSseFixture('refused');
     const { failure } = await start(untyped(server.url)).next('session.closed');
     expect(failure).toMatchObject({
       httpStatus: 404,
-      message: expect.stringContaining('Cannot POST /sse'),
+      message: 'The server answered with status 404 (Not Found).',
     });
     expect(server.seen.filter((name) => name === 'GET')).toHaveLength(1);
   });

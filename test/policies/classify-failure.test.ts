@@ -57,6 +57,11 @@ const cases: readonly Case[] = [
     'protocol',
   ],
   [
+    'a refusal of which only the body says that the session is unknown',
+    { status: 400, hasSessionId: true, body: 'No valid session ID' },
+    'sessionMissing',
+  ],
+  [
     'an unknown session of a server that gave none',
     { rpcCode: -32_001, message: 'Session not found' },
     'protocol',
@@ -164,6 +169,7 @@ describe('classifying a failure', () => {
     expect(
       classifyFailure({
         message: '\u001b[31mgone\n',
+        body: 'for nobody to see',
         phase: 'ready',
         exitCode: 3,
         signal: 'SIGTERM',
@@ -198,6 +204,8 @@ describe('classifying a failure', () => {
     expect(classifyFailure(seen).kind).toBe('unknown');
     const causes = [{ message: long('fetch failed') }];
     expect(classifyFailure({ phase: 'ready', message: 'm', causes }).kind).toBe('unknown');
+    const body = long('fetch failed');
+    expect(classifyFailure({ phase: 'ready', message: 'm', body }).kind).toBe('unknown');
   });
 
   const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
