@@ -8,7 +8,7 @@
 import type { Clock } from '../src/domain/clock.ts';
 import type { CloseStep } from '../src/domain/policy.ts';
 import { signalAll } from './process-marks.ts';
-import { hasMembers, signalGroup } from './stdio-groups.ts';
+import { hasMembers, isMember, signalGroup } from './stdio-groups.ts';
 
 // The kernel tells nobody when a group is empty, so it is asked; mostly once.
 const askAgainMs = 20;
@@ -53,10 +53,15 @@ export async function killGroup(group: Group): Promise<boolean> {
   return isEmptyWithin(group, killedMs);
 }
 
-/** The group first: it needs no search. */
+/**
+ * The group first: it needs no search. Who is in it has the signal already, and must
+ * not get it twice: many servers take a second SIGTERM for "at once".
+ */
 async function signal({ leader, descendants }: Group, name: NodeJS.Signals): Promise<void> {
   signalGroup(leader, name);
-  if (descendants !== undefined) signalAll(await descendants(), name);
+  if (descendants === undefined) return;
+  const escaped = (await descendants()).filter((pid) => !isMember(pid, leader));
+  signalAll(escaped, name);
 }
 
 async function isGoneAfter({ by, waitMs }: CloseStep, ending: GroupEnding): Promise<boolean> {

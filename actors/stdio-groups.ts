@@ -48,13 +48,23 @@ export function hasMembers(leader: number): boolean {
   return listProcesses().some((pid) => isLiveMember(pid, leader));
 }
 
+/** Says whether the process is in the group, dead or alive. Linux only. */
+export function isMember(pid: number, leader: number): boolean {
+  return placeIn(pid)?.group === leader;
+}
+
 function isLiveMember(pid: number, leader: number): boolean {
+  const place = placeIn(pid);
+  return place?.group === leader && place.state !== 'Z' && place.state !== 'X';
+}
+
+function placeIn(pid: number): { readonly state: string; readonly group: number } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in parentheses may itself hold spaces and parentheses.
-    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(group) === leader && state !== 'Z' && state !== 'X';
+    const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, group: Number(group) };
   } catch {
-    return false;
+    return undefined;
   }
 }
