@@ -145,7 +145,9 @@ export class Session {
         await this.#connectOverSse(error, loaded, resolved, target);
         return;
       }
-      if (!this.#isProbing || !this.#mayReopen) throw error;
+      // Whoever answers the question for its era has said its last word on it.
+      const isAnswer = describeError(error, this.#secrets).rpcCode !== undefined;
+      if (!this.#isProbing || !this.#mayReopen || isAnswer) throw error;
       await this.#reopen(loaded, resolved, target, era);
     }
   }

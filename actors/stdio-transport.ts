@@ -66,6 +66,8 @@ export class StdioTransport implements Transport, Connection {
   #isOver = false;
   #isClosing = false;
   #hasCrashed = false;
+  /** What broke the connection off while the process lived. */
+  #breach: Pick<Seen, 'code' | 'message'> | undefined;
   #noiseCount = 0;
   #launched: Promise<void> | undefined;
   /** Messages that came before anybody listened; undefined as soon as somebody does. */
@@ -136,15 +138,14 @@ export class StdioTransport implements Transport, Connection {
     return Promise.resolve();
   }
 
-  context(): Pick<Seen, 'exitCode' | 'signal' | 'stderrTail'> {
-    const tail = this.#stderr.tail();
-    // An exit that we asked for explains nothing.
-    return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
+  context(): Partial<Seen> {
+    // The SDK tells a call that was cut off no more than "Connection closed".
+    return { ...this.#breach, ...this.#leftBehind() };
   }
 
   evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
-    return { ...this.context(), ...(noiseCount > 0 && { noiseCount }) };
+    return { ...this.#leftBehind(), ...(noiseCount > 0 && { noiseCount }) };
   }
 
   close(): Promise<void> {
@@ -159,6 +160,12 @@ export class StdioTransport implements Transport, Connection {
     if (this.pid !== undefined) void this.#settle(killGroup(this.#group(this.pid)));
     this.#release();
     this.#over();
+  }
+
+  #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail'> {
+    const tail = this.#stderr.tail();
+    // An exit that we asked for explains nothing.
+    return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
   }
 
   #spawn(): Promise<void> {
@@ -253,7 +260,9 @@ export class StdioTransport implements Transport, Connection {
     // What the server started has lost its master; it may also hold our pipes.
     this.#hasCrashed = true;
     signalGroup(pid, 'SIGKILL');
-    this.#afterDrain(() => this.#lose({ message: `The server process ${endOf(this.context())}.` }));
+    this.#afterDrain(() =>
+      this.#lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
+    );
   }
 
   /** Waits until both pipes have ended, but not longer than a drain may take. */
@@ -285,7 +294,9 @@ export class StdioTransport implements Transport, Connection {
   /** The connection is lost: says so first, then lets the SDK fail what is in flight. */
   #lose(seen: Seen): void {
     if (this.#isOver || this.#isClosing) return;
-    this.#setup.events.ended({ ...seen, ...this.context() });
+    const { code, message } = seen;
+    if (code === 'BAD_RESPONSE') this.#breach = { code, message };
+    this.#setup.events.ended({ ...seen, ...this.#leftBehind() });
     this.#over();
   }
 

@@ -99,6 +99,21 @@ describe('a call during which a stdio session ends', () => {
     });
   });
 
+  it('names the line that was too long, for every call that it cost', async () => {
+    const session = await opened('huge-result');
+    const calls = ['slow', 'echo'].map((tool) =>
+      session.handle().callTool(tool, {}, callOptions()),
+    );
+    const failure = {
+      reason: 'badResponse',
+      written: true,
+      message: 'The server wrote a line of more than 16 MB.',
+    };
+    expect(await Promise.all(calls)).toEqual([{ failure }, { failure }]);
+    const { failure: end } = await session.next('session.closed');
+    expect(end).toMatchObject({ kind: 'protocol', message: failure.message });
+  });
+
   it('names the signal', async () => {
     const session = await opened('kill-on-call');
     expect(await session.handle().callTool('echo', {}, callOptions())).toMatchObject({

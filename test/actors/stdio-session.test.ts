@@ -207,6 +207,12 @@ describe('the era of a stdio session', () => {
     expect((await bench.next('session.closed')).failure).toBeUndefined();
   });
 
+  it('is not tried again in the old way with a server that shares no version', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('no-common', { era: 'auto' }) });
+    expect(failure).toMatchObject({ kind: 'versionUnsupported' });
+    expect(bench?.lines).toEqual([]);
+  });
+
   it('is modern when the server says so, and then nothing is asked twice', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     for (const session of [1, 2]) {
