@@ -128,6 +128,9 @@ const unsupportedVersionRpc: ReadonlySet<number> = new Set([-32_022]);
 
 const versionWords =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
+// The only thing wrong with the answer is that its version is none; the words are those of Zod.
+const versionShapeWords =
+  /for initialize: \[\s*\{[^{}]*"path":\s*\[\s*"protocolVersion"\s*\][^{}]*\}\s*\]/u;
 const sessionWords =
   /session (?:id |has )?(?:not found|expired|unknown|invalid|missing|terminated)|(?:no|invalid|unknown|missing) (?:valid )?(?:mcp-)?session|mcp-session-id|not initialized/iu;
 // What an authorization server calls it. "Unauthorized" alone is said of too much else.
@@ -168,6 +171,7 @@ const failureTable: readonly FailureRow[] = [
   },
   { kind: 'versionUnsupported', rpcCodes: unsupportedVersionRpc },
   { kind: 'versionUnsupported', words: versionWords },
+  { kind: 'versionUnsupported', phases: ['initialize'], words: versionShapeWords },
   { kind: 'capabilityMissing', rpcCodes: missingCapabilityRpc },
   { kind: 'capabilityMissing', codes: capabilityCodes },
   { kind: 'initNotification', phases: ['initialized'] },

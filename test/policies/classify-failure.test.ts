@@ -13,6 +13,17 @@ import { kindByTable } from '../../src/policies/failure-table.ts';
 
 type Case = readonly [what: string, seen: Partial<FailureDescription>, kind: FailureKind];
 
+/** What the SDK says of an answer to `initialize` in which these fields are wrong. */
+function invalidInitialize(...fields: readonly string[]): string {
+  const issues = fields.map((field) => ({
+    expected: 'string',
+    code: 'invalid_type',
+    path: [field],
+    message: 'Invalid input: expected string, received number',
+  }));
+  return `Invalid result for initialize: ${JSON.stringify(issues, null, 2)}`;
+}
+
 const cases: readonly Case[] = [
   ['an exit with 0 when ready', { exitCode: 0 }, 'cleanExit'],
   ['an exit with 0 during the handshake', { exitCode: 0, phase: 'initialize' }, 'crashed'],
@@ -90,6 +101,20 @@ const cases: readonly Case[] = [
     'versionUnsupported',
   ],
   ['a refused version', { rpcCode: -32_022 }, 'versionUnsupported'],
+  [
+    'a version that is no text',
+    { code: 'INVALID_RESULT', phase: 'initialize', message: invalidInitialize('protocolVersion') },
+    'versionUnsupported',
+  ],
+  [
+    'an answer of which the version is not the only thing wrong',
+    {
+      code: 'INVALID_RESULT',
+      phase: 'initialize',
+      message: invalidInitialize('protocolVersion', 'serverInfo'),
+    },
+    'protocol',
+  ],
   ['a missing capability of ours', { rpcCode: -32_021 }, 'capabilityMissing'],
   ['a missing capability of the server', { code: 'CAPABILITY_NOT_SUPPORTED' }, 'capabilityMissing'],
   ['a refused initialized notification', { phase: 'initialized', status: 500 }, 'initNotification'],
