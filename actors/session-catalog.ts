@@ -14,6 +14,7 @@ import type { Failure } from '../src/domain/failure.ts';
 import type { SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { printableText } from '../src/policies/printable.ts';
+import { createFloodGate, type FloodGate, floodFailure, guardTransport } from './session-flood.ts';
 import {
   createCoalescer,
   gapsInWords,
@@ -71,6 +72,7 @@ export class SessionCatalog {
   readonly #changed = new Set<string>();
   readonly #side: Readonly<Record<SideKind, Relisting>>;
   readonly #listening: Listening | undefined;
+  readonly #flood: FloodGate;
   /** What is missing, by the list it is missing from. */
   readonly #gaps = new Map<string, string>();
   readonly #agreed = new Set<string>();
@@ -98,9 +100,18 @@ export class SessionCatalog {
           clock,
           filter: () => this.#filter(),
           onAgreed: (filter) => this.#onAgreed(filter),
-          onGap: () => this.#onGap(),
+          onGap: () => this.lookAgain(),
         })
       : undefined;
+    this.#flood = createFloodGate({
+      clock,
+      onFlood: () =>
+        setup.send({ type: 'session.impaired', reason: 'flooding', failure: floodFailure }),
+      onCalm: () => {
+        setup.send({ type: 'session.recovered', reason: 'flooding' });
+        this.lookAgain();
+      },
+    });
     const watch = createWatching({
       client,
       isOpen,
@@ -123,6 +134,8 @@ export class SessionCatalog {
 
   /** The session has opened. */
   start(): void {
+    const { transport } = this.#setup.client;
+    if (transport !== undefined) guardTransport(transport, this.#flood);
     this.#listening?.look();
     if (this.#setup.ports.watched.of(this.#setup.input.server).length > 0) this.lookAtWatched();
   }
@@ -131,6 +144,7 @@ export class SessionCatalog {
   stop(): void {
     this.#notified.stop();
     this.#changes.stop();
+    this.#flood.stop();
     this.#listening?.stop();
     for (const relisting of Object.values(this.#side)) relisting.stop();
   }
@@ -152,6 +166,19 @@ export class SessionCatalog {
     if (!ports.watched.of(input.server).includes(uri)) return;
     this.#changed.add(uri);
     this.#changes.trigger();
+  }
+
+  /** News may have been missed: everything may have changed. */
+  lookAgain(): void {
+    for (const kind of ['tools', 'resources', 'prompts'] as const) this.listChanged(kind);
+    for (const uri of this.#watched()) this.updated(uri);
+  }
+
+  /** Modern servers agree to each address; others were asked for each. */
+  #watched(): Iterable<string> {
+    const { client, ports, input } = this.#setup;
+    const isModern = client.getProtocolEra() === 'modern';
+    return isModern ? this.#agreed : ports.watched.of(input.server);
   }
 
   #offers(kind: 'tools' | SideKind): boolean {
@@ -305,11 +332,6 @@ export class SessionCatalog {
     this.#agreed.clear();
     for (const uri of uris) this.#agreed.add(uri);
     for (const uri of isNews) this.updated(uri);
-  }
-
-  #onGap(): void {
-    for (const kind of ['tools', 'resources', 'prompts'] as const) this.listChanged(kind);
-    for (const uri of this.#agreed) this.updated(uri);
   }
 
   #tellChanges(): void {

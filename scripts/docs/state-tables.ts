@@ -90,7 +90,7 @@ const reasons: Readonly<Record<StateReason, string>> = {
   restartNever: 'The session ended and the `restart` rule says not to open another.',
   healthCheck: 'It did not answer when it was asked whether it is alive.',
   flooding:
-    'It sends more notifications than are handled; the rest are dropped. *Reserved: nothing gives it yet.*',
+    'It sends more than 200 notifications a second; the rest are dropped until it is calm again.',
   partialCatalog: 'Its tool list came only in part; what came is shown.',
 }; // prettier-ignore
 
