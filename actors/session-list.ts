@@ -111,6 +111,9 @@ class GrowingList<Item> {
   readonly #gaps: string[] = [];
   #gapCount = 0;
   #entries = 0;
+  /** On the pages that came, looked at or not. */
+  #offered = 0;
+  #hasMore = false;
   #characters = 0;
   /** A bound was reached: nothing more is taken. */
   isFull = false;
@@ -134,12 +137,14 @@ class GrowingList<Item> {
       this.addGap(`a page without a list of ${this.#kind.many}`);
       return;
     }
+    this.#offered += listed.length;
+    this.#hasMore = result['nextCursor'] !== undefined;
     for (const [index, candidate] of listed.entries()) {
       this.#add(candidate, index);
       if (this.isFull) return;
     }
     // Full with the last of a page: another page would not be kept.
-    if (this.#items.size === maxItems && result['nextCursor'] !== undefined) this.#endFull();
+    if (this.#items.size === maxItems && this.#hasMore) this.#endFull();
   }
 
   #add(candidate: unknown, index: number): void {
@@ -163,7 +168,8 @@ class GrowingList<Item> {
   }
 
   #endFull(): void {
-    this.#end(`only ${maxItems} ${this.#kind.many} are kept`);
+    const all = `${this.#hasMore ? 'more than ' : ''}${this.#offered}`;
+    this.#end(`only ${maxItems} of ${all} ${this.#kind.many} are kept`);
   }
 
   #end(why: string): void {

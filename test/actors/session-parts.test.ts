@@ -185,12 +185,12 @@ describe('a list of tools', () => {
     expect(await listOf({ tools: toolsOf(1_000) })).toMatchObject({ gapCount: 0 });
     const { names, gaps } = await listOf({ tools: toolsOf(1_001) });
     expect(names).toHaveLength(1_000);
-    expect(gaps).toEqual(['only 1000 tools are kept']);
+    expect(gaps).toEqual(['only 1000 of 1001 tools are kept']);
   });
 
   it('asks for no page that could not be kept', async () => {
     const list = await listOf({ tools: toolsOf(1_000), nextCursor: 'a' }, { tools: [] });
-    expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 tools are kept'] });
+    expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 of more than 1000 tools are kept'] });
   });
 
   it('is read for two thousand entries over all pages, and for no more', async () => {
