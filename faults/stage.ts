@@ -59,8 +59,10 @@ type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?:
 export class Stage {
   readonly mark: string;
   readonly folder: string;
-  /** Lines of `server.log`, each with its server in front. */
+  /** What servers wrote to streams of their own, each line with its server in front. */
   readonly remarks: string[] = [];
+  /** What the troupe noted of its servers, likewise. */
+  readonly warnings: string[] = [];
   /** Names of servers whose tools changed, a line for each event. */
   readonly toolChanges: string[] = [];
 
@@ -148,8 +150,8 @@ export class Stage {
       this.#history.set(status.name, [...known, status]);
     });
     troupe.on('server.log', ({ server, line, stream }) => {
-      // What became of the server is told there, too; a row reads that in the status.
-      if (stream !== 'troupe' || line.startsWith('listed')) this.remarks.push(`${server}: ${line}`);
+      const lines = stream === 'troupe' ? this.warnings : this.remarks;
+      lines.push(`${server}: ${line}`);
     });
     troupe.on('tools.changed', ({ servers: names }) => this.toolChanges.push(names.join(' ')));
     this.#troupe = troupe;

@@ -25,7 +25,6 @@ async function listOf(stage: Stage, peer: Peer): Promise<Seen> {
       .join(' '),
     longest: Math.max(0, ...tools.map(({ description = '' }) => description.length)),
     lists: peer.log.count('tools/list'),
-    remark: stage.remarks.at(-1)?.slice(0, 160),
     longestStallMs: stalls(),
   };
 }
@@ -56,7 +55,7 @@ const pages: readonly Row[] = [
     id: 'F44',
     variant: 'endless',
     inject: 's:endless-pages',
-    expect: { ...partial, lists: 64, tools: 64, remark: /64 pages/u },
+    expect: { ...partial, lists: 64, tools: 64, says: /64 pages/u },
     run: (stage) => listOf(stage, stage.stdio('endless-pages')),
   },
   ...['loop', 'cycle', 'empty'].map(
@@ -64,7 +63,7 @@ const pages: readonly Row[] = [
       id: 'F44',
       variant: kind,
       inject: `s:${kind}-cursor`,
-      expect: { ...partial, lists: { atMost: 4 }, remark: /repeats/u },
+      expect: { ...partial, lists: { atMost: 4 }, says: /repeats/u },
       run: (stage) => listOf(stage, stage.stdio(`${kind}-cursor`)),
     }),
   ),
@@ -81,7 +80,12 @@ const sizes: readonly Row[] = [
     id: 'F47',
     variant: 'many-tools',
     inject: 's:many-tools --n 50000',
-    expect: { ...partial, tools: 1_000, remark: /1000 tools/u, longestStallMs: { atMost: 250 } },
+    expect: {
+      ...partial,
+      tools: 1_000,
+      says: /1000 of 50000 tools/u,
+      longestStallMs: { atMost: 250 },
+    },
     isAlone: true,
     async run(stage) {
       // The first start pays for loading the protocol; that is not what is measured.
@@ -91,10 +95,9 @@ const sizes: readonly Row[] = [
       const stalls = stage.measureStalls();
       troupe.send({ type: 'server.start', server: 'bad' });
       await stage.reaches('bad', 'ready', 'degraded', 'backingOff');
-      const remark = await until(() => stage.remarks.at(-1), 'the remark');
-      const { state, reason } = await stage.rests('bad', 'degraded');
+      const status = await stage.rests('bad', 'degraded');
       const tools = troupe.tools().filter(({ server }) => server === 'bad').length;
-      return { state, reason, tools, remark, longestStallMs: stalls() };
+      return { ...stage.seen(status), tools, longestStallMs: stalls() };
     },
   },
   {
@@ -108,7 +111,7 @@ const sizes: readonly Row[] = [
     id: 'F48',
     variant: 'one-server',
     inject: 's:dup-tools',
-    expect: { ...partial, tools: 1, remark: /twice/u },
+    expect: { ...partial, tools: 1, says: /"echo" is listed twice/u },
     run: (stage) => listOf(stage, stage.stdio('dup-tools')),
   },
   {
@@ -134,21 +137,21 @@ const sizes: readonly Row[] = [
     id: 'F51',
     variant: 'null-tool',
     inject: 's:null-tool',
-    expect: { ...partial, tools: 2, names: 'echo slow', remark: /number 1.*number 3/u },
+    expect: { ...partial, tools: 2, names: 'echo slow', says: /number 1.*number 3/u },
     run: (stage) => listOf(stage, stage.stdio('null-tool')),
   },
   {
     id: 'F51',
     variant: 'bad-schema',
     inject: 's:bad-schema',
-    expect: { ...partial, tools: 1, names: 'echo', remark: /worse.*none.*odd/u },
+    expect: { ...partial, tools: 1, names: 'echo', says: /worse.*none.*odd/u },
     run: (stage) => listOf(stage, stage.stdio('bad-schema')),
   },
   {
     id: 'F51',
     variant: 'list-wrong-shape',
     inject: 's:list-wrong-shape',
-    expect: { ...partial, tools: 0, remark: /without a list/u },
+    expect: { ...partial, tools: 0, says: /without a list/u },
     run: (stage) => listOf(stage, stage.stdio('list-wrong-shape')),
   },
 ];

@@ -101,7 +101,7 @@ const stubborn: readonly Row[] = [
     async run(stage) {
       const seen = await stopOf(stage, stage.stdio('grandchild-setsid'));
       const left = (await leftOver(stage.mark, 1_000)).length;
-      const isTold = stage.remarks.some((line) => /left|process \d+/u.test(line));
+      const isTold = stage.warnings.some((line) => /left|process \d+/u.test(line));
       return { ...seen, left, leftOrTold: left === 0 || isTold };
     },
   },
