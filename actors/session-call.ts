@@ -137,7 +137,7 @@ async function attempt<Result>(
   send: (options: SessionCallOptions) => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
   const { signal } = options;
-  if (signal.aborted) return { failure: cancelled(false) };
+  if (isAborted(signal)) return { failure: cancelled(false) };
   if (!setup.isOpen()) return { failure: notSent(closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
   try {
@@ -146,13 +146,18 @@ async function attempt<Result>(
     );
     return { result };
   } catch (error) {
-    return { failure: callFailureOf(error, signal, setup) };
+    return { failure: callFailureOf(error, isAborted(signal), setup) };
   }
+}
+
+/** A function of its own: what was true before an answer was awaited need not be true after it. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
 
 function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
   return {
-    signal,
+    ...(signal !== undefined && { signal }),
     // Bounded by a timer of our own; the SDK's must not end it before.
     timeout: longestTimerMs,
     ...(onProgress !== undefined && {
@@ -185,9 +190,9 @@ async function callTool(
   return client.request({ method: 'tools/call', params }, toolResult, options);
 }
 
-function callFailureOf(error: unknown, signal: AbortSignal, setup: CallerSetup): CallFailure {
-  // The SDK reports an abort as a timeout, so the signal is asked first.
-  if (signal.aborted) return cancelled(!(error instanceof NotSentError));
+function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {
+  // The SDK reports an abort as a timeout, so the signal was asked first.
+  if (wasAborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
     return invalidArguments(redact(error.message, setup.secrets));
   if (isNotConnected(error)) return notSent(closedMessage);

@@ -16,8 +16,8 @@ export async function withDeadline<Result>(
 ): Promise<Result> {
   const request = new AbortController();
   let isOver = false;
-  const pass = (): void => request.abort(signal.reason);
-  signal.addEventListener('abort', pass, { once: true });
+  const pass = (): void => request.abort(signal?.reason);
+  signal?.addEventListener('abort', pass, { once: true });
   const timer = clock.setTimeout(
     () => {
       isOver = true;
@@ -31,7 +31,7 @@ export async function withDeadline<Result>(
     throw isOver && !(error instanceof NotSentError) ? timedOut() : error;
   } finally {
     clock.clearTimeout(timer);
-    signal.removeEventListener('abort', pass);
+    signal?.removeEventListener('abort', pass);
   }
 }
 

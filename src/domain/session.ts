@@ -83,7 +83,7 @@ export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | '
 }
 
 export interface SessionCallOptions {
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   /** Milliseconds the server has to answer. */
   readonly timeoutMs: number;
   readonly onProgress?: (progress: CallProgress) => void;

@@ -299,21 +299,16 @@ export class CallDesk {
     if (call.options.timeoutMs === undefined) {
       call.deadlineAt = call.startedAt + timeoutMsOf(sighting, about.tool);
     }
-    const controller = new AbortController();
-    const abort = (): void => {
-      controller.abort(call.options.signal?.reason);
-    };
-    call.options.signal?.addEventListener('abort', abort, { once: true });
+    const { signal, onProgress } = call.options;
     call.sends += 1;
     this.#atWork.began(handle, sighting);
     const answer = await errand
       .perform(handle, about, {
-        signal: controller.signal,
         timeoutMs: Math.max(1, call.deadlineAt - clock.now()),
-        ...(call.options.onProgress === undefined ? {} : { onProgress: call.options.onProgress }),
+        ...(signal === undefined ? {} : { signal }),
+        ...(onProgress === undefined ? {} : { onProgress }),
       })
       .finally(() => {
-        call.options.signal?.removeEventListener('abort', abort);
         this.#atWork.ended(handle);
       });
     if ('failure' in answer) return this.#fail(call, sighting, handle, about, answer.failure);

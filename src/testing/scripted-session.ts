@@ -290,7 +290,7 @@ class Script implements SessionScript {
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
   ): Promise<Answer> {
-    if (options.signal.aborted) return Promise.resolve({ failure: cancelled(false) });
+    if (options.signal?.aborted === true) return Promise.resolve({ failure: cancelled(false) });
     if (this.state !== 'open') {
       return Promise.resolve({
         failure: { reason: 'notSent', written: false, message: 'The session is closed.' },
@@ -341,12 +341,12 @@ class Call implements ScriptedCall {
       this.#resolve = resolve;
     });
     const onAbort = (): void => this.fail(cancelled(true));
-    options.signal.addEventListener('abort', onAbort, { once: true });
+    options.signal?.addEventListener('abort', onAbort, { once: true });
     const timer = clock.setTimeout(() => {
       this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
     }, options.timeoutMs);
     this.#release = () => {
-      options.signal.removeEventListener('abort', onAbort);
+      options.signal?.removeEventListener('abort', onAbort);
       clock.clearTimeout(timer);
     };
   }
