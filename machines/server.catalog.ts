@@ -5,8 +5,10 @@
  * failure or on request, and the next one has not listed yet; a suspended server
  * keeps its stale tools too. `deferred`: known from before, as for a server that
  * sleeps until it is wanted. `none`: the server may not run, a person stopped
- * it, it failed for good, or nothing is known. It begins in `remembering`, which
- * looks whether a list is stored. The region never reads another's state; the
+ * it, it failed for good, or nothing is known. Whether the tools of a lost session
+ * stay, count as known from before, or are gone until the next list, the policy
+ * says in `lost`, which is left at once. The region begins in `remembering`, which
+ * looks whether a list is stored. It never reads another's state; the
  * `server.*` facts are what the connection tells the others, and `server.listed`
  * is a list that the connection took (one that comes too late is not).
  *
@@ -20,9 +22,13 @@
  * none -- admission.granted [mayShowStoredOnceAdmitted] --> deferred
  * none -- server.start | server.restart [mayShowStoredOnceStarted] --> deferred
  * none -- server.reconnect [mayShowStored] --> deferred
- * live -- session.closed [isCurrentSession] --> stale
- * live -- session.abandoned --> stale
- * live -- server.idled --> deferred
+ * live -- session.closed [isCurrentSession] --> lost
+ * live -- session.abandoned --> lost
+ * live -- server.idled [mayShowStored] --> deferred
+ * live -- server.idled --> none
+ * lost -- always [keepsStale] --> stale
+ * lost -- always [defersWhileDown] --> deferred
+ * lost -- always --> none
  * ended -> [*]
  * deferred, stale
  * ```
@@ -60,11 +66,18 @@ export const catalogRegion = serverSetup.createStateConfig({
       on: {
         'session.closed': {
           guard: { type: 'isCurrentSession', params: ofSession },
-          target: 'stale',
+          target: 'lost',
         },
-        'session.abandoned': 'stale',
-        'server.idled': 'deferred',
+        'session.abandoned': 'lost',
+        'server.idled': [{ guard: 'mayShowStored', target: 'deferred' }, { target: 'none' }],
       },
+    },
+    lost: {
+      always: [
+        { guard: 'keepsStale', target: 'stale' },
+        { guard: 'defersWhileDown', target: 'deferred' },
+        { actions: 'forgetCatalog', target: 'none' },
+      ],
     },
     stale: {},
     ended: { type: 'final' },

@@ -75,6 +75,17 @@ export function hasHung({ failedLooks, policy }: ServerContext): boolean {
   return failedLooks >= policy.health.failures;
 }
 
+/** A list is known from before, and the policy lets lists be kept. */
+export function isStored({ hasStoredCatalog, policy }: ServerContext): boolean {
+  return hasStoredCatalog && policy.catalog.cache !== 'none';
+}
+
+/** Tools that are known from before may be shown. */
+export function mayShowStored(context: ServerContext): boolean {
+  const { verdict, stopWanted, retiring } = context;
+  return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
+}
+
 export function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
   if (loss?.retryAfterMs === undefined) return delayMs;
   const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;

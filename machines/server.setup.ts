@@ -34,7 +34,9 @@ import { recordInWindow } from '../src/policies/window-limit.ts';
 import {
   hasHung,
   honourRetryAfter,
+  isStored,
   lookTimeoutOf,
+  mayShowStored,
   type ServerContext,
   type ServerInput,
   trips,
@@ -336,6 +338,7 @@ export const serverSetup = setup({
 
     // Catalog and circuit.
     rememberCatalog: assign({ hasStoredCatalog: true }),
+    forgetCatalog: assign({ hasStoredCatalog: false }),
     reportCatalog: sendParent(({ context }) => ({
       type: 'catalog.listed' as const,
       server: context.name,
@@ -403,16 +406,15 @@ export const serverSetup = setup({
       if (params.session !== context.session || params.action !== action) return false;
       return threshold !== null && context.failedCalls + 1 >= threshold;
     },
-    mayShowStored: ({ context }) =>
-      context.hasStoredCatalog &&
-      context.verdict === 'admitted' &&
-      !context.stopWanted &&
-      !context.retiring,
+    keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
+    defersWhileDown: ({ context }) =>
+      context.policy.catalog.whileDown === 'deferred' && isStored(context),
+    mayShowStored: ({ context }) => mayShowStored(context),
     // These two look at a server that is about to be admitted or started.
     mayShowStoredOnceAdmitted: ({ context }) =>
-      context.hasStoredCatalog && !context.stopWanted && !context.retiring,
+      isStored(context) && !context.stopWanted && !context.retiring,
     mayShowStoredOnceStarted: ({ context }) =>
-      context.hasStoredCatalog && context.verdict === 'admitted' && !context.retiring,
+      isStored(context) && context.verdict === 'admitted' && !context.retiring,
   },
   delays: {
     queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,

@@ -11,7 +11,7 @@
  * ```text
  * [*] -> connection + catalog + circuit
  * connection: settling (initial), parked, engaged, retired (final)
- * catalog: remembering (initial), none, deferred, live, stale, ended (final)
+ * catalog: remembering (initial), none, deferred, live, lost, stale, ended (final)
  * circuit: closed (initial), open, halfOpen, ended (final)
  * ```
  */

@@ -223,7 +223,8 @@ export const policySchemas: {
     // A stored list outlives any timer.
     ttlMs: orNull('no limit', ' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
     maxEntries: orNull('no limit', '', 1, maxServers),
-    descriptionMaxLength: whole('', 0, 65_536),
+    // As much as is read of one.
+    descriptionMaxLength: whole('', 0, 16_384),
     pinTools: choice('off', 'warn', 'hold'),
   },
   call: {

@@ -173,12 +173,13 @@ export interface IdlePolicy {
 export interface CatalogPolicy {
   /** What is shown of a server that is lost for the moment. */
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
+  /** Whether lists outlive their session: not at all, until this run ends, or beyond. */
   readonly cache: 'none' | 'memory' | 'disk';
   /** How long a stored list counts; null = as long as it is there. */
   readonly ttlMs: number | null;
   /** Stored lists; null = no limit. */
   readonly maxEntries: number | null;
-  /** Characters of a description that are shown. */
+  /** Characters of a tool's description that are shown; 0 = none at all. */
   readonly descriptionMaxLength: number;
   /** What happens to a tool whose definition changed since it was approved. */
   readonly pinTools: 'off' | 'warn' | 'hold';

@@ -13,7 +13,6 @@ const maxNameLength = 64;
 const hashLength = 8;
 const keptLength = maxNameLength - hashLength - 1;
 const maxTitleLength = 128;
-const maxDescriptionLength = 2_048;
 
 /** The tools of one server, as far as they are known. */
 export interface ServerTools {
@@ -21,6 +20,8 @@ export interface ServerTools {
   readonly filter: ToolFilter;
   readonly catalog: ExposedTool['catalog'];
   readonly tools: readonly ListedTool[];
+  /** Characters of a description that are shown; 0 = none at all. */
+  readonly descriptionMaxLength: number;
 }
 
 /**
@@ -74,13 +75,15 @@ interface Origin {
   readonly server: string;
   readonly catalog: ExposedTool['catalog'];
   readonly tool: ListedTool;
+  readonly descriptionMaxLength: number;
 }
 
-function originsOf({ server, filter, catalog, tools }: ServerTools): readonly Origin[] {
+function originsOf(from: ServerTools): readonly Origin[] {
+  const { server, filter, catalog, tools, descriptionMaxLength } = from;
   const byName = new Map<string, Origin>();
   for (const tool of tools) {
     if (byName.has(tool.name) || !passesFilter(filter, tool.name)) continue;
-    byName.set(tool.name, { server, catalog, tool });
+    byName.set(tool.name, { server, catalog, tool, descriptionMaxLength });
   }
   return [...byName.values()];
 }
@@ -119,7 +122,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function exposed(name: string, { server, catalog, tool }: Origin): ExposedTool {
+function exposed(
+  name: string,
+  { server, catalog, tool, descriptionMaxLength }: Origin,
+): ExposedTool {
   const { description, inputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;
   return {
@@ -127,9 +133,9 @@ function exposed(name: string, { server, catalog, tool }: Origin): ExposedTool {
     server,
     tool: tool.name,
     ...(title === undefined ? {} : { title: printableLine(title, maxTitleLength) }),
-    ...(description === undefined
+    ...(description === undefined || descriptionMaxLength === 0
       ? {}
-      : { description: printableText(description, maxDescriptionLength) }),
+      : { description: printableText(description, descriptionMaxLength) }),
     inputSchema,
     ...(annotations === undefined ? {} : { annotations: shownAnnotations(annotations) }),
     catalog,

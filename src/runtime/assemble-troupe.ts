@@ -39,7 +39,7 @@ import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
-import { awaitedStatuses, isSettled, startReportOf } from './start-report.ts';
+import { awaitedStatuses, blockingStatuses, isSettled, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
 import type {
@@ -389,7 +389,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
     const isAllSettled = this.#firstPassAt !== null && isSettled(awaitedStatuses(this.#board));
-    if (isGatePassed || isAllSettled) this.#settleReady();
+    const isHeldUp = this.#state === 'running' && !isSettled(blockingStatuses(this.#board));
+    if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
   }
 
   #elapsedMs(): number {

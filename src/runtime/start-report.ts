@@ -17,6 +17,14 @@ export function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
   return board.statuses().filter((status) => !isInBackground(status));
 }
 
+/** Those of them that hold it up however long they take: nothing is known of their tools. */
+export function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
+  return awaitedStatuses(board).filter(
+    ({ name, catalog }) =>
+      catalog === 'none' && board.sighting(name)?.desired.policy.startup.withoutCache === 'block',
+  );
+}
+
 /** Says whether no server is on its way to something. */
 export function isSettled(statuses: readonly ServerStatus[]): boolean {
   return statuses.every(({ state }) => !startingStates.has(state));

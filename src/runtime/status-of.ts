@@ -64,7 +64,8 @@ function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Cond
 
 function catalogOf(snapshot: ServerSnapshot): CatalogState {
   const { catalog } = snapshot.value;
-  return catalog === 'ended' || catalog === 'remembering' ? 'none' : catalog;
+  // Transient or final: seen only while the actor begins or is being taken down.
+  return catalog === 'ended' || catalog === 'remembering' || catalog === 'lost' ? 'none' : catalog;
 }
 
 export function circuitOf(snapshot: ServerSnapshot): CircuitState {

@@ -128,9 +128,10 @@ export class ToolList {
   #shown(sighting: Sighting): ServerTools[] {
     const { catalog, name } = sighting.status;
     if (catalog === 'none' || sighting.leaving) return [];
-    return [
-      { server: name, filter: sighting.desired.tools, catalog, tools: this.listed(sighting) },
-    ];
+    const { tools: filter, policy } = sighting.desired;
+    const { descriptionMaxLength } = policy.catalog;
+    const tools = this.listed(sighting);
+    return [{ server: name, filter, catalog, tools, descriptionMaxLength }];
   }
 }
 

@@ -42,6 +42,10 @@ const stateRules: Rules<ServerSnapshot> = {
     !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
   'a server that may not run, was stopped or gave up shows no tools': (state) =>
     !isShut(state) || ['none', 'ended'].includes(state.value.catalog),
+  'a lost server shows what its policy says': ({ context: { policy }, value: { catalog } }) =>
+    catalog !== 'stale' || policy.catalog.whileDown === 'keepStale',
+  'lists that are not kept are never shown from before': ({ context, value: { catalog } }) =>
+    catalog !== 'deferred' || context.policy.catalog.cache !== 'none',
   'only a server with a session has a live catalog': (state) =>
     state.value.catalog !== 'live' || isEngaged(state),
   'whoever may not run is parked or leaving': (state) =>

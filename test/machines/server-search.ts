@@ -229,6 +229,8 @@ function keyOf({ value, context }: ServerSnapshot): string {
     policy.restart.on,
     policy.breaker.action,
     policy.health.mode,
+    policy.catalog.whileDown,
+    policy.catalog.cache,
     context.transport,
   ]);
 }

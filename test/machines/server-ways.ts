@@ -31,7 +31,7 @@ type Region = keyof Regions;
  * which are passed through, and not the ends, where XState delivers nothing more.
  */
 export type ConnectionState = Exclude<Leaves<Regions['connection']>, 'settling' | 'retired'>;
-export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'ended'>;
+export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'lost' | 'ended'>;
 export type CircuitState = Exclude<Regions['circuit'], 'ended'>;
 /** The regions within `ready`. */
 export type ReadyState =

@@ -87,6 +87,16 @@ const withEditedLooks = {
   ],
 };
 
+/** What is shown of a lost server, and whether lists are kept. */
+const byShowing: readonly ServerInput[] = (
+  [
+    ['hide', 'memory'],
+    ['deferred', 'memory'],
+    ['deferred', 'none'],
+    ['keepStale', 'none'],
+  ] as const
+).map(([whileDown, cache]) => smallServer({ policy: { catalog: { whileDown, cache } } }));
+
 const verdicts: readonly Verdict[] = ['admitted', 'disabled', ...blockedReasons];
 const births = verdicts.flatMap((verdict) =>
   [true, false].flatMap((stopWanted) =>
@@ -129,6 +139,8 @@ const searches: Searches = {
     searchServer([asked('ping', 2)], withEditedLooks, serverRules),
   'looks and wake-ups, left alone': () =>
     searchServer([asked('off', 1), asked('ping', 2)], leftAlone(withLooks), alone),
+  'what is shown of a server that is lost': () =>
+    searchServer(byShowing, leftAlone(withoutCalls), alone),
   'every verdict at birth': () => searchServer(births, admissionAndEdits, serverRules),
 };
 const names = Object.keys(searches);

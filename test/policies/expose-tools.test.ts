@@ -15,6 +15,7 @@ function server(name: string, ...tools: readonly (string | Partial<ListedTool>)[
     server: name,
     filter: everything,
     catalog: 'live',
+    descriptionMaxLength: 2_048,
     tools: tools.map((tool) => ({
       name: 'query',
       inputSchema: { type: 'object' },
@@ -88,6 +89,19 @@ describe('an exposed tool', () => {
     expect(tool.description).toBe('abcd\te\nf');
     expect(tool.title).toBe('abcd e f');
     expect(tool.annotations?.title).toBe('abcd e f');
+  });
+
+  it.each([
+    [0, undefined],
+    [1, '…'],
+    [3, 'ab…'],
+    // The emoji has two code units, and half of one is no character.
+    [4, 'ab…'],
+    [5, 'ab😀…'],
+    [6, 'ab😀cd'],
+  ])('has as much of its description as its policy allows (%i)', (descriptionMaxLength, shown) => {
+    const one = { ...server('db', { description: 'ab😀cd' }), descriptionMaxLength };
+    expect(only([one]).description).toBe(shown);
   });
 
   it('has a description of at most 2,048 code units, with no half character at its end', () => {

@@ -168,6 +168,48 @@ describe('the budget of attempts', () => {
   });
 });
 
+describe('the tools of a lost server', () => {
+  it.each([
+    ['X9', 'default', 'http', 'stale'],
+    ['OMP-93 X9', 'ohMyPi', 'http', 'stale'],
+    ['QW-07', 'qwenCode', 'stdio', 'none'],
+    ['X9', 'codeBuddy', 'stdio', 'stale'],
+    ['CC-08', 'claudeCode', 'http', 'none'],
+    ['X9', 'dockerResilient', 'stdio', 'none'],
+  ] as const)('%s: of %s (%s) are %s until it is back', (_rows, preset, transport, shown) => {
+    const server = readyUnder(preset, transport);
+    const catalog = (): string => server.story.snapshotOf('db.0').value.catalog;
+    expect(catalog()).toBe('live');
+    server.lose('transport');
+    expect([server.state(), catalog()]).toEqual([stillTrying, shown]);
+    expect(server.untilNextTry()).toBe(true);
+    expect(catalog()).toBe(shown);
+    server.serve();
+    expect(catalog()).toBe('live');
+  });
+
+  it('CC-08: of claudeCode come back with the next list, not with the wish for a restart', () => {
+    const server = readyUnder('claudeCode', 'http');
+    server.lose('transport');
+    server.story.send({ type: 'server.restart', server: 'db' });
+    expect(server.state()).toBe('connecting');
+    expect(server.story.snapshotOf('db.0').value.catalog).toBe('none');
+  });
+
+  it.each([
+    ['memory', 'deferred'],
+    ['none', 'none'],
+  ] as const)('CB-12: are kept, or not, while it rests (%s)', (cache, shown) => {
+    const server = readyUnder('codeBuddy', 'stdio', { catalog: { cache } });
+    server.story.clock.advanceBy(300_000);
+    server.story.sessions.of('db').closed();
+    expect([server.state(), server.story.snapshotOf('db.0').value.catalog]).toEqual([
+      'dormant',
+      shown,
+    ]);
+  });
+});
+
 describe('a storm', () => {
   it.each([
     ['X8', 'default', 5],

@@ -153,6 +153,43 @@ describe('stored catalogs', () => {
   });
 });
 
+describe('what is shown of a lost server', () => {
+  const lost = async (catalog: object) => {
+    const there = await stage({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
+    const changes: unknown[] = [];
+    there.troupe.on('tools.changed', (event) => changes.push(event));
+    const shown = () => there.troupe.tools().map(({ name, catalog: from }) => `${name} ${from}`);
+    const before = shown().map((one) => one.split(' ')[0]);
+    there.obedient = new Set();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    return { there, changes, shown, before };
+  };
+
+  it('stays, stale, by default', async () => {
+    const { shown, before, there } = await lost({});
+    expect(before.length).toBeGreaterThan(0);
+    expect(shown()).toEqual(before.map((name) => `${name} stale`));
+    expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
+  });
+
+  it('is nothing where it hides, and the host is told both times', async () => {
+    const { there, shown, before, changes } = await lost({ whileDown: 'hide' });
+    expect(shown()).toEqual([]);
+    expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
+    expect(changes).toEqual([{ servers: ['db'] }]);
+    there.obedient = null;
+    await there.advance(60_000);
+    expect(shown()).toEqual(before.map((name) => `${name} live`));
+    expect(changes).toHaveLength(2);
+  });
+
+  it('is what is known from before where it is deferred', async () => {
+    const { shown, before } = await lost({ whileDown: 'deferred' });
+    expect(shown()).toEqual(before.map((name) => `${name} deferred`));
+  });
+});
+
 describe('resources and prompts', () => {
   it('are shown with their servers, sorted, and announced when they differ', async () => {
     const there = await stage({ settings: servers({ web: 'srv', db: 'srv' }) });

@@ -45,6 +45,40 @@ describe('ready()', () => {
     expect(ready.value).toMatchObject({ live: ['db'], elapsedMs: 100 });
   });
 
+  const untilKnown = { startup: { withoutCache: 'block' } };
+
+  it('waits beyond its gate for a server whose tools nobody knows, where the policy says so', async () => {
+    const there = await stage({
+      settings: servers({ slow: { command: 'srv', policy: untilKnown }, other: 'srv' }),
+      obedient: [],
+    });
+    const ready = watch(there.troupe.ready());
+    await there.advance(29_000);
+    expect(there.troupe.snapshot().troupe.state).toBe('running');
+    expect(ready.state).toBe('pending');
+    there.sessions.of('slow').open();
+    there.sessions.of('slow').list([]);
+    await there.settle();
+    expect(ready.value).toMatchObject({ live: ['slow'], pending: ['other'], elapsedMs: 29_000 });
+  });
+
+  it('waits for no such server that failed, nor when the troupe stops', async () => {
+    const settings = servers({ db: 'srv', web: 'srv' }, { policy: untilKnown });
+    const there = await stage({ settings, obedient: ['web'] });
+    const ready = watch(there.troupe.ready());
+    await there.advance(1_000);
+    expect(ready.state).toBe('pending');
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(ready.value).toMatchObject({ live: ['web'], failed: [{ name: 'db' }] });
+    const other = await stage({ settings, obedient: [] });
+    const never = watch(other.troupe.ready());
+    await other.advance(1_000);
+    other.troupe.send({ type: 'troupe.kill' });
+    await other.settle();
+    expect(never.state).toBe('done');
+  });
+
   it('settles at once without servers', async () => {
     const there = await stage({});
     const ready = watch(there.troupe.ready());
