@@ -385,7 +385,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   #checkReady(): void {
-    if (this.#settleReady === undefined || this.#board.isCatchingUp) return;
+    if (this.#settleReady === undefined) return;
     // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
     const isAllSettled = this.#firstPassAt !== null && isSettled(awaitedStatuses(this.#board));

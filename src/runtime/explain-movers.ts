@@ -3,6 +3,7 @@
 import type { ServerContext, ServerEvent } from '../../machines/server.ts';
 import type { Mover, StateName } from '../domain/explanation.ts';
 import type { FailureKind } from '../domain/failure.ts';
+import type { DegradedReason } from '../domain/server-state.ts';
 import type { Opener } from './explain-admission.ts';
 import { answeredEvents, whatIf } from './server-chart.ts';
 import { conditionOf, type ServerSnapshot } from './status-of.ts';
@@ -33,6 +34,9 @@ const command =
 
 // What a loss leads to depends on its kind; this one says nothing but that the session is gone.
 const assumed = { kind: 'transport', message: 'The session was lost.' } as const;
+
+// What sessions say of themselves; that a server does not answer is found by looks at it.
+const toldImpairments = ['partialCatalog', 'flooding'] as const satisfies readonly DegradedReason[];
 
 const fact = (send: ServerEvent, failure?: FailureKind): Question => ({
   send,
@@ -82,15 +86,15 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
     state.state === 'stopping'
       ? [fact({ type: 'session.closed', session, at })]
       : [fact({ type: 'session.closed', failure: assumed, session, at }, assumed.kind)],
-  'session.impaired': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.impaired', reason: 'healthCheck', session, at }),
-  ],
+  'session.impaired': ({ context: { session }, now: at }) =>
+    toldImpairments.map((reason) => fact({ type: 'session.impaired', reason, session, at })),
   'session.recovered': ({ context: { session, impairments }, now: at }) =>
     impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
   'session.notified': nobody,
   // One look moves a server by what it finds, and a wake-up only when it looks.
   'session.probed': ({ context: { session }, now: at }) => [
     fact({ type: 'session.probed', answer: 'alive', session, at }),
+    fact({ type: 'session.probed', answer: 'none', session, at }, assumed.kind),
   ],
   'server.woke': nobody,
   // Where they lead is a question of which settings would come.

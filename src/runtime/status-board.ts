@@ -75,9 +75,10 @@ export class StatusBoard {
   readonly #watchers = new Map<string, Set<() => void>>();
   /** Settings of servers that still leave after their entry is gone. */
   readonly #lastDesired = new Map<string, DesiredServer>();
-  /** Since when servers have no chart: it broke, or the troupe ended. */
+  /** Since when servers have no chart any more: it broke, or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
-  #isCatchingUp = false;
+  /** What was told last of servers that were looked at and not told of yet. */
+  readonly #untold = new Map<string, Sighting | undefined>();
   #isEnding = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
@@ -91,11 +92,6 @@ export class StatusBoard {
       // Failures of the root end the troupe; whoever made it hears of them there.
       error: () => {},
     });
-  }
-
-  /** While true, a pass is being followed and some servers are not seen yet. */
-  get isCatchingUp(): boolean {
-    return this.#isCatchingUp;
   }
 
   sighting(name: string): Sighting | undefined {
@@ -118,7 +114,7 @@ export class StatusBoard {
   status(name: string): ServerStatus | undefined {
     const sighting = this.#sightings.get(name);
     if (sighting !== undefined) return sighting.status;
-    const desired = this.#settings?.servers.find((server) => server.name === name);
+    const desired = this.#desiredNamed(name);
     return desired === undefined ? undefined : this.#restingStatus(desired);
   }
 
@@ -136,7 +132,7 @@ export class StatusBoard {
   /** Looks again at one server whose tools were listed anew. */
   refresh(name: string): void {
     const actorId = this.#live?.get(name)?.actorId;
-    if (actorId !== undefined) this.#look(name, actorId);
+    if (actorId !== undefined) this.#lookAndTell(name, actorId);
   }
 
   /** Shows every server as stopped, and tells everybody who still waits that no more will come. */
@@ -144,6 +140,7 @@ export class StatusBoard {
     this.#isEnding = true;
     for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
     for (const name of [...this.#sightings.keys()]) this.#forget(name);
+    this.#tellAll();
     this.#ports.onToolsMayDiffer();
     for (const callbacks of [...this.#watchers.values()]) for (const call of [...callbacks]) call();
   }
@@ -152,7 +149,6 @@ export class StatusBoard {
     const { live, settings } = snapshot.context;
     this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
     if (live === this.#live && settings === this.#settings) return;
-    this.#isCatchingUp = true;
     this.#live = live;
     this.#settings = settings;
     for (const desired of settings?.servers ?? []) this.#lastDesired.set(desired.name, desired);
@@ -162,7 +158,8 @@ export class StatusBoard {
     }
     for (const [name, server] of live) this.#follow(name, server, snapshot);
     for (const name of [...this.#sightings.keys()]) if (!live.has(name)) this.#forget(name);
-    this.#isCatchingUp = false;
+    // Only now: who hears of one server may ask for all of them.
+    this.#tellAll();
     this.#ports.onToolsMayDiffer();
   }
 
@@ -176,7 +173,7 @@ export class StatusBoard {
         ref,
         subscription: ref.subscribe({
           next: () => {
-            this.#look(name, actorId);
+            this.#lookAndTell(name, actorId);
           },
           // The root hears of it and reclaims everything.
           error: () => {},
@@ -197,15 +194,19 @@ export class StatusBoard {
   }
 
   #forget(name: string): void {
+    this.#noteUntold(name);
     this.#sightings.delete(name);
-    const desired = this.#settings?.servers.find((server) => server.name === name);
-    if (desired === undefined) {
-      this.#lastDesired.delete(name);
-    } else {
-      this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
-      this.#ports.onChange(this.#restingStatus(desired));
-    }
-    this.#tell(name);
+    if (this.#desiredNamed(name) === undefined) this.#lastDesired.delete(name);
+    else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
+  }
+
+  #desiredNamed(name: string): DesiredServer | undefined {
+    return this.#settings?.servers.find((server) => server.name === name);
+  }
+
+  #lookAndTell(name: string, actorId: string): void {
+    this.#look(name, actorId);
+    this.#tellOf(name);
   }
 
   #look(name: string, actorId: string): void {
@@ -218,11 +219,9 @@ export class StatusBoard {
     if (snapshot.status === 'error') return;
     this.#stamp(watched, snapshot);
     this.#ports.onSnapshot?.(name, watched.ref, snapshot);
-    const before = this.#sightings.get(name);
-    const now = this.#sightingOf(watched, snapshot, desired, server);
+    this.#noteUntold(name);
     this.#restingSinceMs.delete(name);
-    this.#sightings.set(name, now);
-    this.#tellOfDifference(before, now);
+    this.#sightings.set(name, this.#sightingOf(watched, snapshot, desired, server));
   }
 
   #sightingOf(
@@ -247,6 +246,30 @@ export class StatusBoard {
       countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
       leaving,
     };
+  }
+
+  #noteUntold(name: string): void {
+    if (!this.#untold.has(name)) this.#untold.set(name, this.#sightings.get(name));
+  }
+
+  #tellAll(): void {
+    for (const name of [...this.#untold.keys()]) this.#tellOf(name);
+  }
+
+  /** Nothing is told twice: a listener that makes the server move is told of that first. */
+  #tellOf(name: string): void {
+    if (!this.#untold.has(name)) return;
+    const before = this.#untold.get(name);
+    this.#untold.delete(name);
+    const now = this.#sightings.get(name);
+    if (now === undefined) this.#tellOfLoss(name);
+    else this.#tellOfDifference(before, now);
+  }
+
+  #tellOfLoss(name: string): void {
+    const desired = this.#desiredNamed(name);
+    if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
+    this.#tell(name);
   }
 
   #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
@@ -284,13 +307,14 @@ export class StatusBoard {
 
   /** The status of a server that has no chart now. */
   #restingStatus(desired: DesiredServer): ServerStatus {
-    const sinceMs = this.#restingSinceMs.get(desired.name) ?? this.#ports.clock.wallNow();
+    const lostAtMs = this.#restingSinceMs.get(desired.name);
+    const unseenCondition = lostAtMs === undefined ? newCondition : brokenCondition;
     return {
       name: desired.name,
-      ...(this.#isEnding ? { state: 'stopped' } : brokenCondition),
+      ...(this.#isEnding ? { state: 'stopped' } : unseenCondition),
       catalog: 'none',
       circuit: 'closed',
-      since: new Date(sinceMs).toISOString(),
+      since: new Date(lostAtMs ?? this.#ports.clock.wallNow()).toISOString(),
       generation: desired.generation,
       restarts: 0,
       tools: 0,
@@ -299,6 +323,9 @@ export class StatusBoard {
     };
   }
 }
+
+// The next pass makes its chart; only then is it known whether it may run.
+const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
 
 // Its chart broke, which is our bug; the root makes a new one within a second.
 const brokenCondition = {

@@ -36,7 +36,7 @@ export class TimerStamps {
     );
   }
 
-  /** The soonest first. */
+  /** The soonest first. One that fired and left its state where it was runs no more. */
   running(wallNowMs: number): readonly StampedTimer[] {
     return [...this.#stamps.values()]
       .map(({ timer, atMs }) => {
@@ -45,6 +45,7 @@ export class TimerStamps {
         const enteredAtMs = atMs + rounds * totalMs;
         return { ...timer, enteredAtMs, dueAtMs: enteredAtMs + totalMs };
       })
+      .filter(({ dueAtMs }) => dueAtMs > wallNowMs)
       .sort((left, right) => left.dueAtMs - right.dueAtMs);
   }
 }

@@ -195,7 +195,7 @@ const rows: readonly Row[] = [
     guard: 'otherwise',
     events: {
       ...starting,
-      'session.impaired': 'degraded.healthCheck',
+      'session.impaired': 'degraded.flooding',
       'session.listFailed': 'degraded.partialCatalog',
     },
     timers: ['sustainedReady', 'idleDeadline'],
@@ -211,11 +211,7 @@ const rows: readonly Row[] = [
     state: 'degraded.flooding',
     reach: () => impaired('flooding'),
     guard: 'isImpaired',
-    events: {
-      ...starting,
-      'session.recovered': 'ready',
-      'session.impaired': 'degraded.healthCheck',
-    },
+    events: { ...starting, 'session.recovered': 'ready' },
     timers: ['sustainedReady'],
   },
   {
@@ -228,7 +224,7 @@ const rows: readonly Row[] = [
       return there;
     },
     guard: 'isCurrentSession',
-    events: { ...starting, 'session.listed': 'ready', 'session.impaired': 'degraded.healthCheck' },
+    events: { ...starting, 'session.listed': 'ready', 'session.impaired': 'degraded.flooding' },
     timers: ['relistPause', 'sustainedReady'],
   },
   {

@@ -191,6 +191,41 @@ describe('an explanation', () => {
     expect(Date.parse(relist?.dueAt ?? '') - there.clock.wallNow()).toBe(20_000);
   });
 
+  it('tells what gives each reason to be degraded', async () => {
+    const there = await stage({
+      settings: one({ policy: { health: { mode: 'ping', everyMs: 30_000 } } }),
+    });
+    const waysToDegraded = (): readonly unknown[] =>
+      explained(there)
+        .movedBy.filter(
+          ({ event, to }) => to.state === 'degraded' && event !== 'session.listFailed',
+        )
+        .map((mover) => [mover.event, mover.to.reason, mover.failure]);
+    expect(waysToDegraded()).toEqual([
+      ['session.impaired', 'partialCatalog', undefined],
+      ['session.impaired', 'flooding', undefined],
+    ]);
+    await there.advance(30_000);
+    expect(waysToDegraded()).toContainEqual(['session.probed', 'healthCheck', 'transport']);
+    expect(waysToDegraded()).toHaveLength(3);
+    there.sessions.of('db').probed('none');
+    await there.settle();
+    expect(there.stateOf('db')).toBe('degraded.healthCheck');
+  });
+
+  it('leaves out a timer that fired and left its state where it was', async () => {
+    const there = await stage({ settings: one() });
+    const sustained = (): readonly unknown[] =>
+      explained(there).timers.filter(({ name }) => name === 'sustainedReady');
+    const [timer] = explained(there).timers.filter(({ name }) => name === 'sustainedReady');
+    expect(timer).toBeDefined();
+    await there.advance((timer?.totalMs ?? 0) - 1);
+    expect(sustained()).toHaveLength(1);
+    await there.advance(1);
+    expect(there.stateOf('db')).toBe('ready');
+    expect(sustained()).toEqual([]);
+  });
+
   it('goes on after the troupe has stopped', async () => {
     const there = await stage({ settings: one() });
     await there.troupe.stop();

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { crash, nextAttempt, remote, servers, stage, tool } from './stage.ts';
+import {
+  call,
+  crash,
+  nextAttempt,
+  remote,
+  type Stage,
+  servers,
+  setUp,
+  stage,
+  tool,
+} from './stage.ts';
 
 const db = servers({ db: 'srv' });
 const startedAt = Date.UTC(2026, 0, 1);
@@ -100,6 +110,45 @@ describe('the status of a running server', () => {
     expect(seen.size).toBe(8);
   });
 
+  it('shows every server as its chart has it from the first event on', async () => {
+    const there = setUp({ settings: servers({ a: 'srv', b: 'srv', c: 'srv' }), obedient: [] });
+    const seen = snapshotsAtEvents(there);
+    await there.settle();
+    expect(seen[0]).toEqual(['a queued', 'b queued', 'c queued']);
+    expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
+  });
+
+  it('shows servers that were added as their charts have them from the first event on', async () => {
+    const there = await stage({ settings: db });
+    const seen = snapshotsAtEvents(there);
+    there.troupe.send({
+      type: 'settings.changed',
+      settings: servers({ db: 'srv', a: 'srv', z: 'srv' }),
+    });
+    await there.settle();
+    expect(seen[0]).toEqual(['a queued', 'db ready', 'z queued']);
+    expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
+  });
+
+  it('is never told late of a server that a listener moved meanwhile', async () => {
+    const there = await stage({ settings: db, obedient: ['db'] });
+    const seen = new Set<string>();
+    there.troupe.on('status.changed', ({ status }) => {
+      seen.add(there.stateOf(status.name) === status.state ? 'present' : 'past');
+      if (status.name === 'a' && status.state === 'queued') call(there, 'z');
+    });
+    there.troupe.send({
+      type: 'settings.changed',
+      settings: servers({ db: 'srv', a: 'srv', z: { command: 'srv', startup: 'lazy' } }),
+    });
+    await there.settle();
+    expect([...seen]).toEqual(['present']);
+    expect(there.story.filter((line) => line.startsWith('z '))).toEqual([
+      'z queued',
+      'z connecting',
+    ]);
+  });
+
   it('says that its chart broke, and is well again a second later', async () => {
     const there = await stage({ settings: servers({ db: 'srv', other: 'srv' }) });
     const lost = there.sessions.of('db');
@@ -140,6 +189,21 @@ describe('the status of a running server', () => {
     expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 });
+
+/** What a listener sees of all servers at each event: state, and whether there is an error. */
+function snapshotsAtEvents({ troupe }: Stage): string[][] {
+  const seen: string[][] = [];
+  troupe.on('status.changed', () => {
+    seen.push(
+      troupe
+        .snapshot()
+        .servers.map(({ name, state, lastError }) =>
+          lastError === undefined ? `${name} ${state}` : `${name} ${state} lastError`,
+        ),
+    );
+  });
+  return seen;
+}
 
 /** Makes a chart throw, as only a bug of ours could. */
 function breakChart(actor: { send(event: never): void }): void {
