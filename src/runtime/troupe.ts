@@ -137,7 +137,10 @@ export interface ApprovalRequest {
 }
 
 export interface Troupe extends AsyncDisposable {
-  /** Settles when the startup gate has passed, counted from the first applied pass; never rejects. */
+  /**
+   * Settles when the startup gate has passed, counted from the first applied pass; never rejects.
+   * Servers whose tools are not known hold it up longer where their `startup.withoutCache` is `block`.
+   */
   ready(): Promise<StartReport>;
   /**
    * Settles when every enabled server with `required` is ready, each within its own startup
