@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const script = new URL('../../.ci/run', import.meta.url);
+// The script is given no more than a few seconds, and one for each part after that.
+const timeout = 120_000;
+
+describe.skipIf(process.platform !== 'linux')('the run of everything', () => {
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-test-'));
+    await mkdir(join(folder, '.ci'));
+    await mkdir(join(folder, 'bin'));
+  });
+
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  /** Runs it with an `npm` that does this, and so many seconds for everything. */
+  async function runWith(npm: string, seconds: number) {
+    const whole = await readFile(script, 'utf8');
+    const shortened = whole.replace(
+      /^whole_limit_seconds=\d+$/mu,
+      `whole_limit_seconds=${seconds}`,
+    );
+    expect(shortened).toContain(`whole_limit_seconds=${seconds}\n`);
+    await writeFile(join(folder, '.ci/run'), shortened);
+    await writeFile(join(folder, 'bin/npm'), `#!/bin/sh\n${npm}\n`, { mode: 0o755 });
+    const PATH = `${join(folder, 'bin')}:${process.env['PATH']}`;
+    return new Promise<{ code: unknown; lines: readonly string[] }>((resolve) => {
+      const options = { env: { ...process.env, PATH } };
+      execFile('bash', [join(folder, '.ci/run')], options, (error, stdout) => {
+        resolve({ code: error === null ? 0 : error.code, lines: stdout.trimEnd().split('\n') });
+      });
+    });
+  }
+
+  it('sums up the tests of all runs when every part ends well', { timeout }, async () => {
+    const { code, lines } = await runWith('echo "5 passed, 0 failed, 1 skipped"', 600);
+    expect({ code, last: lines.at(-1) }).toEqual({ code: 0, last: '15 passed, 0 failed' });
+    expect(lines).not.toContain('Failed:');
+  });
+
+  it('names a part that fails, and goes on', { timeout }, async () => {
+    const npm = '[ "$2" != check:lint ] || exit 3\necho "5 passed, 0 failed"';
+    const { code, lines } = await runWith(npm, 600);
+    expect({ code, last: lines.at(-1) }).toEqual({ code: 1, last: '15 passed, 0 failed' });
+    expect(lines[lines.indexOf('Failed:') + 1]).toBe('  npm run check:lint');
+    expect(lines).toContain('== tests npm run test:node24');
+  });
+
+  it('ends a part that hangs, names it, and tries the others', { timeout }, async () => {
+    const npm = '[ "$2" != check:lint ] || exec sleep 1000\necho "5 passed, 0 failed"';
+    const { code, lines } = await runWith(npm, 5);
+    expect(code).toBe(1);
+    expect(lines.slice(lines.indexOf('Failed:'))).toContain('  npm run check:lint');
+    expect(lines).toContain('== tests npm run test:xstate-production');
+    expect(lines.at(-1)).toMatch(/^\d+ passed, \d+ failed$/u);
+  });
+
+  it('ends an installation that hangs, and says so', { timeout }, async () => {
+    const { code, lines } = await runWith('[ "$1" != ci ] || exec sleep 1000', 2);
+    expect({ code, last: lines.at(-1) }).toEqual({ code: 1, last: '0 passed, 1 failed' });
+    expect(lines).toContain('The dependencies could not be installed.');
+  });
+});
