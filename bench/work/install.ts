@@ -1,13 +1,14 @@
 /** What an installation adds to an empty project: packages and megabytes. Needs the registry. */
 
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { compiledFolder, rootFolder } from '../build.ts';
 import { entryOf } from '../contenders.ts';
+import { copyPublished } from '../published-files.ts';
 import type { Values, Work } from '../work.ts';
 
 const run = promisify(execFile);
@@ -15,8 +16,7 @@ const run = promisify(execFile);
 /** Packs ours as it would be published, from a copy, because `dist` belongs to other work. */
 async function packOurs(folder: string): Promise<string> {
   const copy = join(folder, 'package');
-  for (const name of ['package.json', 'README.md', 'LICENSE'])
-    await cp(join(rootFolder, name), join(copy, name)).catch(() => {});
+  await copyPublished(rootFolder, copy, ['dist']);
   const build = ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', join(copy, 'dist')];
   await run(join(rootFolder, 'node_modules/.bin/tsc'), build, { cwd: rootFolder });
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: copy });
