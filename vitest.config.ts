@@ -20,7 +20,11 @@ const xstateProduction = {
 /** Slow tests that a second run could only repeat. */
 const leftOut: Readonly<Record<string, readonly string[]>> = {
   // A process of its own has XState's production build in every run.
-  [xstateProductionMode]: ['test/cli/end-to-end.test.ts', 'test/docs/guide.test.ts'],
+  [xstateProductionMode]: [
+    'test/bench/one-round.test.ts',
+    'test/cli/end-to-end.test.ts',
+    'test/docs/guide.test.ts',
+  ],
   // The search of a pure chart asks Node for nothing: `npm run test:node24`.
   node24: ['test/machines/*.explore.test.ts'],
 };

@@ -5,15 +5,18 @@ import { join } from 'node:path';
 
 import { compiledFolder } from './build.ts';
 
+const compiledChild = join(compiledFolder, 'bench/child.js');
+
 /** The answer of the child, or null when it was not there in time or the child failed. */
 export function runChild(
   work: string,
   task: unknown,
   limitMs: number,
   nodeOptions: readonly string[] = [],
+  file = compiledChild,
 ): Promise<unknown> {
   return new Promise((resolve) => {
-    const child = fork(join(compiledFolder, 'bench/child.js'), {
+    const child = fork(file, {
       // Node 20's fetch warns when the SDK gives it one signal for many requests.
       execArgv: ['--expose-gc', '--disable-warning=MaxListenersExceededWarning', ...nodeOptions],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -1,6 +1,13 @@
 /** Turns rounds into rows, and rows into a table. Pure. */
 
-import { pairedRatios, type Spread, spreadOf, type Verdict, verdictOf } from './statistics.ts';
+import {
+  marginOf,
+  pairedRatios,
+  type Spread,
+  spreadOf,
+  type Verdict,
+  verdictOf,
+} from './statistics.ts';
 import type { Measure, Round, Work } from './work.ts';
 
 export interface Cell {
@@ -9,6 +16,16 @@ export interface Cell {
   readonly value: Spread | null;
   /** To the baseline, paired within each round; null for the baseline itself. */
   readonly ratio: Spread | null;
+  /** All rounds, and those in which it crashed or was not there in time. */
+  readonly rounds: number;
+  readonly failed: number;
+}
+
+/** How the baseline, measured twice, compares with itself. */
+export interface Noise {
+  readonly ratio: Spread | null;
+  /** See `marginOf`; infinite, which is null in JSON, when it is not known. */
+  readonly margin: number;
 }
 
 export interface Row {
@@ -20,6 +37,8 @@ export interface Row {
   readonly absent: string;
   readonly cells: readonly Cell[];
   readonly target: string;
+  /** Undefined where the baseline was measured once. */
+  readonly noise?: Noise;
   /** Of the contender that has the targets; undefined where there is none. */
   readonly verdict?: Verdict;
 }
@@ -29,6 +48,13 @@ export interface Roles {
   readonly baseline: string;
   /** Whom the targets are for. */
   readonly subject: string;
+  /** The baseline a second time, for the works whose targets are ratios. */
+  readonly control?: string;
+}
+
+/** Whether the work has to know its noise: a bound of a ratio means nothing without it. */
+export function needsControl({ measures }: Pick<Work, 'measures'>): boolean {
+  return measures.some(({ target }) => target?.of === 'ratio');
 }
 
 export function rowsOf(work: Work, rounds: readonly Round[], roles: Roles): readonly Row[] {
@@ -36,8 +62,10 @@ export function rowsOf(work: Work, rounds: readonly Round[], roles: Roles): read
 }
 
 function rowOf(work: string, measure: Measure, rounds: readonly Round[], roles: Roles): Row {
+  const answersOf = (contender: string): readonly (number | null | undefined)[] =>
+    rounds.map((round) => round[contender]?.[measure.id]);
   const valuesOf = (contender: string): readonly (number | null)[] =>
-    rounds.map((round) => round[contender]?.[measure.id] ?? null);
+    answersOf(contender).map((value) => value ?? null);
   const base = valuesOf(roles.baseline);
   const cells = roles.contenders.map((contender): Cell => {
     const values = valuesOf(contender);
@@ -46,8 +74,14 @@ function rowOf(work: string, measure: Measure, rounds: readonly Round[], roles: 
       contender,
       value: spreadOf(values),
       ratio: isBase ? null : spreadOf(pairedRatios(values, base)),
+      rounds: rounds.length,
+      failed: answersOf(contender).filter((value) => value === undefined).length,
     };
   });
+  const noise =
+    roles.control === undefined || measure.target?.of !== 'ratio'
+      ? undefined
+      : noiseOf(pairedRatios(valuesOf(roles.control), base));
   const { target, title, unit } = measure;
   const subject = cells.find(({ contender }) => contender === roles.subject);
   return {
@@ -58,9 +92,16 @@ function rowOf(work: string, measure: Measure, rounds: readonly Round[], roles: 
     absent: measure.absent ?? '-',
     cells,
     target: targetText(measure),
+    ...(noise !== undefined && { noise }),
     ...(target !== undefined &&
-      subject !== undefined && { verdict: verdictOf(target, subject.value, subject.ratio) }),
+      subject !== undefined && {
+        verdict: verdictOf(target, { ...subject, margin: noise?.margin ?? 0 }),
+      }),
   };
+}
+
+function noiseOf(ratios: readonly number[]): Noise {
+  return { ratio: spreadOf(ratios), margin: marginOf(ratios) };
 }
 
 function targetText({ target, unit }: Measure): string {
@@ -86,14 +127,29 @@ function range({ median, min, max }: Spread, digits: (value: number) => string):
   return `${digits(median)} (${digits(min)}-${digits(max)})`;
 }
 
-const ratioDigits = (ratio: number): string => ratio.toFixed(2);
-
-function valueText(value: Spread | null, { unit, absent }: Row): string {
-  return value === null ? absent : `${range(value, figure)}${unitSuffix(unit)}`;
+/** Says it when the numbers are not of all rounds. */
+function roundsText({ count }: Spread, rounds: number): string {
+  return count === rounds ? '' : `, ${count} of ${rounds} rounds`;
 }
 
-function ratioText(ratio: Spread | null): string {
-  return ratio === null ? '-' : `x ${range(ratio, ratioDigits)}`;
+const ratioDigits = (ratio: number): string => ratio.toFixed(2);
+
+function valueText({ value, rounds, failed }: Cell, { unit, absent }: Row): string {
+  if (value === null) return failed > 0 ? 'failed' : absent;
+  return `${range(value, figure)}${unitSuffix(unit)}${roundsText(value, rounds)}`;
+}
+
+function ratioText({ ratio, rounds }: Cell): string {
+  if (ratio === null) return '-';
+  return `x ${range(ratio, ratioDigits)}${roundsText(ratio, rounds)}`;
+}
+
+function noiseText(noise: Noise | undefined): string {
+  if (noise === undefined) return '';
+  if (noise.ratio === null) return 'failed';
+  const middle = `x ${ratioDigits(noise.ratio.median)}`;
+  if (!Number.isFinite(noise.margin)) return `${middle}, too few rounds`;
+  return `${middle} +-${Math.round(noise.margin * 100)} %`;
 }
 
 /** One line per row; medians, with the least and the greatest in brackets. */
@@ -107,13 +163,15 @@ export function tableOf(
     head.push(titles[contender] ?? contender);
     if (contender !== roles.baseline) head.push('ratio');
   }
-  head.push('target', 'verdict');
+  const hasNoise = rows.some(({ noise }) => noise !== undefined);
+  head.push(...(hasNoise ? ['noise'] : []), 'target', 'verdict');
   const body = rows.map((row) => [
     row.title,
-    ...row.cells.flatMap(({ contender, value, ratio }) => [
-      valueText(value, row),
-      ...(contender === roles.baseline ? [] : [ratioText(ratio)]),
+    ...row.cells.flatMap((cell) => [
+      valueText(cell, row),
+      ...(cell.contender === roles.baseline ? [] : [ratioText(cell)]),
     ]),
+    ...(hasNoise ? [noiseText(row.noise)] : []),
     row.target,
     row.verdict ?? '',
   ]);

@@ -12,7 +12,7 @@ export interface Measure {
   readonly target?: Target;
 }
 
-/** By measure; null = the contender never got there. */
+/** By measure; null = the contender never got there; absent = it failed. */
 export type Values = Readonly<Record<string, number | null>>;
 
 /** By contender: what each reached in one round, one after the other. */
@@ -38,7 +38,17 @@ export interface Work {
   readonly job?: (task: never) => Promise<unknown>;
 }
 
-/** Rounds in which every contender works in a fresh process: A B C, A B C, … */
+/**
+ * The order of one round. Who goes first finds another machine than who goes last, so the order
+ * turns round in every second round, and a new one begins after that: A B C, C B A, B C A, A C B, …
+ */
+export function turnsOf(contenders: readonly string[], round: number): readonly string[] {
+  const first = contenders.length === 0 ? 0 : Math.floor(round / 2) % contenders.length;
+  const turns = [...contenders.slice(first), ...contenders.slice(0, first)];
+  return round % 2 === 0 ? turns : turns.reverse();
+}
+
+/** Rounds in which every contender works in a fresh process. */
 export async function isolatedRounds(
   { contenders, rounds, child }: WorkContext,
   work: string,
@@ -48,7 +58,7 @@ export async function isolatedRounds(
   const done: Round[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const values: Record<string, Values> = {};
-    for (const contender of contenders) {
+    for (const contender of turnsOf(contenders, round)) {
       const answer = (await child(work, taskOf(contender), limitMs)) as Values | null;
       values[contender] = answer ?? {};
     }

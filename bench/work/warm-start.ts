@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
-import type { Round, Values, Work } from '../work.ts';
+import { type Round, turnsOf, type Values, type Work } from '../work.ts';
 
 interface WarmTask {
   readonly contender: string;
@@ -76,7 +76,7 @@ export const warmStartWork: Work = {
     const others = servers(false).flatMap(({ name }) => (name === hanging ? [] : [name]));
     for (let round = 0; round < rounds; round += 1) {
       const values: Record<string, Values> = {};
-      for (const contender of contenders) {
+      for (const contender of turnsOf(contenders, round)) {
         const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-bench-'));
         const task = { contender, others, folder };
         // Each in a process of its own: what is warm is the store and nothing else.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Roles, rowsOf, tableOf } from '../../bench/report.ts';
-import type { Work } from '../../bench/work.ts';
+import { needsControl, type Roles, type Row, rowsOf, tableOf } from '../../bench/report.ts';
+import type { Values, Work } from '../../bench/work.ts';
 
 const roles: Roles = { contenders: ['hand', 'ours'], baseline: 'hand', subject: 'ours' };
 
@@ -45,9 +45,79 @@ describe('the report', () => {
     expect(rowsOf({ ...work, measures }, rounds, roles)[0]?.target).toBe(text);
   });
 
-  it('has no ratio and no verdict without a baseline', () => {
+  it('has no ratio and an unknown verdict without a baseline', () => {
     const [row] = rowsOf(work, [{ ours: { time: 1 } }], roles);
     expect(row?.verdict).toBe('unknown');
     expect(row?.cells[0]?.value).toBeNull();
+  });
+});
+
+describe('the report of rounds that failed', () => {
+  const measures = [
+    { id: 'time', title: 'a walk', unit: 'ms', target: { of: 'value', atMost: 101 } },
+  ] as const;
+  const report = (ours: readonly Values[]) => {
+    const failing = ours.map((values) => ({ hand: { time: 100 }, ours: values }));
+    return rowsOf({ ...work, measures }, failing, roles);
+  };
+  const lastLine = (rows: readonly Row[]) => tableOf(rows, roles, {}).split('\n').at(-1);
+
+  it('says how many have a value, and calls the target missed', () => {
+    const rows = report([{}, {}, { time: 101 }]);
+    expect(rows[0]?.verdict).toBe('missed');
+    expect(lastLine(rows)).toContain(
+      '101 (101-101) ms, 1 of 3 rounds  x 1.01 (1.01-1.01), 1 of 3 rounds',
+    );
+  });
+
+  it('does so when all have failed', () => {
+    const rows = report([{}, {}, {}]);
+    expect(rows[0]?.verdict).toBe('missed');
+    expect(lastLine(rows)).toMatch(/ failed +- +<= 101 ms +missed$/u);
+  });
+
+  it('does so when none has begun', () => {
+    expect(report([])[0]?.verdict).toBe('missed');
+  });
+});
+
+describe('the noise of a row', () => {
+  const controlled: Roles = { ...roles, control: 'hand again' };
+  const report = (again: readonly number[], ours: number) =>
+    rowsOf(
+      work,
+      again.map((time) => ({
+        hand: { time: 100, back: 1 },
+        ours: { time: ours, back: 1 },
+        'hand again': { time, back: 1 },
+      })),
+      controlled,
+    );
+
+  it('is the ratio of the baseline to itself, and is shown', () => {
+    const lines = tableOf(report([100, 104, 108], 102), controlled, {}).split('\n');
+    expect(lines[0]).toMatch(/ noise +target +verdict$/u);
+    expect(lines[1]).toMatch(/ x 1\.04 \+-6 % +<= 1\.1x +met$/u);
+    expect(lines[0]).not.toContain('again');
+  });
+
+  it('leaves a verdict unclear that it may have made', () => {
+    expect(report([80, 85, 90], 115)[0]?.verdict).toBe('unclear');
+    expect(report([80, 85, 90], 85)[0]?.verdict).toBe('met');
+    expect(report([80, 85, 90], 150)[0]?.verdict).toBe('missed');
+  });
+
+  it('is not known from two rounds', () => {
+    const rows = report([100, 100], 100);
+    expect(rows[0]?.verdict).toBe('unclear');
+    expect(tableOf(rows, controlled, {})).toContain('x 1.00, too few rounds');
+  });
+
+  it('belongs to rows whose target is a ratio only', () => {
+    const [time, back] = report([100, 100, 100], 100);
+    expect(time?.noise?.margin).toBe(0);
+    expect(back?.noise).toBeUndefined();
+    expect(needsControl(work)).toBe(true);
+    expect(needsControl({ measures: work.measures.slice(1) })).toBe(false);
   });
 });

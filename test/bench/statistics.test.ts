@@ -1,8 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { median, pairedRatios, percentile, spreadOf, verdictOf } from '../../bench/statistics.ts';
+import {
+  marginOf,
+  median,
+  pairedRatios,
+  percentile,
+  type Spread,
+  spreadOf,
+  type Target,
+  verdictOf,
+} from '../../bench/statistics.ts';
 
 const spread = (value: number) => ({ median: value, min: value, max: value, count: 1 });
+
+/** The verdict of a run in which nothing was missing. */
+const judged = (target: Target, value: Spread, ratio: Spread | null, margin = 0) =>
+  verdictOf(target, { value, ratio, rounds: value.count, margin });
 
 describe('the median', () => {
   it('is the middle one, or between the two in the middle', () => {
@@ -63,43 +76,77 @@ describe('paired ratios', () => {
   });
 });
 
+describe('the margin of a ratio', () => {
+  it('is how far the middle half of equals strays from 1, up or down', () => {
+    expect(marginOf([1, 1.1, 1.2])).toBeCloseTo(0.15, 10);
+    expect(marginOf([0.8, 0.8, 0.8])).toBeCloseTo(0.25, 10);
+    expect(marginOf([1, 1, 1])).toBe(0);
+  });
+
+  it('is not moved by one outlier among many', () => {
+    expect(marginOf([1, 1, 1, 1, 1, 1, 1, 9])).toBe(0);
+  });
+
+  it('has no end when there are too few rounds to know', () => {
+    expect(marginOf([1, 1])).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
 describe('a verdict', () => {
   it('is about the median of the ratio, with the bound itself allowed', () => {
     const target = { of: 'ratio', atMost: 1.1 } as const;
-    expect(verdictOf(target, spread(50), spread(1.1))).toBe('met');
-    expect(verdictOf(target, spread(50), spread(1.101))).toBe('missed');
+    expect(judged(target, spread(50), spread(1.1))).toBe('met');
+    expect(judged(target, spread(50), spread(1.101))).toBe('missed');
   });
 
   it('holds a lower bound just so', () => {
     const target = { of: 'ratio', atLeast: 0.9 } as const;
-    expect(verdictOf(target, null, spread(0.9))).toBe('met');
-    expect(verdictOf(target, null, spread(0.89))).toBe('missed');
+    expect(judged(target, spread(50), spread(0.9))).toBe('met');
+    expect(judged(target, spread(50), spread(0.89))).toBe('missed');
   });
 
   it('may leave the bound itself out', () => {
     const target = { of: 'value', below: 12 } as const;
-    expect(verdictOf(target, spread(11.9), null)).toBe('met');
-    expect(verdictOf(target, spread(12), null)).toBe('missed');
+    expect(judged(target, spread(11.9), null)).toBe('met');
+    expect(judged(target, spread(12), null)).toBe('missed');
   });
 
-  it('may be about the value instead', () => {
+  it('may be about the value instead, whatever the noise of the ratio', () => {
     const target = { of: 'value', atMost: 0 } as const;
-    expect(verdictOf(target, spread(0), null)).toBe('met');
-    expect(verdictOf(target, spread(1), spread(0))).toBe('missed');
+    expect(judged(target, spread(0), null, 9)).toBe('met');
+    expect(judged(target, spread(1), spread(0), 9)).toBe('missed');
   });
 
-  it('is unknown when there is nothing to judge', () => {
-    expect(verdictOf({ of: 'ratio', atMost: 1 }, spread(1), null)).toBe('unknown');
-    expect(verdictOf({ of: 'value', atMost: 1 }, null, spread(1))).toBe('unknown');
+  it('is missed when a round or all of them have no value, however good the others were', () => {
+    const target = { of: 'value', atMost: 101 } as const;
+    expect(verdictOf(target, { value: spread(100), ratio: null, rounds: 3 })).toBe('missed');
+    expect(verdictOf(target, { value: null, ratio: null, rounds: 3 })).toBe('missed');
   });
+
+  it('is unknown when there is nothing to compare with', () => {
+    expect(judged({ of: 'ratio', atMost: 1 }, spread(1), null)).toBe('unknown');
+  });
+
+  it.each([
+    [{ of: 'ratio', atLeast: 0.9 }, 0.85, 0.18, 'unclear'],
+    [{ of: 'ratio', atLeast: 0.9 }, 0.85, 0.02, 'missed'],
+    [{ of: 'ratio', atMost: 1.1 }, 1.05, 0.1, 'unclear'],
+    [{ of: 'ratio', atMost: 1.1 }, 1.05, 0.02, 'met'],
+    [{ of: 'ratio', atMost: 1.1 }, 1.05, Number.POSITIVE_INFINITY, 'unclear'],
+  ] as const)(
+    'for %o, a ratio of %d and a margin of %d is %s',
+    (target, ratio, margin, verdict) => {
+      expect(judged(target, spread(50), spread(ratio), margin)).toBe(verdict);
+    },
+  );
 });
 
 describe('a target for every round', () => {
   it('is missed by the worst round, whatever the median says', () => {
     const seen = { median: 200, min: 100, max: 301, count: 3 };
     const target = { of: 'value', atMost: 300 } as const;
-    expect(verdictOf(target, seen, null)).toBe('met');
-    expect(verdictOf({ ...target, inEveryRound: true }, seen, null)).toBe('missed');
-    expect(verdictOf({ of: 'value', atLeast: 150, inEveryRound: true }, seen, null)).toBe('missed');
+    expect(judged(target, seen, null)).toBe('met');
+    expect(judged({ ...target, inEveryRound: true }, seen, null)).toBe('missed');
+    expect(judged({ of: 'value', atLeast: 150, inEveryRound: true }, seen, null)).toBe('missed');
   });
 });
