@@ -48,3 +48,20 @@ export interface TroupeEvents {
   notification: { readonly server: string; readonly method: string };
 }
 export type TroupeEventName = keyof TroupeEvents;
+
+const isEvent: Readonly<Record<TroupeEventName, true>> = {
+  'status.changed': true,
+  'tools.changed': true,
+  'resources.changed': true,
+  'resource.updated': true,
+  'prompts.changed': true,
+  'approval.needed': true,
+  'auth.needed': true,
+  reconciled: true,
+  'settings.invalid': true,
+  'server.log': true,
+  notification: true,
+};
+
+/** Every event that a host may listen to. */
+export const troupeEventNames = Object.keys(isEvent) as readonly TroupeEventName[];

@@ -25,7 +25,7 @@ import { approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
-import { checkHostEvent } from './check-host-event.ts';
+import { checkEventName, checkHostEvent } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
 import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
@@ -238,6 +238,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void {
     checkName('name of the event', name);
+    checkEventName(name);
     if (typeof listener !== 'function') {
       throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
     }

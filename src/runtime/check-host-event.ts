@@ -1,6 +1,10 @@
 import { z } from 'zod';
-import type { HostEvent } from '../domain/host-event.ts';
+import { type HostEvent, troupeEventNames } from '../domain/host-event.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { closestName } from '../policies/closest-name.ts';
+import { printableLine } from '../policies/printable.ts';
+
+const shownLength = 128;
 
 const server = z.string().min(1).max(100);
 const fingerprint = z
@@ -30,6 +34,8 @@ const hostEventSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('troupe.kill') }),
 ]);
 
+const hostEventTypes = hostEventSchema.options.map(({ shape }) => shape.type.value);
+
 /**
  * Lets through what a host may send and nothing else: an event that the charts
  * send each other, or one of XState's own, would be obeyed if it got in.
@@ -39,10 +45,33 @@ const hostEventSchema = z.discriminatedUnion('type', [
 export function checkHostEvent(event: unknown): HostEvent {
   const checked = hostEventSchema.safeParse(event);
   if (checked.success) return checked.data as HostEvent;
+  const type = typeOf(event);
+  if (type !== undefined && !(hostEventTypes as readonly string[]).includes(type)) {
+    throw unknownEvent('event to send to a troupe', type, hostEventTypes);
+  }
   const [issue] = checked.error.issues;
   const field = issue?.path.join('.') ?? '';
   throw new TroupeError(
     'INVALID_ARGUMENTS',
     `This event cannot be sent to a troupe${field === '' ? '' : ` (field "${field}")`}: ${issue?.message ?? 'unknown event'}. See the list of host events in the documentation.`,
   );
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` when nobody would ever call the listener. */
+export function checkEventName(name: string): void {
+  if ((troupeEventNames as readonly string[]).includes(name)) return;
+  throw unknownEvent('event to listen to', name, troupeEventNames);
+}
+
+function typeOf(event: unknown): string | undefined {
+  if (typeof event !== 'object' || event === null || !('type' in event)) return undefined;
+  return typeof event.type === 'string' ? event.type : undefined;
+}
+
+function unknownEvent(what: string, name: string, known: readonly string[]): TroupeError {
+  const closest = closestName(name, known);
+  const hint =
+    closest === undefined ? `There are: ${known.join(', ')}.` : `Did you mean "${closest}"?`;
+  const shown = printableLine(name, shownLength);
+  return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
 }

@@ -220,7 +220,10 @@ export interface Troupe extends AsyncDisposable {
    * @throws TroupeError `SERVER_UNKNOWN`; `OVERLOADED` for more than 256 resources of a server.
    */
   subscribe(server: string, uri: string): () => void;
-  /** Returns a function that ends the subscription. A listener that throws harms nobody. */
+  /**
+   * Returns a function that ends the subscription. A listener that throws harms nobody.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a name that no event has.
+   */
   on<Name extends TroupeEventName>(
     name: Name,
     listener: (event: TroupeEvents[Name]) => void,

@@ -1,6 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { closestName } from '../policies/closest-name.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import type { WaitOptions } from './troupe.ts';
 import { waitOnce } from './wait-once.ts';
@@ -42,10 +43,23 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
     if (clock.now() >= deadlineAt) {
       throw new TroupeError(
         'TIMEOUT_WAITING',
-        `Server ${server} was not ${wait.wanted} in time (it is ${board.status(server)?.state ?? 'unknown'}). Look at it: troupe status ${server}`,
+        `Server ${server} was not ${wait.wanted} in time ${whatInstead(board, server)}`,
         { server, retryable: true },
       );
     }
     await waitOnce({ clock, deadlineAt, signal }, (wake) => board.watch(server, wake));
   }
+}
+
+/** A server may be waited for before it is added; a name that is still unknown may be mistyped. */
+function whatInstead(board: StatusBoard, server: string): string {
+  const status = board.status(server);
+  if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;
+  const closest = closestName(
+    server,
+    board.statuses().map(({ name }) => name),
+  );
+  const hint =
+    closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
+  return `(there is no server of this name). ${hint}`;
 }

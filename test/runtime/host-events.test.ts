@@ -32,6 +32,14 @@ describe('an event of the host', () => {
     expect(there.errors).toEqual([]);
   });
 
+  it('with a mistyped name is refused with the closest one', async () => {
+    const there = await stage({ settings: db });
+    expect(send(there, { type: 'settings.relaod' }).message).toBe(
+      'There is no event to send to a troupe "settings.relaod". Did you mean "settings.reload"?',
+    );
+    expect(send(there, { type: 'xstate.stop' }).message).toContain('There are: settings.changed, ');
+  });
+
   it('names the field that is wrong', async () => {
     const there = await stage({ settings: db });
     expect(send(there, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
@@ -58,6 +66,16 @@ describe('an event of the host', () => {
 });
 
 describe('a listener', () => {
+  it('of an event that does not exist is refused with the closest name', async () => {
+    const { troupe } = await stage({ settings: db });
+    const listen = (name: string) => thrownBy(() => troupe.on(name as 'reconciled', () => {}));
+    expect(listen('status.chnged')).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      message: 'There is no event to listen to "status.chnged". Did you mean "status.changed"?',
+    });
+    expect(listen('constructor').message).toContain('There are: status.changed, ');
+  });
+
   it('that throws is reported once each time and harms nobody', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];

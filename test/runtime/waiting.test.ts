@@ -54,6 +54,18 @@ describe('waitFor', () => {
     expect(there.clock.pendingCount).toBe(before);
   });
 
+  it('for a name that nobody has got by its deadline is told the closest one', async () => {
+    const there = await stage({ settings: servers({ files: 'srv' }) });
+    const near = watch(there.troupe.waitFor('fils', 'ready', { timeoutMs: 1_000 }));
+    const far = watch(there.troupe.waitFor('calendar', 'ready', { timeoutMs: 1_000 }));
+    await there.advance(999);
+    expect([near.state, far.state]).toEqual(['pending', 'pending']);
+    await there.advance(1);
+    expect(near.error).toMatchObject({ code: 'TIMEOUT_WAITING' });
+    expect(near.error?.message).toContain('no server of this name). Did you mean files?');
+    expect(far.error?.message).toContain('List what is there: troupe status');
+  });
+
   it('is told SHUTTING_DOWN when the troupe stops', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.waitFor('db', 'ready'));
