@@ -2,6 +2,7 @@
 
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../domain/caller-code.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 
 /** Long enough for a sentence with two paths in it. */
@@ -9,7 +10,7 @@ const longestMessage = 1_000;
 
 /** The document of an error; what nobody foresaw becomes `INTERNAL`. */
 export function errorDocumentOf(error: unknown): ErrorDocument {
-  if (error instanceof CommanderError) return usageError(error);
+  if (error instanceof CommanderError) return usageErrorOf(error, 'troupe --help').toJSON();
   if (isErrorDocument(error)) {
     const { code, server, tool, retryable, outcome, retryAfterMs, message } = error;
     return {
@@ -47,17 +48,19 @@ export function isErrorDocument(value: unknown): value is ErrorDocument {
   );
 }
 
-/** Commander says `error: …` and adds its guess on a line of its own. */
-function usageError(error: CommanderError): ErrorDocument {
+/**
+ * Says what commander found wrong, in our words: it writes `error: …` and its guess below.
+ *
+ * @param help - the command that prints what would be right
+ */
+export function usageErrorOf(error: CommanderError, help: string): TroupeError {
   // What commander throws after printing its help, because there was nothing to do.
   const text = error.code === 'commander.help' ? 'no command was given' : error.message;
   const [said = '', guess] = text.replace(/^error: /, '').split('\n');
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
-  const next = meant === undefined ? 'see troupe --help' : `did you mean ${meant}?`;
-  return {
-    code: 'USAGE',
-    retryable: false,
-    outcome: 'not_executed',
-    message: printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage),
-  };
+  const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
+  return new TroupeError(
+    'USAGE',
+    printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage),
+  );
 }

@@ -21,7 +21,7 @@ import { defineUp } from './commands/up.ts';
 import { completeWords, type Suggestions } from './complete-words.ts';
 import { completeCommand } from './completion-scripts.ts';
 import { longestName } from './control-protocol.ts';
-import { errorDocumentOf } from './error-document.ts';
+import { errorDocumentOf, usageErrorOf } from './error-document.ts';
 import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { knownNames } from './known-names.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
@@ -139,7 +139,11 @@ function addCommonOptions(program: Command): void {
     .option('--allow <names>', 'only these servers may connect; "" allows none', once(parseNames))
     .option('--trust', 'accept the files of the project folder; never approves a server')
     .option('--json', 'print one JSON document, also for errors')
-    .option('--timeout <ms>', 'how long to wait', once(parseMilliseconds));
+    .option(
+      '--timeout <ms>',
+      'how long start, stop, restart and tools wait (default: 30000), or a call (default: as its server says, 60000)',
+      once(parseMilliseconds),
+    );
 }
 
 function addCommand(
@@ -157,6 +161,9 @@ function addCommand(
         : `${definition.summary}\n\n${definition.details}`,
     )
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
+  command.exitOverride((error) => {
+    throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${command.name()}`);
+  });
   definition.options?.(command);
   command.action(async () => {
     const flags = command.optsWithGlobals<CommonFlags & Record<string, unknown>>();

@@ -7,6 +7,7 @@ import { sinceText, untilText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
 import { actionOf, failureAtRest, reasonOf } from './status-facts.ts';
 import { type Cell, cutTo, fitTable, type Table } from './table.ts';
+import { wrapText } from './wrap-text.ts';
 
 const styleOf: Readonly<Record<ServerState, Style>> = {
   ready: 'green',
@@ -34,7 +35,8 @@ const longestWhy = 500;
  * Lays the table of servers out in lines that fit `width`. Under a server that
  * rests after a failure stands why.
  *
- * With more than `mostLines`, the whys go first; then the last servers, and a line says how many.
+ * With more than `mostLines`, the whys are first cut to a line each, then left out; then the last
+ * servers go, and a line says how many.
  */
 export function statusLines(
   servers: readonly ServerStatus[],
@@ -46,22 +48,33 @@ export function statusLines(
   if (servers.length === 0) return ['no servers'];
   const table = statusTable(servers, nowMs, paint);
   const [titles = '', ...rows] = fitTable(table, width, (title) => paint('bold', title));
-  const lines = [
-    titles,
-    ...rows.flatMap((row, index) => [row, ...whyLines(servers[index], width, paint)]),
-  ];
-  if (lines.length <= mostLines) return lines;
+  for (const mostWhyLines of [Number.POSITIVE_INFINITY, 1]) {
+    const lines = [
+      titles,
+      ...rows.flatMap((row, index) => [
+        row,
+        ...whyLines(servers[index], width, paint, mostWhyLines),
+      ]),
+    ];
+    if (lines.length <= mostLines) return lines;
+  }
   if (rows.length + 1 <= mostLines) return [titles, ...rows];
   const shown = rows.slice(0, Math.max(0, mostLines - 2));
   const more = `… and ${rows.length - shown.length} more: troupe status`;
   return [titles, ...shown, cutTo(more, width)];
 }
 
-function whyLines(server: ServerStatus | undefined, width: number, paint: Paint): string[] {
+function whyLines(
+  server: ServerStatus | undefined,
+  width: number,
+  paint: Paint,
+  mostLines: number,
+): string[] {
   const why = server === undefined ? undefined : failureAtRest(server);
-  return why === undefined
-    ? []
-    : [paint('gray', cutTo(`  ${printableLine(why, longestWhy)}`, width))];
+  if (why === undefined) return [];
+  const text = printableLine(why, longestWhy);
+  const lines = mostLines === 1 ? [cutTo(`  ${text}`, width)] : wrapText(text, width, '  ');
+  return lines.map((line) => paint('gray', line));
 }
 
 function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
@@ -97,8 +110,8 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
   ];
 }
 
-/** Tells one server in full, one fact a line. */
-export function statusDetails(server: ServerStatus, nowMs: number): string[] {
+/** Tells one server in full, in lines that fit `width`; each fact begins a line. */
+export function statusDetails(server: ServerStatus, nowMs: number, width: number): string[] {
   const { source, lastError } = server;
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
   const facts: readonly (readonly [string, string | number | undefined])[] = [
@@ -124,9 +137,11 @@ export function statusDetails(server: ServerStatus, nowMs: number): string[] {
   const told = facts.flatMap(([title, value]) =>
     value === undefined || value === ''
       ? []
-      : [`${title.padEnd(11)} ${printableLine(String(value), 1_000)}`],
+      : wrapText(printableLine(String(value), 1_000), width, `${title.padEnd(11)} `),
   );
-  const stderr = (lastError?.stderrTail ?? []).map((line) => `  | ${printableLine(line, 500)}`);
+  const stderr = (lastError?.stderrTail ?? []).map((line) =>
+    cutTo(`  | ${printableLine(line, 500)}`, width),
+  );
   return stderr.length === 0 ? told : [...told, 'stderr', ...stderr];
 }
 

@@ -25,7 +25,7 @@ describe('the command line', () => {
     [['nonsense'], "unknown command 'nonsense'; see troupe --help"],
     [['completion', 'bsh'], /Allowed choices are bash, zsh, fish/],
     [['stauts'], "unknown command 'stauts'; did you mean status?"],
-    [['call', 'db'], "missing required argument 'tool'; see troupe --help"],
+    [['call', 'db'], "missing required argument 'tool'; see troupe help call"],
     [['plan', 'extra'], /too many arguments/],
     [[], 'no command was given; see troupe --help'],
     [['status', '--project', 'a', '--project', 'b'], /It was given twice; give it once; see/],

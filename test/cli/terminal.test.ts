@@ -62,6 +62,39 @@ describe('on a terminal', () => {
     ]);
   });
 
+  it('40 columns show the whole name of a tool, and its description where there is room', async () => {
+    const name = 'get-structured-content-of-a-row';
+    const tools = [{ ...toolOf('db', name), description: long }];
+    const { folder } = await upHere(createStandIn({ servers: [statusOf('db')], tools }));
+    const setting = { folder, env: { NO_COLOR: '1' } };
+    const narrow = await runCliHere(['tools'], { ...setting, columns: 40 });
+    expect(narrow.stdout).toContain(name);
+    expect(narrow.stdout).not.toContain('DESCRIPTION');
+    const wide = await runCliHere(['tools'], { ...setting, columns: 80 });
+    expect(wide.stdout).toContain(`${name}    reads a row`);
+  });
+
+  it('50 columns show all that is to be mended, wrapped', async () => {
+    const message =
+      'The command "no-such-program" was not found on PATH. Install it, or name it by its path.';
+    const failed = statusOf('missing', {
+      state: 'failed',
+      reason: 'attemptsExhausted',
+      lastError: { code: 'CRASHED', kind: 'crashed', message },
+    });
+    const { folder } = await upHere(createStandIn({ servers: [failed] }));
+    const setting = { folder, columns: 50, env: { NO_COLOR: '1' } };
+    for (const command of [['status'], ['status', 'missing'], ['plan']]) {
+      const { stdout } = await runCliHere(command, setting);
+      const lines = stdout.trimEnd().split('\n');
+      for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(50);
+      const text = lines.map((line) => line.trim()).join(' ');
+      expect(text).toContain(
+        command[0] === 'plan' ? 'nothing to do: every server is as the settings want it' : message,
+      );
+    }
+  });
+
   it('a size that it does not tell is the usual one', async () => {
     const { folder } = await upHere();
     const shown = await runCliHere(['status'], { folder, columns: 0, env: { NO_COLOR: '1' } });

@@ -87,7 +87,7 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines([open], now, 80, plain)[1]).toMatch(
       /^db +ready +circuit open +2 .* troupe restart db$/,
     );
-    expect(statusDetails(open, now)).toContain('next step   troupe restart db');
+    expect(statusDetails(open, now, 80)).toContain('next step   troupe restart db');
     expect(statusLine(open, now)).toBe('db ready: 2 tools, circuit open -> troupe restart db');
     const away = statusOf('db', { circuit: 'open', state: 'stopped', action: 'troupe start db' });
     expect(statusLines([away], now, 80, plain)[1]).not.toContain('circuit');
@@ -100,7 +100,7 @@ describe('what a person sees of a troupe', () => {
   });
 
   it('is everything about one server when one was asked for', () => {
-    expect(statusDetails(servers[0] ?? statusOf('none'), now)).toEqual([
+    expect(statusDetails(servers[0] ?? statusOf('none'), now, 80)).toEqual([
       'server      broken',
       'state       backingOff (retrying)',
       'since       2026-01-02T03:04:05.000Z (2m 05s ago)',

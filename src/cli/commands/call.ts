@@ -36,7 +36,7 @@ export const defineCall = (define: DefineCommand): void =>
     usage: 'call <server> <tool> [key=value...]',
     summary: 'call a tool and print its answer',
     details:
-      "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects.\n" +
+      "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects. " +
       'Asks the running troupe. Without one, it starts this server alone, calls, and stops it.',
     example: 'troupe call everything get-sum a=2 b=3',
     options: (command) =>

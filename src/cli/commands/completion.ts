@@ -7,9 +7,10 @@ export const defineCompletion = (define: DefineCommand): void =>
     usage: 'completion <shell>',
     summary: 'print a script that lets your shell complete commands, flags, servers and tools',
     details:
-      'bash: add to ~/.bashrc          source <(troupe completion bash)\n' +
-      'zsh:  add to ~/.zshrc           source <(troupe completion zsh)\n' +
-      'fish: add to config.fish        troupe completion fish | source',
+      'It completes the command troupe by asking the troupe of your PATH, so that one has to be there: npx troupe alone is not completed.\n\n' +
+      'bash: add to ~/.bashrc                   source <(troupe completion bash)\n' +
+      'zsh:  add to ~/.zshrc, after compinit    source <(troupe completion zsh)\n' +
+      'fish: add to config.fish                 troupe completion fish | source',
     example: 'troupe completion bash',
     options: (command) => command.registeredArguments[0]?.choices([...shells]),
     async run({ output }, [shell = '']) {

@@ -10,7 +10,7 @@ export const defineEvents = (define: DefineCommand): void =>
     usage: 'events',
     summary: 'print what happens in the running troupe, one JSON document per line, until Ctrl-C',
     details:
-      'Every document has a type, such as status.changed, tools.changed or reconciled.\n' +
+      'Every document has a type, such as status.changed, tools.changed or reconciled. ' +
       'A reader that is too slow misses some: events.dropped then says how many.',
     example: 'troupe events | jq \'select(.type == "status.changed").status.state\'',
     async run({ host, launch, output }) {

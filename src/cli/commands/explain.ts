@@ -8,7 +8,7 @@ export const defineExplain = (define: DefineCommand): void =>
     usage: 'explain <server>',
     summary: 'say why a server is as it is: what decided, what was tried, what helps',
     details:
-      'States, guards, timers and events have the names of the chart that decides (docs/states.md).\n' +
+      'States, guards, timers and events have the names of the chart that decides (docs/states.md). ' +
       'With --json, all of it is one document: the one of troupe.explain() of the library.',
     example: 'troupe explain db\n  troupe explain db --json | jq .lastFailure.stderrTail',
     run: ({ launch, output }, [server = '']) =>

@@ -18,8 +18,8 @@ export const defineLogs = (define: DefineCommand): void =>
     usage: 'logs <server>',
     summary: 'print the last lines that a server wrote to stderr, and what became of it',
     details:
-      'Every line has its time, the number of its session, and where it comes from: stderr,\n' +
-      'stdout (what is no MCP), or the troupe. The log of a removed server is kept for a while.\n' +
+      'Every line has its time, the number of its session, and where it comes from: stderr, ' +
+      'stdout (what is no MCP), or the troupe. The log of a removed server is kept for a while. ' +
       'With --json, all lines are one document; with --follow as well, one document per line.',
     example: 'troupe logs db --lines 20\n  troupe logs db --follow',
     options: (command) =>

@@ -6,6 +6,7 @@ import type { DefineCommand } from '../command-definition.ts';
 import { troupeOptionsOf } from '../launch.ts';
 import { withRunning } from '../running-troupe.ts';
 import { fitTable } from '../table.ts';
+import { wrapText } from '../wrap-text.ts';
 
 /** Defines `plan`: what the next pass would do, and why, without doing it. */
 export const definePlan = (define: DefineCommand): void =>
@@ -18,7 +19,9 @@ export const definePlan = (define: DefineCommand): void =>
       const steps = await stepsFor(launch);
       output.document({ steps });
       if (steps.every((step) => step.step === 'keep')) {
-        output.lines(['nothing to do: every server is as the settings want it']);
+        output.lines(
+          wrapText('nothing to do: every server is as the settings want it', output.width),
+        );
       }
       const rows = steps.map(({ server, step, why }) => [
         { text: step },

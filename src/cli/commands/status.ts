@@ -31,11 +31,16 @@ export const defineStatus = (define: DefineCommand): void =>
         if (watch) return watchStatus(session, client, snapshot, server);
         output.document(snapshot);
         if (server === undefined) showAll(session, snapshot);
-        else output.lines(snapshot.servers.flatMap((each) => statusDetails(each, Date.now())));
+        else showOne(session, snapshot);
         return 0;
       });
     },
   });
+
+function showOne({ output }: CliSession, { servers }: TroupeSnapshot): void {
+  const now = Date.now();
+  output.lines(servers.flatMap((each) => statusDetails(each, now, output.width)));
+}
 
 function showAll({ output }: CliSession, { troupe, servers }: TroupeSnapshot): void {
   const now = Date.now();

@@ -93,7 +93,8 @@ function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void 
   ]);
   const columns = [
     { title: 'SERVER', leastWidth: 8 },
-    { title: 'TOOL', leastWidth: 12 },
+    // Whole before anything is told of it: it is what a call names.
+    { title: 'TOOL', keptWidth: 64, leastWidth: 12 },
     { title: '', leastWidth: 0, dropOrder: 0 },
     { title: 'DESCRIPTION', dropOrder: 1 },
   ];

@@ -23,7 +23,7 @@ export const defineUp = (define: DefineCommand): void =>
     usage: 'up',
     summary: 'run the servers of your settings in the foreground, and show how they are',
     details:
-      'Without --config it reads your own troupe.json and the .mcp.json of the project folder.\n' +
+      'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
       'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
     example: 'troupe up --config troupe.json',
     run: up,
