@@ -34,7 +34,7 @@ export function planChanges(
 }
 
 /** Says whether a plan changes nothing. */
-export function isSettled(steps: readonly Step[]): boolean {
+export function changesNothing(steps: readonly Step[]): boolean {
   return steps.every(({ step: kind }) => kind === 'keep');
 }
 

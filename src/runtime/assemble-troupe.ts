@@ -20,7 +20,7 @@ import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '..
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
-import { isSettled as isSettledPlan } from '../policies/plan-changes.ts';
+import { changesNothing } from '../policies/plan-changes.ts';
 import { approvalRequestsOf } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
@@ -39,7 +39,7 @@ import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf } from './settings-ports.ts';
-import { awaitedStatuses, blockingStatuses, isSettled, startReportOf } from './start-report.ts';
+import { areSettled, awaitedStatuses, blockingStatuses, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
 import type {
@@ -355,7 +355,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       steps: plan.filter(({ step }) => step !== 'keep').length,
       durationMs,
     };
-    if (!isSettledPlan(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
+    if (!changesNothing(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
   }
 
   #onStatus(status: ServerStatus): void {
@@ -389,8 +389,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (this.#settleReady === undefined) return;
     // Also without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
-    const isAllSettled = this.#firstPassAt !== null && isSettled(awaitedStatuses(this.#board));
-    const isHeldUp = this.#state === 'running' && !isSettled(blockingStatuses(this.#board));
+    const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(this.#board));
+    const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(this.#board));
     if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
   }
 

@@ -26,7 +26,7 @@ export function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
 }
 
 /** Says whether no server is on its way to something. */
-export function isSettled(statuses: readonly ServerStatus[]): boolean {
+export function areSettled(statuses: readonly ServerStatus[]): boolean {
   return statuses.every(({ state }) => !startingStates.has(state));
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { planOf, type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
-import { isSettled } from '../../src/policies/plan-changes.ts';
+import { changesNothing } from '../../src/policies/plan-changes.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import type { EventChoices } from '../../src/testing/explore-events.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from './exploration-report.ts';
@@ -85,10 +85,10 @@ const births = ({ effects }: Step): number =>
 const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
   'the root survives': ({ after }) => after.status !== 'error',
   'a pass leaves nothing to do': ({ before, event, after }) =>
-    !looks.has(event.type) || !before.matches('serving') || isSettled(planOf(after.context)),
+    !looks.has(event.type) || !before.matches('serving') || changesNothing(planOf(after.context)),
   'a pass without a change does nothing': (step) =>
     !(step.event.type === 'system.woke' || step.event.type === 'troupe.lookAgain') ||
-    !isSettled(planOf(step.before.context)) ||
+    !changesNothing(planOf(step.before.context)) ||
     sentTo(step, isServer).filter((type) => type !== 'server.woke').length + births(step) === 0,
   'all but who leaves are told of a wake-up, and of nothing else is made one': (step) =>
     sentTo(step, isServer).filter((type) => type === 'server.woke').length ===
