@@ -180,10 +180,14 @@ describe('the command line with real servers', { timeout: patience }, () => {
     place.writeSettings({ deaf: place.server('ignore-term') });
     const up = place.start('up', '--config', place.settings);
     await up.printed(/deaf ready/);
+    const pressedAt = performance.now();
     up.child.kill('SIGINT');
     await up.printed(/deaf stopping/);
-    const { stdout } = await place.run('status', '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ troupe: { state: 'stopping' } });
+    // Two signals within 100 ms count as one key press, and a fast machine answers before.
+    do {
+      const { stdout } = await place.run('status', '--json');
+      expect(JSON.parse(stdout)).toMatchObject({ troupe: { state: 'stopping' } });
+    } while (performance.now() - pressedAt < 200);
     const insistedAt = performance.now();
     up.child.kill('SIGINT');
     expect(await up.ended).toEqual({ exitCode: 130, signal: null });
