@@ -16,7 +16,8 @@ import {
 
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 
-const maxBodyBytes = 16 * 1024 * 1024;
+import { maxMessageBytes } from './session-connection.ts';
+
 // Nobody compresses what is compressed, except to see what the reader does.
 const maxCodings = 2;
 
@@ -147,14 +148,14 @@ type Counter = (chunk: Uint8Array) => boolean;
 
 function createByteCounter(): Counter {
   let readBytes = 0;
-  return (chunk) => (readBytes += chunk.length) <= maxBodyBytes;
+  return (chunk) => (readBytes += chunk.length) <= maxMessageBytes;
 }
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /** Counts the bytes of the event that is under way; an event ends with an empty line. */
-export function createEventCounter(maxBytes = maxBodyBytes): Counter {
+export function createEventCounter(maxBytes = maxMessageBytes): Counter {
   let readBytes = 0;
   let before: Uint8Array = new Uint8Array();
   return (chunk) => {

@@ -59,6 +59,11 @@ export interface Connection {
   dispose(): void;
 }
 
+/** The largest message that any transport reads, in bytes; an honest result is far below. */
+export const maxMessageBytes = 16 * 1024 * 1024;
+/** A server that does not read would make us hold every call in memory. */
+export const maxUnsentBytes = 64 * 1024 * 1024;
+
 /** Rejects a message of which no byte has left. */
 export class NotSentError extends Error {
   override readonly name: string = 'NotSentError';

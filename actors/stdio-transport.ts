@@ -23,6 +23,8 @@ import { redact } from '../src/policies/redact.ts';
 import {
   type Connection,
   type ConnectionSetup,
+  maxMessageBytes,
+  maxUnsentBytes,
   NotSentError,
   type Seen,
   UnwritableError,
@@ -34,9 +36,6 @@ import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';
 import { createLineReader } from './stdio-lines.ts';
 import { createStderrRing } from './stdio-stderr.ts';
 
-const maxLineBytes = 16 * 1024 * 1024;
-// A server that does not read its input would make us hold every call in memory.
-const maxUnreadBytes = 64 * 1024 * 1024;
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
 // A broken pipe is mostly the first sign of an exit, which then says more.
@@ -124,7 +123,7 @@ export class StdioTransport implements Transport, Connection {
     if (this.#isOver || this.#isClosing || stdin === undefined || !stdin.writable) {
       return Promise.reject(new NotSentError('Not connected'));
     }
-    if (stdin.writableLength > maxUnreadBytes) {
+    if (stdin.writableLength > maxUnsentBytes) {
       return Promise.reject(new NotSentError('The server does not read its input.'));
     }
     let line: string;
@@ -193,7 +192,7 @@ export class StdioTransport implements Transport, Connection {
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
     const reader = createLineReader(
-      maxLineBytes,
+      maxMessageBytes,
       (line) => this.#read(line),
       () =>
         this.#lose({

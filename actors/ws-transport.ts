@@ -16,6 +16,8 @@ import { createSockets, type Sockets } from './http-sockets.ts';
 import {
   type Connection,
   type ConnectionSetup,
+  maxMessageBytes,
+  maxUnsentBytes,
   NotSentError,
   type Seen,
   UnwritableError,
@@ -24,9 +26,6 @@ import { describeError } from './session-failure.ts';
 import { readMessages } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
-const maxMessageBytes = 16 * 1024 * 1024;
-// A server that does not read would make us hold every call in memory.
-const maxUnsentBytes = 64 * 1024 * 1024;
 // As long as an HTTP session waits for a connection.
 const handshakeMs = 10_000;
 // Twice the way there and back of a distant server; whoever does not say goodbye by then is cut off.

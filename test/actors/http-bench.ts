@@ -3,6 +3,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
+import { onTestFinished } from 'vitest';
+
 import {
   createGuardedFetch,
   type GuardedFetch,
@@ -77,6 +79,23 @@ export interface Echo {
 
 export function guard(home: string, more: Partial<GuardedFetchSetup> = {}): GuardedFetch {
   return createGuardedFetch({ home: new URL(home), clock: realClock, ...more });
+}
+
+/** Served until the test ends. */
+export async function peer(...args: Parameters<typeof serve>): Promise<Peer> {
+  return untilTestEnds(await serve(...args));
+}
+
+/** Kept until the test ends, and closed before any server that was there first. */
+export function guarded(...args: Parameters<typeof guard>): GuardedFetch {
+  return untilTestEnds(guard(...args));
+}
+
+export function untilTestEnds<Closed extends { close(): unknown }>(one: Closed): Closed {
+  onTestFinished(async () => {
+    await one.close();
+  });
+  return one;
 }
 
 /** A resolver that knows the given names only. */

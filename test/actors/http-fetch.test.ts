@@ -2,9 +2,8 @@
 
 import { createServer as createSecureServer } from 'node:https';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
-import type { GuardedFetch } from '../../actors/http-fetch.ts';
 import { describeError } from '../../actors/session-failure.ts';
 import { classifyFailure } from '../../src/policies/classify-failure.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -13,33 +12,15 @@ import {
   type Echo,
   echo,
   errorOf,
-  guard,
+  guarded,
   listen,
   type Peer,
+  peer,
   resolverOf,
   serve,
   turn,
+  untilTestEnds,
 } from './http-bench.ts';
-
-const peers: Peer[] = [];
-const guards: GuardedFetch[] = [];
-
-afterEach(async () => {
-  for (const one of guards.splice(0)) one.close();
-  await Promise.all(peers.splice(0).map((one) => one.close()));
-});
-
-async function peer(...args: Parameters<typeof serve>): Promise<Peer> {
-  const one = await serve(...args);
-  peers.push(one);
-  return one;
-}
-
-function guarded(...args: Parameters<typeof guard>): GuardedFetch {
-  const one = guard(...args);
-  guards.push(one);
-  return one;
-}
 
 function kindOf(error: unknown): string {
   return classifyFailure({ ...describeError(error, []), phase: 'ready' }).kind;
@@ -384,9 +365,7 @@ describe('a failed request', () => {
 
 describe('over TLS', () => {
   async function secure(): Promise<Peer> {
-    const one = await listen(createSecureServer(selfSigned(), echo), 'https');
-    peers.push(one);
-    return one;
+    return untilTestEnds(await listen(createSecureServer(selfSigned(), echo), 'https'));
   }
 
   it('a certificate that nobody vouches for breaks the request off', async () => {

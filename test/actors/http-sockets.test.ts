@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:net';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { rangeOf } from '../../actors/http-addresses.ts';
 import { challengesOf } from '../../actors/http-challenge.ts';
@@ -13,27 +13,7 @@ import { describeError } from '../../actors/session-failure.ts';
 import { classifyFailure } from '../../src/policies/classify-failure.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { echo, errorOf, guard, type Peer, resolverOf, serve, turn } from './http-bench.ts';
-
-const peers: Peer[] = [];
-const guards: GuardedFetch[] = [];
-
-afterEach(async () => {
-  for (const one of guards.splice(0)) one.close();
-  await Promise.all(peers.splice(0).map((one) => one.close()));
-});
-
-async function peer(...args: Parameters<typeof serve>): Promise<Peer> {
-  const one = await serve(...args);
-  peers.push(one);
-  return one;
-}
-
-function guarded(...args: Parameters<typeof guard>): GuardedFetch {
-  const one = guard(...args);
-  guards.push(one);
-  return one;
-}
+import { echo, errorOf, guarded, peer, resolverOf, turn } from './http-bench.ts';
 
 async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
   const text = await (await fetch(url, { method: 'POST', body: '{}' })).text();
