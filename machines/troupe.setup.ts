@@ -16,6 +16,8 @@ import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
 
 export interface TroupeInput {
   readonly seed: number;
+  /** When the host asked for the troupe, monotonic milliseconds. */
+  readonly startedAt: number;
   readonly trusted: boolean;
   /** Upper bound that nothing widens; null = none was given. */
   readonly launchBound: readonly string[] | null;
@@ -425,7 +427,12 @@ export const troupeSetup = setup({
     hasNoServers: ({ context }) => context.live.size === 0,
   },
   delays: {
-    startupGate: ({ context }) => context.startupGateMs,
+    // What a host waits for begins when it asks for a troupe, so reading counts. At most half:
+    // after a slow disk, servers must still have a moment in which they may be ready.
+    startupGate: ({ context: { startedAt, startupGateMs }, event }) => {
+      assertEvent(event, 'settings.loaded');
+      return startupGateMs - Math.min(event.at - startedAt, startupGateMs / 2);
+    },
     // Five seconds: reading a few files takes milliseconds; a dead network folder
     // must not keep a host from starting.
     settingsDeadline: 5_000,

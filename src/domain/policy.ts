@@ -51,7 +51,10 @@ export interface BusyBackoff {
 export interface StartupPolicy {
   /** `lazy`: with the first demand; `background`: at once, but `ready()` does not wait for it. */
   readonly mode: 'eager' | 'lazy' | 'background';
-  /** How long `ready()` waits for servers, counted from the first pass. */
+  /**
+   * How long `ready()` waits for servers, counted from the creation of the troupe. Reading the
+   * settings takes half of it at most: what is left then counts from the first pass.
+   */
   readonly gateMs: number;
   /** Whether the gate also waits, however long, for servers whose tools are not known from before. */
   readonly withoutCache: 'late' | 'block';

@@ -73,6 +73,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #needs = new PersonNeeds();
   readonly #records: ServerRecords;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
+  readonly #startedAt: number;
   #firstPassAt: number | null = null;
   #settleReady: (() => void) | undefined;
   readonly #processes: ProcessKeeper | undefined;
@@ -86,6 +87,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
 
   constructor(options: TroupeOptions, parts: TroupeParts) {
     super();
+    this.#startedAt = parts.clock.now();
     checkOptions(options);
     if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
@@ -108,6 +110,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       parts: this.#records.watching(parts),
       input: {
         seed: parts.seed,
+        startedAt: this.#startedAt,
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
         slots,
@@ -152,7 +155,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#ready = new Promise((settle) => {
       this.#settleReady = () => {
         this.#settleReady = undefined;
-        settle(startReportOf(this.#board.statuses(), this.#elapsedMs()));
+        const elapsedMs = Math.round(parts.clock.now() - this.#startedAt);
+        settle(startReportOf(this.#board.statuses(), elapsedMs));
       };
     });
     this.#ended = this.#follow();
@@ -392,11 +396,6 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(this.#board));
     const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(this.#board));
     if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
-  }
-
-  #elapsedMs(): number {
-    const now = this.#parts.clock.now();
-    return Math.round(now - (this.#firstPassAt ?? now));
   }
 
   /** @throws TroupeError `SERVER_UNKNOWN` or `SERVER_REMOVED`. */

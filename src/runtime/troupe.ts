@@ -138,7 +138,8 @@ export interface ApprovalRequest {
 
 export interface Troupe extends AsyncDisposable {
   /**
-   * Settles when the startup gate has passed, counted from the first applied pass; never rejects.
+   * Settles when the startup gate has passed, counted from the creation, though reading the
+   * settings takes half of it at most; never rejects.
    * Servers whose tools are not known hold it up longer where their `startup.withoutCache` is `block`.
    */
   ready(): Promise<StartReport>;

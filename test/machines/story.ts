@@ -163,6 +163,7 @@ function createRootActor(
   });
   const input = {
     seed: 1,
+    startedAt: 0,
     trusted: true,
     launchBound: launchBound ?? null,
     slots: { local: 3, remote: 20 },

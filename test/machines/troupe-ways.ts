@@ -25,6 +25,7 @@ export type TroupeWay = readonly (TroupeEventType | { readonly after: string })[
 
 export const troupeInput: TroupeInput = {
   seed: 1,
+  startedAt: 0,
   trusted: true,
   launchBound: null,
   slots: { local: 3, remote: 20 },

@@ -54,7 +54,7 @@ const serving = {
 const replies: Readonly<Record<TroupeState, Row>> = {
   'serving.starting.reading': {
     ...serving,
-    // The gate counts from the first applied pass.
+    // What is left of the gate begins with the first applied pass.
     'settings.loaded': 'noteSettings, resizeSlots, reconcile -> serving.starting.gating',
     // Nothing was started yet, so there is nothing to wait for.
     'troupe.stop': '-> stopped',

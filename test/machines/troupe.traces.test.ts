@@ -97,7 +97,7 @@ describe('troupe', () => {
     const story = startStory();
     story.clock.advanceBy(100);
     story.load(settingsOf([entry('db')], { startupGateMs: 400 }));
-    story.clock.advanceBy(399);
+    story.clock.advanceBy(299);
     story.chapter('not yet');
     story.clock.advanceBy(1);
     await expect(story.toString()).toMatchFileSnapshot(golden('startup-gate'));
