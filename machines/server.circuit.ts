@@ -1,8 +1,10 @@
 /**
  * Decides whether calls to the server may go out.
  *
- * A run of failed calls in one session opens the circuit, or has the session
- * exchanged (`breaker.tripped`), as the policy wants it. After the cool-down a
+ * A run of failed calls opens the circuit, or has the session exchanged
+ * (`breaker.tripped`), as the policy wants it. The run goes on from session to
+ * session, because it speaks of the server: one that dies of each call that it is
+ * asked fails once in each. News of an earlier session does not count. After the cool-down a
  * ready server is probed once, by a tool list of our own and never by a user's
  * call. Any list that succeeds then closes the circuit; a failed one, a lost
  * session or silence opens it again for twice as long, up to a maximum. It closes

@@ -57,7 +57,7 @@ export interface ServerContext extends ServerInput {
   readonly wakeSpreadMs: number;
   /** The wait that the present backoff chose, in milliseconds. */
   readonly delayMs: number;
-  /** Consecutive failed calls while the circuit is closed. */
+  /** Consecutive failed calls while the circuit is closed, whatever the session. */
   readonly failedCalls: number;
   /** The present cool-down of the circuit, in milliseconds. */
   readonly cooldownMs: number;

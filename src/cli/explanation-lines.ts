@@ -1,6 +1,12 @@
 /** Tells an explanation to a person: what and why first, then the next step, then the details. Pure. */
 
-import type { Attempt, Explanation, StateName, WindowUse } from '../domain/explanation.ts';
+import type {
+  Attempt,
+  Explanation,
+  QueuePlace,
+  StateName,
+  WindowUse,
+} from '../domain/explanation.ts';
 import type { SourceRef } from '../domain/settings.ts';
 import { printableLine } from '../policies/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
@@ -44,8 +50,7 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
   if (decision === undefined) return `${what}: it has no chart now.`;
   if (queue !== undefined) {
-    const holders = queue.heldBy.length === 0 ? '' : `; held by ${queue.heldBy.join(', ')}`;
-    return `${what}: place ${queue.position} of ${queue.waiting} in the line for ${queue.permits} ${queue.pool} start permits${holders}.`;
+    return `${what}: ${queueText(queue)}.`;
   }
   const guard = guardText(decision);
   const isFailure = status.lastError !== undefined && restsByFailure.has(status.state);
@@ -53,6 +58,14 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
   if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.`;
   return `${what}, because ${guard} held.${failure}`;
+}
+
+/** A repeated start may wait although permits are free: then its place and the permits explain nothing. */
+function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: QueuePlace): string {
+  const place = `place ${position} of ${waiting} in the line for ${permits} ${pool} start permits`;
+  const holders = heldBy.length === 0 ? '' : `; held by ${heldBy.join(', ')}`;
+  if (retriesLeft !== 0) return `${place}${holders}`;
+  return `${place}${holders}; too many servers are started again just now, so repeated starts take turns`;
 }
 
 const restsByFailure: ReadonlySet<string> = new Set([

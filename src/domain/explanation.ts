@@ -66,6 +66,11 @@ export interface QueuePlace {
   readonly permits: number;
   /** Names of the servers that hold the permits. */
   readonly heldBy: readonly string[];
+  /**
+   * Present when this start repeats an earlier one: how many such starts, of all servers
+   * together, may begin now. At 0 it waits for one to be allowed, even while permits are free.
+   */
+  readonly retriesLeft?: number;
 }
 
 /** How often something happened within a sliding window, and when it is too often. */

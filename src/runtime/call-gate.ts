@@ -19,7 +19,7 @@ export interface GateTimes {
   readonly wallNowMs: number;
   /** What is left of the call's own deadline. */
   readonly remainingMs: number;
-  /** When an open circuit will be probed; 0 = not open. */
+  /** When an open circuit will be probed, and of a half-open one the verdict is due; 0 = closed. */
   readonly circuitUntilMs: number;
 }
 
@@ -31,7 +31,7 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
     case 'degraded':
       return status.circuit === 'closed'
         ? { pass: 'go' }
-        : refuse(status, 'CIRCUIT_OPEN', Math.max(0, circuitUntilMs - wallNowMs));
+        : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
     case 'dormant':
     case 'stopping':
       return { pass: 'wait', demand: true };
@@ -85,8 +85,11 @@ function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingM
   return refuse(status, 'BACKING_OFF', retryAfterMs);
 }
 
-function refuse(status: ServerStatus, code: CallerCode, retryAfterMs: number): Gate {
-  return { pass: 'refuse', error: refusal(status, code, retryAfterMs) };
+// A tenth of a second: whatever was due by now is late, and nobody should ask in a circle meanwhile.
+const soonestRetryMs = 100;
+
+function refuse(status: ServerStatus, code: CallerCode, waitMs: number): Gate {
+  return { pass: 'refuse', error: refusal(status, code, Math.max(soonestRetryMs, waitMs)) };
 }
 
 function refusal(status: ServerStatus, code: CallerCode, retryAfterMs?: number): TroupeError {

@@ -149,7 +149,7 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
     | undefined;
   const own = slots?.context.waiting.find((entry) => entry.actorId === actorId);
   if (slots === undefined || own === undefined) return undefined;
-  const { waiting, permits, counts } = slots.context;
+  const { waiting, permits, counts, retriesLeft } = slots.context;
   const line = waiting.filter(({ pool }) => pool === own.pool).toSorted(inTurn);
   const names = new Map([...root.context.live].map(([name, live]) => [live.actorId, name]));
   return {
@@ -160,6 +160,7 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
     heldBy: permits
       .filter(({ pool }) => pool === own.pool)
       .map((permit) => names.get(permit.actorId) ?? permit.actorId),
+    ...(own.retry ? { retriesLeft } : {}),
   };
 }
 

@@ -36,7 +36,7 @@ export interface Sighting {
   readonly actorId: string;
   readonly ref: ServerRef;
   readonly session: number;
-  /** When an open circuit will be probed, wall time in milliseconds; 0 = not open. */
+  /** When an open circuit will be probed, or the verdict of a probe is due: wall time in milliseconds; 0 = closed. */
   readonly circuitUntilMs: number;
   /** Whether the circuit counts failed calls now, so that a success is news. */
   readonly countsFailures: boolean;
@@ -242,7 +242,7 @@ export class StatusBoard {
       actorId,
       ref,
       session: context.session,
-      circuitUntilMs: value.circuit === 'open' ? circuitSinceMs + context.cooldownMs : 0,
+      circuitUntilMs: circuitUntil(value.circuit, circuitSinceMs, context),
       countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
       leaving,
     };
@@ -322,6 +322,15 @@ export class StatusBoard {
       source: desired.source,
     };
   }
+}
+
+function circuitUntil(
+  circuit: ServerSnapshot['value']['circuit'],
+  sinceMs: number,
+  { cooldownMs, policy }: ServerSnapshot['context'],
+): number {
+  if (circuit === 'open') return sinceMs + cooldownMs;
+  return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;
 }
 
 // The next pass makes its chart; only then is it known whether it may run.

@@ -121,6 +121,10 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
     expect(first({ status: statusOf('db', { state: 'queued' }), queue })[0]).toBe(
       'db is queued for 10s: place 2 of 4 in the line for 3 local start permits; held by a, b.',
     );
+    const repeated = { ...queue, position: 1, heldBy: [], retriesLeft: 0 };
+    expect(first({ status: statusOf('db', { state: 'queued' }), queue: repeated })[0]).toBe(
+      'db is queued for 10s: place 1 of 4 in the line for 3 local start permits; too many servers are started again just now, so repeated starts take turns.',
+    );
     const { decision } = explanationOf();
     if (decision === undefined) throw new Error('There is a decision.');
     const stopping = {

@@ -118,14 +118,14 @@ describe('the call gate', () => {
     });
   });
 
-  it('never names a moment in the past', () => {
+  it('never asks a caller to come back at once', () => {
     const nextAttemptAt = new Date(wallNowMs - 5).toISOString();
     const times = { wallNowMs, remainingMs: 0, circuitUntilMs: 0 };
     expect(gateFor(statusIn('backingOff', 'lost', { nextAttemptAt }), times)).toMatchObject({
-      error: { retryAfterMs: 0 },
+      error: { retryAfterMs: 100 },
     });
     expect(gateFor(statusIn('ready', undefined, { circuit: 'halfOpen' }), times)).toMatchObject({
-      error: { retryAfterMs: 0 },
+      error: { retryAfterMs: 100 },
     });
   });
 

@@ -7,6 +7,7 @@ import {
   crash,
   failure,
   nextAttempt,
+  remote,
   type Stage,
   servers,
   stage,
@@ -46,6 +47,45 @@ describe('an explanation', () => {
     await there.settle();
     expect(explained(there, 'd').queue?.position).toBe(1);
     expect(explained(there, 'a').queue).toBeUndefined();
+  });
+
+  it('says of a repeated start that all of them together are too many', async () => {
+    const names = Array.from({ length: 22 }, (_, index) => `s${index}`);
+    const there = await stage({
+      settings: servers(Object.fromEntries(names.map((name) => [name, remote])), {
+        slots: { remote: 30 },
+      }),
+    });
+    for (const name of names) there.troupe.send({ type: 'server.reconnect', server: name });
+    await there.settle();
+    const queued = names.filter((name) => there.stateOf(name) === 'queued');
+    expect(queued).toEqual(['s20', 's21']);
+    expect(explained(there, 's21').queue).toEqual({
+      pool: 'remote',
+      position: 2,
+      waiting: 2,
+      permits: 30,
+      heldBy: [],
+      retriesLeft: 0,
+    });
+    await there.advance(1_000);
+    expect(there.stateOf('s21')).toBe('ready');
+  });
+
+  it('counts failed calls of the server, from session to session', async () => {
+    const there = await stage({ settings: one() });
+    for (let count = 1; count <= 4; count += 1) {
+      const asked = call(there, 'db');
+      await there.settle();
+      const session = there.sessions.of('db');
+      session.calls.at(-1)?.fail(callFailure('crashed', true));
+      session.fail(crash());
+      await asked.promise;
+      // Slow enough for no storm.
+      await there.advance(30_000);
+      expect(explained(there).circuit).toMatchObject({ state: 'closed', failedCalls: count });
+    }
+    expect(there.sessions.scripts).toHaveLength(5);
   });
 
   it('counts failed calls, and the cool-down once the circuit is open', async () => {

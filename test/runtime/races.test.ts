@@ -396,6 +396,8 @@ describe('a race', () => {
     const raced = Array.from({ length: 50 }, () => call(there, 'db'));
     await there.settle();
     expect(new Set(raced.map(({ error }) => error?.code))).toEqual(new Set(['CIRCUIT_OPEN']));
+    // The verdict is there by then, whatever the probe finds; who came back at once would storm.
+    expect(new Set(raced.map(({ error }) => error?.retryAfterMs))).toEqual(new Set([10_000]));
     expect(commandsOf(there)).toEqual(['session.open', 'session.list', 'session.list']);
     expect(script.calls).toHaveLength(5);
     script.list([tool('query')]);
