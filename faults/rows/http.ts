@@ -251,7 +251,7 @@ const parked: readonly Row[] = [
   {
     id: 'F111',
     inject: 'h:404-session-loop',
-    expect: { state: ['backingOff', 'suspended'], inits: { atMost: 6 } },
+    expect: { state: ['backingOff', 'suspended'], inits: { atMost: 3 } },
     speed: 4,
     async run(stage) {
       const peer = await stage.http('404-session-loop');

@@ -22,7 +22,7 @@ export const defaultPolicy: ServerPolicy = {
     // As long as a connect and a list may take together.
     timeoutMs: 60_000,
     // As many as an outage has: with its waits the last try starts at most 7.5 s
-    // after the first.
+    // after the first. Two, when the server forgets each session at once.
     maxAttempts: 5,
     retryOn: 'any',
     busyBackoff: {

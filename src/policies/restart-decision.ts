@@ -33,11 +33,24 @@ export function isRestartForbidden(facts: LossFacts): boolean {
   return (rule === 'never' && hasServed) || (loss.kind === 'cleanExit' && rule !== 'always');
 }
 
+// The try and one re-initialization: who forgot both sessions at once forgets the next one as well.
+const mostForgottenStarts = 2;
+
 /** A start and an outage have budgets of their own. */
-export function hasAttemptsLeft({ attempt, hasServed, loss, policy }: LossFacts): boolean {
+export function hasAttemptsLeft({
+  attempt,
+  hasServed,
+  loss,
+  policy,
+  transport,
+}: LossFacts): boolean {
   const { startup, restart } = policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
+  // Only where quiet tries follow: nobody is given up for it.
+  const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
+  const isForgotten = loss.kind === 'sessionMissing' && !hasServed;
+  if (isForgotten && isQuietNext && attempt >= mostForgottenStarts) return false;
   if (hasServed || startup.retryOn === 'any' || loss.kind === 'notStarted') return true;
   return startup.retryOn.includes(loss.kind);
 }

@@ -113,6 +113,16 @@ describe('a preset', () => {
     },
   );
 
+  it('default goes on quietly once a server forgot two fresh sessions', () => {
+    expect(failingStart(under('default', 'http'), 'sessionMissing', 4)).toEqual({
+      triesAt: seconds(0, 0.5, 15.5, 45.5),
+      state: lost,
+    });
+    // A rule of the settings may call the failure of a local one so; no quiet tries would follow.
+    expect(failingStart(under('default'), 'sessionMissing').triesAt).toHaveLength(5);
+    expect(failingStart(under('claudeCode', 'http'), 'sessionMissing').triesAt).toHaveLength(4);
+  });
+
   it.each(['dockerResilient', 'dockerStrict', 'dockerBestEffort'] as const)(
     'DA-60: %s tries a start that failed again when it is next needed',
     (preset) => {
