@@ -21,12 +21,21 @@ import {
   writeRegistry,
 } from './process-registry.ts';
 
+/** The process of a server actor. */
+export interface ActorProcess {
+  readonly pid: number;
+  /** False until it is asked something: who waits then waits for us. */
+  readonly isAsked: boolean;
+}
+
 /** One process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
   /** Belongs into its environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Called at once after the start, while the number cannot have been given away again. */
   readonly started: (pid: number) => void;
+  /** Called when it is asked something, the first time and whenever else. */
+  readonly asked: () => void;
   /** Descendants of it, in its group or not, as far as the system tells. */
   readonly descendants: () => Promise<readonly number[]>;
   /** Nothing is left, in its group or elsewhere. */
@@ -34,7 +43,10 @@ export interface KeptProcess {
 }
 
 export interface ProcessKeeper {
-  expect(server: string): KeptProcess;
+  /** @param actorId - the server actor that starts it; absent for a helper of ours */
+  expect(server: string, actorId?: string): KeptProcess;
+  /** The process that a server actor started; undefined before and after. */
+  processOf(actorId: string): ActorProcess | undefined;
   /** Ends what earlier runs left behind. */
   reap(): void;
   /** Settles when the guardian is dismissed and the registry removed. */
@@ -61,6 +73,7 @@ class Keeper implements ProcessKeeper {
   readonly #file: string | undefined;
   readonly #guardian: Guardian;
   readonly #servers = new Map<number, RegisteredServer>();
+  readonly #byActor = new Map<string, ActorProcess>();
   readonly #problems: Problem[] = [];
   #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
   #count = 0;
@@ -87,19 +100,33 @@ class Keeper implements ProcessKeeper {
     return this.#guardian.pid;
   }
 
-  expect(server: string): KeptProcess {
+  processOf(actorId: string): ActorProcess | undefined {
+    return this.#byActor.get(actorId);
+  }
+
+  expect(server: string, actorId?: string): KeptProcess {
     this.#count += 1;
     const mark = `${this.#run}.${this.#count}`;
     let own: number | undefined;
+    let isAsked = false;
     return {
       env: { [markVariable]: mark },
       started: (pid) => {
         own = pid;
         this.#add(pid, server);
+        if (actorId !== undefined) this.#byActor.set(actorId, { pid, isAsked: false });
+      },
+      asked: () => {
+        if (isAsked || own === undefined) return;
+        isAsked = true;
+        if (actorId !== undefined) this.#byActor.set(actorId, { pid: own, isAsked });
       },
       descendants: () => findMarked(mark),
       gone: () => {
         if (own !== undefined) this.#remove(own);
+        // A later session of the same actor may have started another.
+        if (actorId !== undefined && this.#byActor.get(actorId)?.pid === own)
+          this.#byActor.delete(actorId);
         own = undefined;
       },
     };

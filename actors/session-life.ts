@@ -273,14 +273,17 @@ export class Session {
   #setupOf(target: SessionTarget): ConnectionSetup {
     const policy = () => (this.#ports.specOf(this.#input) ?? target).policy;
     this.#policy = policy;
-    const kept = this.#ports.processes?.expect(this.#input.server);
+    const kept = this.#ports.processes?.expect(this.#input.server, this.#input.actorId);
     return {
       clock: this.#ports.clock,
       secrets: this.#secrets,
       events: {
         remark: (line, stream) => this.#remark(line, stream),
         ended: (seen) => this.#ended(seen),
-        sending: (method) => this.#trackPhase(method),
+        sending: (method) => {
+          kept?.asked();
+          this.#trackPhase(method);
+        },
       },
       policy,
       ...(kept !== undefined && { kept }),

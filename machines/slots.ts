@@ -6,11 +6,12 @@
  * `slot.returned`. Its bound is on work, not on servers: whoever waits for
  * something lets others use the time, and its start goes on all the same. A
  * remote start that has sent no news for a moment waits for the network. For local
- * ones, while others stand in line, the cores are measured: when they idle, the
+ * ones, while others stand in line, it is measured who works: whoever is seen waiting
+ * loses its permit. Of whom nobody can tell, the cores do: when they idle, the
  * holders that had time to begin do not work. Where the machine is busy with
  * something else, a start without news loses its permit after some patience
- * (`slot.lapsed`). News (`slot.kept`) begins all this anew. Asking, returning and
- * asking again are harmless.
+ * (`slot.lapsed`), and one that is seen at work after some more. News (`slot.kept`)
+ * begins all this anew. Asking, returning and asking again are harmless.
  *
  * A start that repeats an earlier one takes a retry from a stock as well, which all
  * servers share and which fills up slowly. So many servers that fail together come
@@ -32,7 +33,7 @@
  * ```
  */
 
-import { assertEvent, assign, type EventObject, enqueueActions, fromCallback, setup } from 'xstate';
+import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
 import { chanceOf } from '../src/policies/backoff-delay.ts';
 
@@ -51,12 +52,20 @@ interface Waiting {
 interface Permit {
   readonly actorId: string;
   readonly pool: SlotPool;
-  /** Of a local one, measurements since it was granted or last heard of; at most {@link fullWindowCount}. */
+  /** Of a local one, measurements since it was granted, heard of or seen at work; at most {@link fullWindowCount}. */
   readonly measuredCount: number;
+  /** Seen at work when it was measured last. */
+  readonly isAtWork: boolean;
+  /** How often its patience was renewed because it worked; at most {@link mostRenewals}. */
+  readonly renewals: number;
 }
 
 // The first measurement may have begun before the permit; the second one is all its own.
 const fullWindowCount = 2;
+
+// Five seconds of work in all: ten times what most servers need. A start that spins for
+// ever must not keep others waiting for longer.
+const mostRenewals = 4;
 
 // Twenty: what a lost network takes along in one go, all of it, comes back without
 // waiting, as long as it is no more than may be starting remotely anyway.
@@ -96,8 +105,21 @@ export interface CoreReading {
   readonly busyCores: number;
 }
 
-/** What the meter tells. */
-export type MeterFact = { readonly type: 'machine.measured' } & CoreReading;
+/** What the meter tells, and of the watched actors what it knows of them. */
+export interface MeterFact extends CoreReading {
+  readonly type: 'machine.measured';
+  readonly working: readonly string[];
+  readonly waiting: readonly string[];
+}
+
+/** Server actors whose work is to be measured. */
+export interface MeterInput {
+  readonly actorIds: readonly string[];
+}
+export type MeterCommand =
+  | ({ readonly type: 'meter.watch' } & MeterInput)
+  /** The chart broke: nobody else will end the measuring. */
+  | { readonly type: 'io.dispose' };
 
 export type SlotsEvent =
   | MeterFact
@@ -173,14 +195,36 @@ function idleCount({ coreCount, busyCores }: CoreReading, holderCount: number): 
   return Math.max(0, holderCount - Math.max(0, Math.ceil(busyCores - readingError)));
 }
 
-function older(permit: Permit): Permit {
+function measured(permit: Permit, { working }: MeterFact): Permit {
   if (permit.pool !== 'local') return permit;
-  return { ...permit, measuredCount: Math.min(fullWindowCount, permit.measuredCount + 1) };
+  const isAtWork = working.includes(permit.actorId);
+  const measuredCount = isAtWork ? 0 : Math.min(fullWindowCount, permit.measuredCount + 1);
+  return { ...permit, isAtWork, measuredCount };
 }
 
-function renewed(permits: readonly Permit[], actorId: string): readonly Permit[] {
-  return permits.map((it) => (it.actorId === actorId ? { ...it, measuredCount: 0 } : it));
+/** Who loses a permit by a measurement. */
+function waitingAmong(permits: readonly Permit[], fact: MeterFact): readonly Permit[] {
+  const local = permits.filter(({ pool }) => pool === 'local');
+  const quiet = local.filter(({ measuredCount }) => measuredCount === fullWindowCount);
+  const seen = quiet.filter(({ actorId }) => fact.waiting.includes(actorId));
+  // The oldest first: who has had the most time to work is the likeliest to wait.
+  const unseenCount = Math.max(0, idleCount(fact, local.length) - seen.length);
+  return [...seen, ...quiet.filter((permit) => !seen.includes(permit)).slice(0, unseenCount)];
 }
+
+function withChanged(
+  permits: readonly Permit[],
+  actorId: string,
+  change: Partial<Permit>,
+): readonly Permit[] {
+  return permits.map((it) => (it.actorId === actorId ? { ...it, ...change } : it));
+}
+
+const localHolders = ({ permits }: SlotsContext): readonly string[] =>
+  permits.filter(({ pool }) => pool === 'local').map(({ actorId }) => actorId);
+
+const hasLocalLine = ({ waiting }: SlotsContext): boolean =>
+  waiting.some(({ pool }) => pool === 'local');
 
 const patienceIn = { local: 'localPatience', remote: 'remotePatience' } as const;
 
@@ -196,7 +240,7 @@ export const slotsMachine = setup({
     context: {} as SlotsContext,
     events: {} as SlotsEvent,
   },
-  actors: { meter: fromCallback<EventObject, Record<string, never>>(notProvided) },
+  actors: { meter: fromCallback<MeterCommand, MeterInput>(notProvided) },
   actions: {
     joinLine: assign(({ context, event }) => {
       assertEvent(event, 'slot.requested');
@@ -208,9 +252,18 @@ export const slotsMachine = setup({
       if (!isThere) return { waiting: [...context.waiting, entry] };
       return { waiting: context.waiting.map((it) => (it.actorId === actorId ? entry : it)) };
     }),
-    dropPermit: assign(({ context, event }) => {
+    // Who was seen at work is given more time, for as often as it may be.
+    endPatience: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.lapsed');
-      return { permits: context.permits.filter(({ actorId }) => actorId !== event.actorId) };
+      const { actorId } = event;
+      const permit = context.permits.find((it) => it.actorId === actorId);
+      if (permit?.isAtWork === true && permit.renewals < mostRenewals) {
+        const renewals = permit.renewals + 1;
+        enqueue.assign({ permits: withChanged(context.permits, actorId, { renewals }) });
+        enqueue.raise(event, { delay: patienceIn[permit.pool], id: lapseOf(actorId) });
+        return;
+      }
+      enqueue.assign({ permits: context.permits.filter((it) => it.actorId !== actorId) });
     }),
     leave: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.returned');
@@ -225,7 +278,8 @@ export const slotsMachine = setup({
       const { actorId } = event;
       const permit = context.permits.find((it) => it.actorId === actorId);
       if (permit === undefined) return;
-      enqueue.assign({ permits: renewed(context.permits, actorId) });
+      const change = { measuredCount: 0, renewals: 0 };
+      enqueue.assign({ permits: withChanged(context.permits, actorId, change) });
       enqueue.cancel(lapseOf(actorId));
       enqueue.raise(
         { type: 'slot.lapsed', actorId },
@@ -235,14 +289,15 @@ export const slotsMachine = setup({
     // They wait for something: the permit goes to somebody who can use the cores.
     takeFromIdle: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'machine.measured');
-      const permits = context.permits.map(older);
-      const local = permits.filter(({ pool }) => pool === 'local');
-      // The oldest first: who has had the most time to work is the likeliest to wait.
-      const lost = local
-        .filter(({ measuredCount }) => measuredCount === fullWindowCount)
-        .slice(0, idleCount(event, local.length));
+      const permits = context.permits.map((permit) => measured(permit, event));
+      const lost = waitingAmong(permits, event);
       for (const { actorId } of lost) enqueue.cancel(lapseOf(actorId));
       enqueue.assign({ permits: permits.filter((permit) => !lost.includes(permit)) });
+    }),
+    tellMeter: enqueueActions(({ context, enqueue }) => {
+      // With the line, the meter ends.
+      if (!hasLocalLine(context)) return;
+      enqueue.sendTo('meter', { type: 'meter.watch', actorIds: localHolders(context) });
     }),
     // One at a time, and only while some are missing.
     refill: enqueueActions(({ context, enqueue }) => {
@@ -272,7 +327,13 @@ export const slotsMachine = setup({
         waiting: context.waiting.filter(({ actorId }) => !names.has(actorId)),
         permits: [
           ...context.permits,
-          ...granted.map(({ actorId, pool }) => ({ actorId, pool, measuredCount })),
+          ...granted.map(({ actorId, pool }) => ({
+            actorId,
+            pool,
+            measuredCount,
+            isAtWork: false,
+            renewals: 0,
+          })),
         ],
       });
       for (const { actorId, pool } of granted) {
@@ -285,14 +346,14 @@ export const slotsMachine = setup({
     }),
   },
   guards: {
-    hasLocalLine: ({ context }) => context.waiting.some(({ pool }) => pool === 'local'),
-    hasNoLocalLine: ({ context }) => context.waiting.every(({ pool }) => pool !== 'local'),
+    hasLocalLine: ({ context }) => hasLocalLine(context),
+    hasNoLocalLine: ({ context }) => !hasLocalLine(context),
   },
   delays: {
-    // A quarter second: a server on the SDK has about that much work to do before it
-    // is listed (265 ms measured), so on a busy machine, too, whoever takes longer
-    // mostly waits for something. With less, working ones crowd each other.
-    localPatience: 250,
+    // A second: a server on the SDK has a quarter of that to do before it is listed (265 ms
+    // measured). On a busy machine it takes several times as long, and with less patience
+    // working ones would crowd each other, which makes all of them slower still.
+    localPatience: 1_000,
     // A start over the network is waiting, but for a few milliseconds of ours: this only
     // spreads the requests, 200 in a second to endpoints that take their time.
     remotePatience: 100,
@@ -316,7 +377,7 @@ export const slotsMachine = setup({
     'slot.requested': { actions: ['joinLine', 'grantFree'] },
     'slot.kept': { actions: 'renewPatience' },
     'slot.returned': { actions: ['leave', 'grantFree'] },
-    'slot.lapsed': { actions: ['dropPermit', 'grantFree'] },
+    'slot.lapsed': { actions: ['endPatience', 'grantFree'] },
     'retries.refilled': { actions: ['refill', 'grantFree'] },
     'slots.resized': { actions: ['resize', 'grantFree'] },
   },
@@ -328,8 +389,13 @@ export const slotsMachine = setup({
       initial: 'measured',
       states: {
         measured: {
-          invoke: { id: 'meter', src: 'meter', input: {}, onError: 'unmeasured' },
-          on: { 'machine.measured': { actions: ['takeFromIdle', 'grantFree'] } },
+          invoke: {
+            id: 'meter',
+            src: 'meter',
+            input: ({ context }) => ({ actorIds: localHolders(context) }),
+            onError: 'unmeasured',
+          },
+          on: { 'machine.measured': { actions: ['takeFromIdle', 'grantFree', 'tellMeter'] } },
         },
         // Patience alone decides.
         unmeasured: {},

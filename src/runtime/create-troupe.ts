@@ -26,7 +26,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { stateDir } = options;
   return assembleTroupe(options, {
     clock,
-    meter: createCoreMeter({ clock }),
+    createMeter: (processOf) => createCoreMeter({ clock, processOf }),
     // The prompt one, so that servers hear of a wake-up before deadlines that ran out meanwhile.
     watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),

@@ -29,7 +29,9 @@ export interface TroupeParts {
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
   /** Default: nobody measures the machine, and patience alone decides about start permits. */
-  readonly meter?: ReturnType<typeof createCoreMeter>;
+  readonly createMeter?: (
+    processOf: ProcessKeeper['processOf'],
+  ) => ReturnType<typeof createCoreMeter>;
   /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
   readonly watchSleep?: (onWoke: () => void) => () => void;
   /** Where catalogs outlive the run. Default: nowhere. */
@@ -53,16 +55,8 @@ export interface RootPorts {
   readonly specs: SettingsPorts['specs'];
   readonly session: Pick<
     SessionPorts,
-    | 'registry'
-    | 'catalogs'
-    | 'eras'
-    | 'watched'
-    | 'specOf'
-    | 'log'
-    | 'processes'
-    | 'overSse'
-    | 'embedded'
-  >;
+    'registry' | 'catalogs' | 'eras' | 'watched' | 'specOf' | 'log' | 'overSse' | 'embedded'
+  > & { readonly processes: ProcessKeeper | undefined };
 }
 
 /** The root is made, not started. */
@@ -71,7 +65,9 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const sessionLogic = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const server = serverMachine.provide({ actors: { session: sessionLogic } });
-  const slots = slotsMachine.provide({ actors: { meter: parts.meter ?? silentMeter } });
+  const processOf = (actorId: string) => session.processes?.processOf(actorId);
+  const meter = parts.createMeter?.(processOf) ?? silentMeter;
+  const slots = slotsMachine.provide({ actors: { meter } });
   return createActor(troupeMachine.provide({ actors: { server, slots, settingsSource } }), {
     // XState keeps its handles to itself; ours may be of any kind.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,

@@ -13,7 +13,9 @@ import {
   setup,
 } from 'xstate';
 import {
+  type MeterCommand,
   type MeterFact,
+  type MeterInput,
   type SlotGranted,
   type SlotPool,
   type SlotsEvent,
@@ -67,8 +69,16 @@ const requests = [
   request('e.0', 'local', true, 4),
 ];
 const actorIds = ['a.0', 'b.0', 'c.0', 'd.0', 'e.0'];
-const measured = (busyCores: number, coreCount = 2) =>
-  ({ type: 'machine.measured', coreCount, busyCores }) as const;
+/** Whose work is known: those that worked, and those that waited. */
+type KnownWork = Partial<Pick<MeterFact, 'working' | 'waiting'>>;
+const measured = (busyCores: number, coreCount = 2, known: KnownWork = {}): MeterFact => ({
+  type: 'machine.measured',
+  coreCount,
+  busyCores,
+  working: [],
+  waiting: [],
+  ...known,
+});
 const counts: readonly SlotCounts[] = [
   { local: 1, remote: 1 },
   { local: 2, remote: 1 },
@@ -132,8 +142,13 @@ function stepInvariants({ before, event, after, effects }: Step): readonly strin
       ({ actorId, measuredCount }) => lost.includes(actorId) && measuredCount === 0,
     );
   return [
-    ...(event.type === 'machine.measured' && event.busyCores >= event.coreCount && lost.length > 0
-      ? ['a busy machine takes permits away']
+    ...(event.type === 'machine.measured' &&
+    event.busyCores >= event.coreCount &&
+    lost.some((id) => !event.waiting.includes(id))
+      ? ['a busy machine takes permits away from those who may work']
+      : []),
+    ...(event.type === 'machine.measured' && lost.some((id) => event.working.includes(id))
+      ? ['one that works loses its permit by a measurement']
       : []),
     ...(isTakenFromNewcomer ? ['one that has hardly begun loses its permit'] : []),
     ...(granted.join() === fresh.join() ? [] : ['a permit and its news differ']),
@@ -156,10 +171,19 @@ const retries = [
 
 const searches = {
   'three local and two remote starts': () => searchSlots(requests, 1),
+  'two local starts whose work is known': () =>
+    searchSlots([request('a.0', 'local', false, 0), request('b.0', 'local', false, 1)], 1, [
+      measured(2, 2, { working: ['a.0'], waiting: ['b.0'] }),
+      measured(0, 2, { working: ['b.0'], waiting: ['a.0'] }),
+    ]),
   'starts that repeat others, with a stock of one': () => searchSlots(retries, 1),
 };
 
-function searchSlots(requested: readonly ReturnType<typeof request>[], stockCount: number) {
+function searchSlots(
+  requested: readonly ReturnType<typeof request>[],
+  stockCount: number,
+  known: readonly MeterFact[] = [],
+) {
   return explore(slotsMachine, {
     inputs: [{ counts: { local: 1, remote: 1 }, seed: 1, stockCount }],
     events: {
@@ -172,14 +196,18 @@ function searchSlots(requested: readonly ReturnType<typeof request>[], stockCoun
       // Its own pause, so it comes only while some are missing.
       'retries.refilled': ({ context }: Snapshot) =>
         context.retriesLeft < stockCount ? [{ type: 'retries.refilled' as const }] : [],
-      'machine.measured': [measured(0), measured(1), measured(1.5), measured(2)],
+      'machine.measured': [measured(0), measured(1), measured(1.5), measured(2), ...known],
       'slots.resized': counts.map((size) => ({ type: 'slots.resized' as const, counts: size })),
     },
     key: ({ context, value }) =>
       JSON.stringify([
         value,
         context.counts,
-        context.permits.map((permit) => `${permit.actorId} ${permit.measuredCount}`).toSorted(),
+        context.permits
+          .map(({ actorId, measuredCount, isAtWork, renewals }) =>
+            [actorId, measuredCount, isAtWork, renewals].join(' '),
+          )
+          .toSorted(),
         // Among those tried again the order counts, but their order alone.
         context.waiting
           .filter(({ retry }) => retry)
@@ -245,13 +273,54 @@ describe('start permits', () => {
   });
 
   it('go on by patience alone when the meter breaks', () => {
-    const { story, isMeasured } = crowdedStory(() => {
+    const { story, isMeasured, opening } = crowdedStory(() => {
       throw new Error('no such counter');
     });
     expect(isMeasured()).toBe(false);
     expect(story.isRunning).toBe(true);
-    story.clock.advanceBy(250);
+    story.clock.advanceBy(999);
+    expect(opening()).toBe(3);
+    story.clock.advanceBy(1);
     expect(story.sessions.of('s3').state).toBe('opening');
+  });
+
+  it('go on from those who are seen waiting, however busy the machine is', () => {
+    const { story, measure, watched, opening } = crowdedStory();
+    expect(watched()).toEqual(['s0.0', 's1.1', 's2.0']);
+    const known = { working: ['s0.0', 's2.0'], waiting: ['s1.1'] };
+    measure(2, 2, known);
+    expect(opening()).toBe(3);
+    measure(2, 2, known);
+    expect(opening()).toBe(4);
+    expect(watched()).toEqual(['s0.0', 's2.0', 's3.1']);
+    expect(story.sessions.of('s3').state).toBe('opening');
+  });
+
+  it('stay with those who are seen at work, although a core idles', () => {
+    const { measure, opening } = crowdedStory();
+    for (let count = 0; count < 9; count += 1) {
+      measure(0, 8, { working: ['s0.0', 's1.1', 's2.0'] });
+    }
+    expect(opening()).toBe(3);
+  });
+
+  it('are kept for five seconds of work without news, and not for ever', () => {
+    const { story, measure, opening } = crowdedStory();
+    const working = ['s0.0', 's1.1', 's2.0'];
+    measure(2, 2, { working });
+    story.clock.advanceBy(4_999);
+    expect(opening()).toBe(3);
+    story.clock.advanceBy(1);
+    expect(opening()).toBe(6);
+  });
+
+  it('are kept for a second without news by those of whom nothing is known', () => {
+    const { story, measure, opening } = crowdedStory();
+    measure(2);
+    story.clock.advanceBy(999);
+    expect(opening()).toBe(3);
+    story.clock.advanceBy(1);
+    expect(opening()).toBe(6);
   });
 });
 
@@ -350,8 +419,13 @@ describe('starts that repeat others', () => {
 /** Seven local servers that want to start, and three permits. */
 function crowdedStory(prepare: () => void = () => {}) {
   let tell: ((fact: MeterFact) => void) | undefined;
-  const meter = fromCallback<EventObject, Record<string, never>>(({ sendBack }) => {
+  let watched: readonly string[] = [];
+  const meter = fromCallback<MeterCommand, MeterInput>(({ sendBack, receive, input }) => {
     prepare();
+    watched = input.actorIds;
+    receive((command) => {
+      if (command.type === 'meter.watch') watched = command.actorIds;
+    });
     tell = sendBack;
     return () => {
       tell = undefined;
@@ -363,9 +437,11 @@ function crowdedStory(prepare: () => void = () => {}) {
   return {
     story,
     isMeasured: () => tell !== undefined,
-    measure: (busyCores: number, coreCount = 2) => {
+    watched: () => watched,
+    opening: () => story.sessions.scripts.filter(({ state }) => state === 'opening').length,
+    measure: (busyCores: number, coreCount = 2, known: KnownWork = {}) => {
       if (tell === undefined) throw new Error('Nobody measures.');
-      tell(measured(busyCores, coreCount));
+      tell(measured(busyCores, coreCount, known));
     },
   };
 }
