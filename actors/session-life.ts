@@ -280,10 +280,7 @@ export class Session {
       events: {
         remark: (line, stream) => this.#remark(line, stream),
         ended: (seen) => this.#ended(seen),
-        sending: (method) => {
-          kept?.asked();
-          this.#trackPhase(method);
-        },
+        sending: (method) => this.#trackPhase(method),
       },
       policy,
       ...(kept !== undefined && { kept }),

@@ -132,6 +132,7 @@ export class StdioTransport implements Transport, Connection {
     } catch (error) {
       return Promise.reject(new UnwritableError(error));
     }
+    this.#setup.kept?.asked();
     if ('method' in message) this.#setup.events.sending(message.method);
     stdin.write(line);
     return Promise.resolve();

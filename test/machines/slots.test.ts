@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import {
   type AnyStateNode,
   createActor,
-  type EventObject,
   enqueueActions,
   fromCallback,
   type SnapshotFrom,
