@@ -23,6 +23,7 @@ import { type Connection, NotSentError, type Seen, UnwritableError } from './ses
 import { withDeadline } from './session-deadline.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
+import { createLightCalls, type LightCalls } from './session-light-calls.ts';
 import { isRecord } from './session-messages.ts';
 
 // An error text of a server is for people; more than this nobody reads.
@@ -48,14 +49,14 @@ export interface CallerSetup {
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
 
+const wrongShape = 'the result of the tool has a wrong shape';
+
 const toolResult: StandardSchemaV1<unknown, ToolResult> = {
   '~standard': {
     version: 1,
     vendor: 'mcp-troupe',
     validate: (value: unknown) =>
-      isToolResult(value)
-        ? { value }
-        : { issues: [{ message: 'the result of the tool has a wrong shape' }] },
+      isToolResult(value) ? { value } : { issues: [{ message: wrongShape }] },
   },
 };
 
@@ -112,18 +113,33 @@ function resultOf(
 }
 
 export function createHandle(setup: CallerSetup): SessionHandle {
-  const { client } = setup;
+  const { client, clock, connection } = setup;
+  const isLight = connection.kind === 'stdio' && client.getProtocolEra() !== 'modern';
+  const light = isLight ? createLightCalls(clock, connection.transport) : undefined;
   return {
     session: setup.session,
     // Checked by hand, because JSON leaves a function out in silence.
     callTool: (tool, args, options) =>
-      attempt(setup, args, options, (own) => callTool(setup, tool, args, own)),
+      attempt(setup, args, options, () =>
+        // Progress is told by the id that the client gives.
+        light === undefined || options.onProgress !== undefined
+          ? withDeadline(clock, options, (own) =>
+              callTool(setup, tool, args, { ...options, signal: own }),
+            )
+          : callLightly(light, tool, args, options),
+      ),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
         return { failure: unsupported(capability) };
-      return attempt(setup, params, options, (own) =>
-        client.request({ method, params: { ...params } }, resultOf(method), sendOptions(own)),
+      return attempt(setup, params, options, () =>
+        withDeadline(clock, options, (own) =>
+          client.request(
+            { method, params: { ...params } },
+            resultOf(method),
+            sendOptions({ ...options, signal: own }),
+          ),
+        ),
       );
     },
     lookAtWatched: setup.lookAtWatched,
@@ -133,18 +149,14 @@ export function createHandle(setup: CallerSetup): SessionHandle {
 async function attempt<Result>(
   setup: CallerSetup,
   args: unknown,
-  options: SessionCallOptions,
-  send: (options: SessionCallOptions) => Promise<Result>,
+  { signal }: SessionCallOptions,
+  send: () => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
-  const { signal } = options;
   if (isAborted(signal)) return { failure: cancelled(false) };
   if (!setup.isOpen()) return { failure: notSent(closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
   try {
-    const result = await withDeadline(setup.clock, options, (own) =>
-      send({ ...options, signal: own }),
-    );
-    return { result };
+    return { result: await send() };
   } catch (error) {
     return { failure: callFailureOf(error, isAborted(signal), setup) };
   }
@@ -164,6 +176,19 @@ function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
     }),
   };
+}
+
+async function callLightly(
+  light: LightCalls,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+  options: SessionCallOptions,
+): Promise<ToolResult> {
+  const result = await light.call({ name, arguments: args }, options);
+  if (isToolResult(result)) return result;
+  throw Object.assign(new Error(`Invalid result for tools/call: ${wrongShape}`), {
+    code: 'INVALID_RESULT',
+  });
 }
 
 async function callTool(

@@ -35,6 +35,7 @@ export async function withDeadline<Result>(
   }
 }
 
-function timedOut(): Error {
+/** What a request fails with when its time is over. */
+export function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
 }

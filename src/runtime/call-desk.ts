@@ -223,22 +223,12 @@ export class CallDesk {
     errand: Errand<Result, About>,
     bounds: WaitBounds,
   ): Promise<Done<Result, About> | null> {
-    let hasPlace = false;
-    await waitOnce(bounds, (wake) => {
-      const turn = (): void => {
-        hasPlace = true;
-        wake();
-      };
-      call.lane.takePlace(turn);
-      return () => {
-        call.lane.giveUpTurn(turn);
-      };
-    });
-    if (!hasPlace) return null;
+    const { lane } = call;
+    if (!lane.takesPlace() && !(await lane.waitForPlace(bounds))) return null;
     try {
       return await this.#send(call, errand);
     } finally {
-      call.lane.returnPlace();
+      lane.returnPlace();
     }
   }
 

@@ -1,4 +1,5 @@
 import type { TroupeError } from '../domain/troupe-error.ts';
+import { type WaitBounds, waitOnce } from './wait-once.ts';
 
 // Enough for any model's burst; a server that needs more is better asked in turn.
 const maxAtWork = 16;
@@ -25,19 +26,28 @@ export class CallLane {
     this.#inside -= 1;
   }
 
-  /** Takes a place at work: at once, or by `turn`, which then already holds it. */
-  takePlace(turn: () => void): void {
-    if (this.#places < maxAtWork) {
-      this.#places += 1;
-      turn();
-    } else {
-      this.#line.push(turn);
-    }
+  /** Takes a place at work when one is free. */
+  takesPlace(): boolean {
+    if (this.#places >= maxAtWork) return false;
+    this.#places += 1;
+    return true;
   }
 
-  giveUpTurn(turn: () => void): void {
-    const index = this.#line.indexOf(turn);
-    if (index >= 0) this.#line.splice(index, 1);
+  /** Waits in line for a place, which it then holds; false when the wait ended without one. */
+  async waitForPlace(bounds: WaitBounds): Promise<boolean> {
+    let hasPlace = false;
+    await waitOnce(bounds, (wake) => {
+      const turn = (): void => {
+        hasPlace = true;
+        wake();
+      };
+      this.#line.push(turn);
+      return () => {
+        const index = this.#line.indexOf(turn);
+        if (index >= 0) this.#line.splice(index, 1);
+      };
+    });
+    return hasPlace;
   }
 
   /** Hands the place to the next in line; it is never free while somebody waits. */

@@ -1,0 +1,307 @@
+/**
+ * The light path of `tools/call` against that of the SDK's client: the same script of a
+ * server, the same outcome, and the same words on the wire. Who wants to hear of progress
+ * takes the latter, so that is how a test chooses.
+ */
+
+import { getEventListeners } from 'node:events';
+
+import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+
+import { createHandle } from '../../actors/session-call.ts';
+import { createClient } from '../../actors/session-client.ts';
+import { type Connection, NotSentError } from '../../actors/session-connection.ts';
+import type { Failure } from '../../src/domain/failure.ts';
+import type { CallFailure } from '../../src/domain/session.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { answerTo, type RpcMessage } from '../fixtures/least-peer.ts';
+
+type Answer = { readonly result: unknown } | { readonly failure: CallFailure };
+type Sent = Extract<JSONRPCMessage, { method: string }> & { readonly id?: number };
+
+/** A connection whose server answers a call when the test says so. */
+class ScriptedTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+  readonly sent: Sent[] = [];
+  refusal: Error | undefined;
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.onclose?.();
+    return Promise.resolve();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    if (this.refusal !== undefined) return Promise.reject(this.refusal);
+    this.sent.push(message as Sent);
+    const isCall = 'method' in message && message.method === 'tools/call';
+    const answer = isCall ? undefined : answerTo(message as RpcMessage);
+    if (answer !== undefined) queueMicrotask(() => this.receive(answer));
+    return Promise.resolve();
+  }
+
+  receive(message: unknown): void {
+    this.onmessage?.(message as JSONRPCMessage);
+  }
+
+  get calls(): readonly Sent[] {
+    return this.sent.filter(({ method }) => method === 'tools/call');
+  }
+
+  get cancellations(): readonly Sent['params'][] {
+    const told = this.sent.filter(({ method }) => method === 'notifications/cancelled');
+    return told.map(({ params }) => params);
+  }
+
+  /** Answers the call of this number, with a result unless told otherwise. */
+  answers(number: number, rest: Readonly<Record<string, unknown>>): void {
+    this.receive({ jsonrpc: '2.0', id: this.calls[number]?.id, ...rest });
+  }
+}
+
+const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
+
+interface Stage {
+  readonly transport: ScriptedTransport;
+  readonly client: Client;
+  readonly clock: VirtualClock;
+  readonly troubles: Failure[];
+  readonly unknown: Error[];
+  call(args?: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer>;
+}
+
+async function stageOf(isLight: boolean): Promise<Stage> {
+  const transport = new ScriptedTransport();
+  const client = createClient({ mode: 'legacy' }, () => {});
+  await client.connect(transport);
+  const unknown: Error[] = [];
+  client.onerror = (error) => unknown.push(error);
+  const clock = new VirtualClock();
+  const troubles: Failure[] = [];
+  const connection = { kind: 'stdio', transport, context: () => ({}) };
+  const handle = createHandle({
+    server: 'db',
+    session: 1,
+    clock,
+    client,
+    connection: connection as unknown as Connection,
+    secrets: [],
+    isOpen: () => true,
+    wasClosed: () => false,
+    toolNamed: () => undefined,
+    lookAtWatched: () => {},
+    rules: () => [],
+    onTrouble: (failure) => troubles.push(failure),
+  });
+  return {
+    transport,
+    client,
+    clock,
+    troubles,
+    unknown,
+    call: (args = {}, signal) =>
+      handle.callTool('echo', args, {
+        timeoutMs: 1_000,
+        ...(signal !== undefined && { signal }),
+        ...(!isLight && { onProgress: () => {} }),
+      }),
+  };
+}
+
+/** What was received is handed on by promises alone; a turn of the loop is after all of them. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What every test must leave behind: no timer, and nothing that a late answer still reaches. */
+async function expectAtRest({ transport, clock, unknown }: Stage): Promise<void> {
+  expect(clock.pendingCount).toBe(0);
+  const before = unknown.length;
+  for (const number of transport.calls.keys()) transport.answers(number, { result: text('late') });
+  await settled();
+  expect(unknown).toHaveLength(before + transport.calls.length);
+}
+
+describe.each([
+  ['lightly', true],
+  ['by the client of the SDK', false],
+])('a call that is made %s', (_way, isLight) => {
+  it('names the tool and its arguments, and returns the result', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call({ a: 1 });
+    expect(stage.transport.calls).toMatchObject([
+      { jsonrpc: '2.0', params: { name: 'echo', arguments: { a: 1 } } },
+    ]);
+    stage.transport.answers(0, { result: { ...text('one'), structuredContent: { b: 2 } } });
+    expect(await called).toEqual({ result: { ...text('one'), structuredContent: { b: 2 } } });
+    await expectAtRest(stage);
+  });
+
+  it('gets its own answer, in whatever order they come, and only the first', async () => {
+    const stage = await stageOf(isLight);
+    const calls = [stage.call(), stage.call(), stage.call()];
+    for (const number of [2, 0, 1]) {
+      stage.transport.answers(number, { result: text(`number ${number}`) });
+      stage.transport.answers(number, { result: text('again') });
+    }
+    expect(await Promise.all(calls)).toEqual(
+      [0, 1, 2].map((number) => ({ result: text(`number ${number}`) })),
+    );
+    expect(stage.unknown).toHaveLength(3);
+    await expectAtRest(stage);
+  });
+
+  it('knows its answer by an id that became a text', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { id: String(stage.transport.calls[0]?.id), result: text('one') });
+    expect(await called).toEqual({ result: text('one') });
+  });
+
+  it('leaves other requests and what the server asks to the client', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    const { client, transport } = stage;
+    expect(await client.ping()).toEqual({});
+    transport.receive({ jsonrpc: '2.0', id: transport.calls[0]?.id, method: 'ping' });
+    await settled();
+    expect(transport.sent.at(-1)).toEqual({
+      jsonrpc: '2.0',
+      id: transport.calls[0]?.id,
+      result: {},
+    });
+    transport.answers(0, { result: text('one') });
+    expect(await called).toEqual({ result: text('one') });
+  });
+
+  it.each([
+    ['no content', {}, { content: [] }],
+    ['a word of a later revision', { ...text('one'), resultType: 'complete' }, text('one')],
+  ])('takes a result with %s', async (_what, result, expected) => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { result });
+    expect(await called).toEqual({ result: expected });
+  });
+
+  it.each([
+    ['content that is no list', { content: 'one' }],
+    ['a block without a type', { content: [{ text: 'one' }] }],
+    ['structured content that is a list', { ...text('one'), structuredContent: [1] }],
+    ['an error mark that is a word', { ...text('one'), isError: 'true' }],
+  ])('fails when the result has %s', async (_what, result) => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { result });
+    expect(await called).toEqual({
+      failure: {
+        reason: 'badResponse',
+        written: true,
+        message: 'Invalid result for tools/call: the result of the tool has a wrong shape',
+      },
+    });
+    expect(stage.troubles).toMatchObject([{ message: expect.stringContaining('wrong shape') }]);
+    await expectAtRest(stage);
+  });
+
+  it('passes on an error of the server with its code and words', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    const error = { code: -32_603, message: 'the disk is full', data: { disk: 1 } };
+    stage.transport.answers(0, { error });
+    expect(await called).toEqual({
+      failure: {
+        reason: 'serverError',
+        written: true,
+        rpcCode: -32_603,
+        message: 'the disk is full',
+      },
+    });
+    expect(stage.troubles).toEqual([]);
+    await expectAtRest(stage);
+  });
+
+  it('ends at its deadline, and tells the server', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.clock.advanceBy(999);
+    expect(stage.transport.cancellations).toEqual([]);
+    stage.clock.advanceBy(1);
+    expect(await called).toMatchObject({ failure: { reason: 'timeout', written: true } });
+    expect(stage.transport.cancellations).toEqual([
+      { requestId: stage.transport.calls[0]?.id, reason: 'Error: Request timed out' },
+    ]);
+    await expectAtRest(stage);
+  });
+
+  it('ends when its caller wishes, tells the server, and lets go of the signal', async () => {
+    const stage = await stageOf(isLight);
+    const { signal, abort } = controllerOf();
+    const answered = stage.call({}, signal);
+    stage.transport.answers(0, { result: text('one') });
+    await answered;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+
+    const called = stage.call({}, signal);
+    abort('enough');
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled', written: true } });
+    expect(stage.transport.cancellations).toEqual([
+      { requestId: stage.transport.calls[1]?.id, reason: 'enough' },
+    ]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await expectAtRest(stage);
+  });
+
+  it('says that it was not sent when the connection did not take it', async () => {
+    const stage = await stageOf(isLight);
+    stage.transport.refusal = new NotSentError('The server does not read its input.');
+    expect(await stage.call()).toEqual({
+      failure: {
+        reason: 'notSent',
+        written: false,
+        message: 'The server does not read its input.',
+      },
+    });
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+
+  it('fails with the connection, once, even when the client stumbles over its end', async () => {
+    const stage = await stageOf(isLight);
+    const calls = [stage.call(), stage.call()];
+    stage.client.onclose = () => {
+      throw new Error('over already');
+    };
+    expect(() => stage.transport.close()).toThrow('over already');
+    for (const outcome of await Promise.all(calls)) {
+      expect(outcome).toMatchObject({
+        failure: { reason: 'crashed', written: true, message: 'Connection closed' },
+      });
+    }
+    expect(stage.troubles).toHaveLength(2);
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+});
+
+function controllerOf(): { signal: AbortSignal; abort: (reason: unknown) => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+}
+
+describe('light calls beside others', () => {
+  it('share no id with what the client asks', async () => {
+    const stage = await stageOf(true);
+    const other = await stageOf(false);
+    const calls = [stage.call(), other.call(), stage.call(), other.call()];
+    const ids = [stage, other].map(({ transport }) => transport.calls.map(({ id }) => Number(id)));
+    expect(ids[0]?.every((id) => id >= 2 ** 30 && id < 2 ** 31)).toBe(true);
+    expect(ids[1]?.every((id) => id < 100)).toBe(true);
+    await Promise.all([stage.transport.close(), other.transport.close()]);
+    await Promise.all(calls);
+  });
+});
