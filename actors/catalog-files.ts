@@ -9,7 +9,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { Clock } from '../src/domain/clock.ts';
@@ -21,6 +21,7 @@ import {
   readEntry,
   writeEntry,
 } from './catalog-entry.ts';
+import { makeFolders } from './make-folders.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';
@@ -141,7 +142,7 @@ class Files implements CatalogFiles {
       this.#known.delete(name);
       return;
     }
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolders(this.#folder);
     await replaceFile(file, text);
     this.#known.set(name, { digest, listedAt: entry.listedAt });
     await this.#bound(name + suffix, bytes, entry.listedAt);

@@ -62,10 +62,14 @@ noteAll() {
       note "$pid" "$3" "$1" "\${20}"
     done
   else
-    set -- $(ps -A -o pid=,pgid=,state=,lstart=)
-    while [ $# -ge 8 ]; do
+    IFS='
+'
+    # One -o each: on BSD and macOS the header that = begins goes to the end of its word.
+    set -- $(ps -A -o pid= -o pgid= -o state= -o lstart=)
+    unset IFS
+    for line do
+      set -- $line
       note "$1" "$2" "$3" "$4_$5_$6_$7_$8"
-      shift 8
     done
   fi
 }

@@ -6,12 +6,11 @@
 
 import { readFileSync } from 'node:fs';
 
-import { hasProcessTable, listProcesses } from './process-identity.ts';
+import { hasProcessTable } from './process-identity.ts';
+import { createLook } from './process-look.ts';
 
 /** The variable that every server gets. A daemon that is meant to stay starts without it. */
 export const markVariable = 'MCP_TROUPE_RUN';
-
-let asked: Promise<readonly MarkedProcess[]> | undefined;
 
 interface MarkedProcess {
   readonly pid: number;
@@ -22,34 +21,18 @@ interface MarkedProcess {
 export async function findMarked(mark: string): Promise<readonly number[]> {
   if (!hasProcessTable) return [];
   const wanted = `${markVariable}=${mark}\0`;
-  return (await lookOnce())
+  return (await lookForMarked())
     .filter(({ environment }) => environment.includes(wanted))
     .map(({ pid }) => pid);
 }
 
-/** Sessions that end together share one look, taken after all of them asked. */
-function lookOnce(): Promise<readonly MarkedProcess[]> {
-  asked ??= new Promise((resolve) => {
-    setImmediate(() => {
-      asked = undefined;
-      resolve(look());
-    });
-  });
-  return asked;
-}
-
-function look(): readonly MarkedProcess[] {
-  return listProcesses().flatMap((pid) => {
-    try {
-      // Empty for the dead; unreadable for those of other users.
-      const environment = readFileSync(`/proc/${pid}/environ`);
-      const isMarked = environment.includes(markVariable) && pid !== process.pid;
-      return isMarked ? [{ pid, environment }] : [];
-    } catch {
-      return [];
-    }
-  });
-}
+const lookForMarked = createLook((pid): MarkedProcess | undefined => {
+  // Empty for the dead; unreadable for those of other users.
+  const environment = readFileSync(`/proc/${pid}/environ`);
+  return environment.includes(markVariable) && pid !== process.pid
+    ? { pid, environment }
+    : undefined;
+});
 
 /** Signals each of them; who is gone already does not matter. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {

@@ -7,11 +7,12 @@
  * not read as a whole, valid file is never taken as an order to end anything.
  */
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { z } from 'zod';
 
+import { makeFolders } from './make-folders.ts';
 import type { ProcessIdentity, ProcessPlace } from './process-identity.ts';
 
 const prefix = 'processes-';
@@ -63,7 +64,7 @@ export function isRegistryFile(name: string): boolean {
 /** Throws what the file system throws. */
 export function writeRegistry(file: string, registry: ProcessRegistry): void {
   const folder = path.dirname(file);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolders(folder);
   const draft = `${file}.${process.pid}.tmp`;
   writeFileSync(draft, `${JSON.stringify(registry)}\n`, { mode: 0o600 });
   chmodSync(draft, 0o600);

@@ -89,7 +89,7 @@ async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
 }
 
 async function isEmpty({ leader, descendants }: Group): Promise<boolean> {
-  if (hasMembers(leader)) return false;
+  if (await hasMembers(leader)) return false;
   return descendants === undefined || (await descendants()).length === 0;
 }
 

@@ -6,7 +6,8 @@
 
 import { readFileSync } from 'node:fs';
 
-import { hasProcessTable, listProcesses } from './process-identity.ts';
+import { hasProcessTable } from './process-identity.ts';
+import { createLook } from './process-look.ts';
 
 const live = new Set<number>();
 let isWatching = false;
@@ -40,22 +41,22 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
 }
 
 /** Says whether anybody in the group still runs. Zombies that nobody reaped do not. */
-export function hasMembers(leader: number): boolean {
+export async function hasMembers(leader: number): Promise<boolean> {
   if (!signalGroup(leader, 0)) return false;
   if (!hasProcessTable) return true;
   // Rare: something outlived its leader. In a container whose first process reaps nobody,
   // only the process table tells the living from the dead.
-  return listProcesses().some((pid) => isLiveMember(pid, leader));
+  return (await lookForGroups()).includes(leader);
 }
+
+const lookForGroups = createLook((pid) => {
+  const place = placeIn(pid);
+  return place?.state === 'Z' || place?.state === 'X' ? undefined : place?.group;
+});
 
 /** Says whether the process is in the group, dead or alive. Linux only. */
 export function isMember(pid: number, leader: number): boolean {
   return placeIn(pid)?.group === leader;
-}
-
-function isLiveMember(pid: number, leader: number): boolean {
-  const place = placeIn(pid);
-  return place?.group === leader && place.state !== 'Z' && place.state !== 'X';
 }
 
 function placeIn(pid: number): { readonly state: string; readonly group: number } | undefined {

@@ -1,7 +1,7 @@
 /** What each command of the control socket does to the troupe. */
 
 import type { CallerCode } from '../domain/caller-code.ts';
-import type { TroupeEventName } from '../domain/host-event.ts';
+import { troupeEventNames } from '../domain/host-event.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { ApprovalRequest, Troupe } from '../runtime/troupe.ts';
@@ -15,19 +15,6 @@ import {
   unusableError,
   waitUntilSettled,
 } from './settled-servers.ts';
-
-const eventTypes: readonly TroupeEventName[] = [
-  'status.changed',
-  'tools.changed',
-  'resources.changed',
-  'prompts.changed',
-  'approval.needed',
-  'auth.needed',
-  'reconciled',
-  'settings.invalid',
-  'server.log',
-  'notification',
-];
 
 // A decision is applied within one pass, which takes milliseconds; longer, the answer tells the state as it is.
 const decisionTimeoutMs = 2_000;
@@ -92,7 +79,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       return { troupe: troupe.snapshot().troupe };
     },
     events({ types }, { signal, emit }) {
-      const chosen = eventTypes.filter((type) => types === undefined || types.includes(type));
+      const chosen = troupeEventNames.filter((type) => types === undefined || types.includes(type));
       const ends = chosen.map((type) =>
         troupe.on(type, (event) => emit({ type, ...event } as ControlEvent)),
       );

@@ -1,8 +1,9 @@
 /** Where the control socket of a launch is, and the folders that keep others out of it. */
 
-import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, lstatSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { makeFolders } from '../../actors/make-folders.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { type Launch, launchHash } from './launch.ts';
 
@@ -59,13 +60,6 @@ export function refuseForeignFolder(folder: string): void {
       `${folder} is not a folder of yours, so its socket is not used; remove it or choose another --state-dir`,
     );
   }
-}
-
-/** One by one: Node's own `recursive` never returns where nothing can be made, as below `/proc`. */
-function makeFolders(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolders(path.dirname(folder));
-  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** Not `os.userInfo()`: that fails for a user without an entry in the list of users. */

@@ -29,12 +29,10 @@ function pad(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** How long something takes, to the tenth of a second where that matters: `40 ms`, `1.5 s`, `3m 20s`. */
+/** How long something takes, to the tenth of a second where that matters: `40ms`, `1.5s`, `3m 20s`. */
 export function lengthText(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${Math.round(ms / 100) / 10} s`;
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
-  const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+  const whole = Math.round(ms);
+  if (whole < 1_000) return `${whole}ms`;
+  const tenths = Math.round(ms / 100);
+  return tenths < 600 ? `${tenths / 10}s` : shortDuration(ms);
 }

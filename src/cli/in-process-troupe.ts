@@ -1,5 +1,6 @@
 /** Runs a troupe inside one command, and ends it whatever happens. */
 
+import { dockerGatewayKey } from '../config/docker-gateway.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
@@ -10,6 +11,9 @@ import { stopOrderly } from './orderly-stop.ts';
 import { type RunningTroupe, withoutRunning } from './running-troupe.ts';
 import { showStartProgress } from './start-progress.ts';
 import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
+
+// A pass takes milliseconds; longer, the call tells what is the matter.
+const passMs = 2_000;
 
 /** What a command did: its exit code, after printing what there was to print. */
 export type Use = (troupe: Troupe, signal: AbortSignal) => Promise<number>;
@@ -49,7 +53,10 @@ export async function inProcess(
   });
   try {
     await Promise.race([troupe.ready(), crash]);
-    if (server !== undefined) refuseLeftOut(launch, troupe, server);
+    if (server !== undefined) {
+      refuseLeftOut(launch, troupe, server);
+      await Promise.race([hearDocker(troupe, server), crash, fired(request.signal)]);
+    }
     return await Promise.race([use(troupe, request.signal), crash]);
   } catch (error) {
     const received = request.received();
@@ -74,6 +81,29 @@ function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void 
     `Server ${printableLine(server, 100)} may not connect, because --allow leaves it out. Next: add it to --allow`,
     { server },
   );
+}
+
+/** While Docker thinks, its gateway counts as there; whoever wants nothing else can wait for the answer. */
+async function hearDocker(troupe: Troupe, server: string): Promise<void> {
+  if (troupe.status(server)?.source.key !== dockerGatewayKey) return;
+  const steps = await troupe.plan();
+  if (steps.every((step) => step.server !== server || step.step === 'keep')) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      end();
+      resolve();
+    };
+    const timer = setTimeout(finish, passMs);
+    const end = troupe.on('reconciled', finish);
+  });
+}
+
+function fired(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 function filesOf(launch: Launch): string {

@@ -91,8 +91,10 @@ export function requireServer(troupe: Troupe, name: string): ServerStatus {
       name,
       known.map((server) => server.name),
     ) !== undefined;
-  const unread = isMistyped ? undefined : unreadSettings(troupe);
-  throw unread ?? unknownServer(name, known, []);
+  const { problems } = troupe.snapshot().troupe;
+  const isExplained = problems.some(({ server }) => server === name);
+  const unread = isMistyped || isExplained ? undefined : unreadSettings(troupe);
+  throw unread ?? unknownServer(name, known, [], problems);
 }
 
 /** The error of a settings file that nothing could be taken from; nothing when all were read. */

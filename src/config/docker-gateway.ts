@@ -14,7 +14,8 @@ import { isGated, type ParsedServer, withPolicy } from './server-entry.ts';
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';
 
-const dockerGatewayKey = 'dockerGateway';
+/** Where it is asked for, and so where its server comes from. */
+export const dockerGatewayKey = 'mcp.dockerGateway';
 
 /** What came of asking Docker. */
 export type DockerFinding =
@@ -71,7 +72,7 @@ export function dockerGatewayChoice(
   const { wish, line } = last.mcp.dockerGateway;
   if (wish === false) return undefined;
   const { file, scope } = last;
-  const key = `mcp.${dockerGatewayKey}`;
+  const key = dockerGatewayKey;
   return {
     wish,
     file,
@@ -137,7 +138,7 @@ function problemOf(
 ): Problem {
   const { why, next } = lacks[lack](said);
   const message = `there is no server ${dockerGatewayName}, because ${why}; ${next}, then reload: troupe reload`;
-  return { file, ...(line === undefined ? {} : { line }), key, message };
+  return { file, ...(line === undefined ? {} : { line }), key, server: dockerGatewayName, message };
 }
 
 const lacks: Readonly<Record<DockerLack, (said: string) => { why: string; next: string }>> = {

@@ -21,6 +21,8 @@ export interface Problem {
   readonly file: string;
   readonly line?: number;
   readonly key?: string;
+  /** The server that there is not because of it. */
+  readonly server?: string;
   /** One sentence: what is wrong and what to write instead. */
   readonly message: string;
 }

@@ -1,5 +1,6 @@
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { Settings } from '../domain/settings.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
 import type { ApprovalDecision } from '../policies/admit.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import type { ApprovalRequest } from './troupe.ts';
@@ -32,4 +33,13 @@ function shown(spec: ServerSpec | undefined): Partial<ApprovalRequest> {
   if (spec.type !== 'stdio') return { url: spec.url, headerNames: Object.keys(spec.headers) };
   const { command, args, cwd, env } = spec;
   return { command, args, cwd, envNames: Object.keys(env) };
+}
+
+/** The error of a decision about settings that are no longer those in force. */
+export function outdatedDecision(server: string): TroupeError {
+  return new TroupeError(
+    'PENDING_APPROVAL',
+    `The settings of ${server} changed since they were shown, so nothing was decided. Look again and decide about the present ones.`,
+    { server },
+  );
 }

@@ -4,6 +4,7 @@
  * with scripted sessions and virtual time.
  */
 
+import type { DockerGateway } from '../../actors/docker-gateway.ts';
 import type { ProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
@@ -21,7 +22,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
-import { approvalRequestsOf } from './approval-requests.ts';
+import { approvalRequestsOf, outdatedDecision } from './approval-requests.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
@@ -77,6 +78,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   #firstPassAt: number | null = null;
   #settleReady: (() => void) | undefined;
   readonly #processes: ProcessKeeper | undefined;
+  readonly #docker: DockerGateway | undefined;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
@@ -102,6 +104,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#records = new ServerRecords(parts.clock, this.#listeners);
     const embedded = options.servers ?? {};
     this.#settings = embeddingReader(createSettingsReader(settings), embedded);
+    this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
     const sessions = new SessionRegistry();
@@ -150,7 +153,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       tools: this.catalogs.tools,
       sessions,
       clock: parts.clock,
-      removedNames: this.#removed,
+      absentError: (server) => this.#absentError(server),
     });
     this.#ready = new Promise((settle) => {
       this.#settleReady = () => {
@@ -205,6 +208,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   async plan(): Promise<readonly Step[]> {
+    await this.#docker?.settled();
     const { settings } = await this.#settings.read(this.#parts.clock.now());
     return planOf({ ...this.#root.getSnapshot().context, settings });
   }
@@ -353,7 +357,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
 
   #onReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): void {
     const now = this.#parts.clock.now();
-    const durationMs = Math.max(0, now - (at ?? this.#wokenAt ?? now));
+    // Parts of a millisecond tell nobody anything, and fill a line with digits.
+    const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
     this.#lastReconcile = {
       at: new Date(this.#parts.clock.wallNow()).toISOString(),
       steps: plan.filter(({ step }) => step !== 'keep').length,
@@ -398,13 +403,16 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
   }
 
-  /** @throws TroupeError `SERVER_UNKNOWN` or `SERVER_REMOVED`. */
+  /** @throws TroupeError as {@link unknownServer} makes it. */
   #desiredNamed(server: string): DesiredServer {
-    const { settings, removed } = this.#root.getSnapshot().context;
-    const servers = settings?.servers ?? [];
-    const desired = servers.find(({ name }) => name === server);
-    if (desired === undefined) throw unknownServer(server, servers, removed);
+    const { settings } = this.#root.getSnapshot().context;
+    const desired = settings?.servers.find(({ name }) => name === server);
+    if (desired === undefined) throw this.#absentError(server);
     return desired;
+  }
+
+  #absentError(server: string): TroupeError {
+    return unknownServer(server, this.#board.statuses(), this.#removed(), this.#problems.all());
   }
 
   /** An order about a server that does not exist is a mistake worth telling at once. */
@@ -412,13 +420,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (!('server' in event)) return;
     const desired = this.#desiredNamed(event.server);
     if (!('fingerprint' in event) || event.fingerprint === undefined) return;
-    if (event.fingerprint !== approvalFingerprint(desired)) {
-      throw new TroupeError(
-        'PENDING_APPROVAL',
-        `The settings of ${event.server} changed since they were shown, so nothing was decided. Look again and decide about the present ones.`,
-        { server: event.server },
-      );
-    }
+    if (event.fingerprint !== approvalFingerprint(desired)) throw outdatedDecision(event.server);
   }
 
   #waitFor(

@@ -29,7 +29,7 @@ import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
 import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
-import { unknownServer, unknownTool } from './unknown-name.ts';
+import { unknownTool } from './unknown-name.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';
 
 export interface CallDeskPorts {
@@ -37,7 +37,8 @@ export interface CallDeskPorts {
   readonly tools: ToolList;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
-  readonly removedNames: () => readonly string[];
+  /** Says why there is no server of this name. */
+  readonly absentError: (server: string) => TroupeError;
 }
 
 /** Which tool is meant: a server's own name for it, or an exposed name yet to be found. */
@@ -155,11 +156,11 @@ export class CallDesk {
     errand: Errand<Result, About>,
     options: CallOptions,
   ): Promise<Done<Result, About>> {
-    const { clock, board, removedNames } = this.#ports;
+    const { clock, board, absentError } = this.#ports;
     const { server } = errand;
     const sighting = board.sighting(server);
     if (sighting === undefined && board.status(server) === undefined) {
-      throw unknownServer(server, board.statuses(), removedNames());
+      throw absentError(server);
     }
     const lane = this.#laneOf(server);
     const startedAt = clock.now();
@@ -234,13 +235,13 @@ export class CallDesk {
 
   /** The server to send to, null to wait for a change, or a refusal thrown. */
   #look(call: Call): Sighting | null {
-    const { board, clock, removedNames } = this.#ports;
+    const { board, clock, absentError } = this.#ports;
     const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
     const remainingMs = call.deadlineAt - clock.now();
     const status = board.status(server);
-    if (status === undefined) throw unknownServer(server, board.statuses(), removedNames());
+    if (status === undefined) throw absentError(server);
     if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status.state);
     const sighting = board.sighting(server);
     if (sighting === undefined || sighting.leaving) return null;

@@ -14,6 +14,7 @@ import type { ServerStatus } from '../domain/status.ts';
 import { admit } from '../policies/admit.ts';
 import { type AdmissionFacts, admissionOf, openersOf } from './explain-admission.ts';
 import { moversOf } from './explain-movers.ts';
+import { nextStepAfter } from './next-step.ts';
 import { decisionOf, whatIf } from './server-chart.ts';
 import type { ServerHistory } from './server-history.ts';
 import type { RootSnapshot, ServerRef } from './status-board.ts';
@@ -49,13 +50,14 @@ export function explainServer(facts: ExplainFacts): Explanation {
   const chart: ChartPart =
     snapshot === undefined ? { movedBy: [], timers: [] } : explainChart(snapshot, facts, admission);
   const failure = history?.lastFailure;
+  const nextStep = nextStepAfter(desired, status);
   return {
     status,
     ...chart,
     admission: admissionOf(verdict, admission),
     ...(failure === undefined ? {} : { lastFailure: { ...failure.error, at: iso(failure.atMs) } }),
     attempts: history?.timeline.attempts(clock.wallNow()) ?? [],
-    ...(status.action === undefined ? {} : { nextStep: status.action }),
+    ...(nextStep === undefined ? {} : { nextStep }),
   };
 }
 

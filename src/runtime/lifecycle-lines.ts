@@ -44,7 +44,7 @@ function stateLine(status: ServerStatus, nowMs: number): string {
       return attempt === undefined ? state : `${state}, attempt ${attempt}`;
     case 'backingOff': {
       const leftMs = nextAttemptAt === undefined ? 0 : Date.parse(nextAttemptAt) - nowMs;
-      return `next attempt in ${Math.max(0, leftMs / 1_000).toFixed(1)} s${why}`;
+      return `next attempt in ${Math.max(0, leftMs / 1_000).toFixed(1)}s${why}`;
     }
     default:
       return `${state}${why}${next}`;

@@ -1,5 +1,6 @@
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
+import type { ServerStatus } from '../domain/status.ts';
 
 /** Says the one command or step that would help a server on; undefined when none is needed. */
 export function nextStepFor(
@@ -30,6 +31,16 @@ export function nextStepFor(
     case 'stopping':
       return undefined;
   }
+}
+
+/** The same with what came before: a command that cannot be run fails after a restart as before it. */
+export function nextStepAfter(
+  { source }: DesiredServer,
+  { state, action, transport, lastError }: ServerStatus,
+): string | undefined {
+  const isAtRest = state === 'failed' || state === 'suspended';
+  if (!isAtRest || transport !== 'stdio' || lastError?.kind !== 'unavailable') return action;
+  return `provide what is missing, or mend ${placeOf(source.file, source.line)}; then ${action}`;
 }
 
 function stepWhenBlocked(name: string, place: string, reason: StateReason | undefined): string {

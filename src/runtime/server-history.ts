@@ -6,6 +6,7 @@
 
 import equal from 'fast-deep-equal';
 import type { InspectionEvent } from 'xstate';
+import type { Failure } from '../domain/failure.ts';
 import type { LastError, ServerStatus } from '../domain/status.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
 import { rowTaken } from './server-chart.ts';
@@ -17,6 +18,9 @@ export interface ServerHistory {
   timers: TimerStamps;
   owner: object | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
+  /** The failure that its chart holds, and since when: the same words may tell of a new one. */
+  cause: Failure | null;
+  causedAtMs: number;
 }
 
 export class ServerHistories {
@@ -42,12 +46,19 @@ export class ServerHistories {
       timers: new TimerStamps(),
       owner: undefined,
       lastFailure: undefined,
+      cause: null,
+      causedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.#histories.set(server, history);
     if (history.owner !== seen.owner) {
       if (history.owner !== undefined) history.timeline.close(history.owner, seen.nowMs);
       history.owner = seen.owner;
       history.timers = new TimerStamps();
+    }
+    const { lastError } = seen.snapshot.context;
+    if (lastError !== history.cause) {
+      history.cause = lastError;
+      history.causedAtMs = seen.nowMs;
     }
     history.timers.observe(seen.snapshot, seen.nowMs);
     history.timeline.observe(seen);
@@ -56,7 +67,9 @@ export class ServerHistories {
   noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {
     const history = this.#histories.get(name);
     if (history === undefined || lastError === undefined) return;
-    if (equal(history.lastFailure?.error, lastError)) return;
+    const told = history.lastFailure;
+    if (told !== undefined && history.causedAtMs <= told.atMs && equal(told.error, lastError))
+      return;
     history.lastFailure = { atMs: nowMs, error: lastError };
   }
 

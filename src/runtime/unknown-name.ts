@@ -1,17 +1,29 @@
 /** Errors for names that mean nothing, with the closest one that does. */
 
+import type { Problem } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { printableLine } from '../policies/printable.ts';
 
 const shownLength = 128;
 
+/**
+ * Why there is no server of this name: something is missing that it stands for, it
+ * was removed, or there never was one.
+ */
 export function unknownServer(
   name: string,
   known: readonly { readonly name: string }[],
   removed: readonly string[],
+  problems: readonly Problem[],
 ): TroupeError {
   const shown = printableLine(name, shownLength);
+  const problem = problems.find(({ server }) => server === name);
+  if (problem !== undefined) {
+    const { message } = problem;
+    const sentence = message.charAt(0).toUpperCase() + message.slice(1);
+    return new TroupeError('UNAVAILABLE', sentence, { server: shown });
+  }
   if (removed.includes(name)) {
     return new TroupeError(
       'SERVER_REMOVED',

@@ -99,6 +99,14 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
   });
 });
 
+describe('the guardian without a process table', () => {
+  it('gives ps each column in a word of its own, as every system understands it', () => {
+    const columns = /\bps -A (.*)\)/.exec(guardianScript)?.[1];
+    expect(columns?.split(' -o ').slice(1)).toEqual(['pgid=', 'state=', 'lstart=']);
+    expect(columns).toMatch(/^-o pid= /);
+  });
+});
+
 describe.runIf(hasProcessTable).each(shells)('the guardian in %s', (shell) => {
   it('ends those who left their group by their mark, and no others', async () => {
     const marked = await startDeaf({ MCP_TROUPE_RUN: 'one.1' });

@@ -10,7 +10,7 @@ import { compiledCli } from './compiled-cli.ts';
 const patience = 30_000;
 const cli = compiledCli();
 
-async function start(mode: 'ok' | 'noCommand') {
+async function start(mode: 'ok' | 'noCommand' | 'noDaemon') {
   const docker = await standInDocker(mode);
   for (const [name, value] of Object.entries(docker.env)) vi.stubEnv(name, value);
   const place = createPlace(cli);
@@ -41,6 +41,16 @@ describe('the command line with the gateway of Docker', { timeout: patience }, (
     const { docker, place, config } = await start('ok');
     const call = await place.run('call', 'MCP_DOCKER', 'echo', 'text=hi', ...config);
     expect(call).toMatchObject({ exitCode: 0, stdout: '{"text":"hi"}\n' });
+    await docker.gone();
+  });
+
+  it('says why it cannot be called, without a troupe that runs', async () => {
+    const { docker, place, config } = await start('noDaemon');
+    const call = await place.run('call', 'MCP_DOCKER', 'echo', 'text=hi', ...config, '--json');
+    expect(call.exitCode).toBe(5);
+    expect(JSON.parse(call.stdout)).toMatchObject({
+      error: { code: 'UNAVAILABLE', message: expect.stringContaining('start Docker') as unknown },
+    });
     await docker.gone();
   });
 

@@ -24,6 +24,7 @@ describe('events', () => {
       await followed(troupe, before);
       troupe.become(statusOf('db', { state: 'stopped' }));
       troupe.emit('tools.changed', { servers: ['db'] });
+      troupe.emit('resource.updated', { server: 'db', uri: 'db://rows' });
       const log = {
         server: 'db',
         number: 1,
@@ -41,6 +42,7 @@ describe('events', () => {
       expect(documentsOf(stdout)).toEqual([
         { type: 'status.changed', status: statusOf('db', { state: 'stopped' }) },
         { type: 'tools.changed', servers: ['db'] },
+        { type: 'resource.updated', server: 'db', uri: 'db://rows' },
         { type: 'server.log', ...log },
       ]);
       // A terminal that shows the stream is not steered by it.

@@ -85,17 +85,17 @@ describe('the lines of an explanation', () => {
     expect(explanationLines(explanationOf(), nowMs, 80, plain).join('\n')).toBe(
       `db is backingOff (retrying) for 10s, because hasAttemptsLeft held. It ended with
 exit code 3.
-Next: nothing to do; reconnectBackoff leads to queued in 10 s
+Next: nothing to do; reconnectBackoff leads to queued in 10s
 
 last failure  CRASHED (crashed) 10s ago: It ended with exit code 3.
 exit          code 3
 decided by    hasAttemptsLeft -> connection.parked.backingOff.retrying (line 17
               of connection.settling)
-timers        reconnectBackoff in 10 s of 20 s -> queued
+timers        reconnectBackoff in 10s of 20s -> queued
 moved by      server.stop -> stopped
               server.start, server.restart -> queued
 circuit       closed, 2 of 5 failed calls
-budgets       attempts 2 of 5; crashes 1 of 5 in 1m 0s; losses 0 of 5 in 30 s
+budgets       attempts 2 of 5; crashes 1 of 5 in 1m 00s; losses 0 of 5 in 30s
 admission     admitted, by ungated, mcpServers.db in /settings/troupe.json:3
 
 stderr
@@ -103,7 +103,7 @@ stderr
   | last words
 
 ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
-      1  03:04:00.000    1 ms    40 ms  9 ms    5 s  crashed, code 3  20 s`,
+      1  03:04:00.000     1ms     40ms   9ms     5s  crashed, code 3   20s`,
     );
   });
 

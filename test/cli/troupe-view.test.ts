@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shortDuration, sinceText, untilText } from '../../src/cli/durations.ts';
+import { lengthText, shortDuration, sinceText, untilText } from '../../src/cli/durations.ts';
 import { createLiveScreen } from '../../src/cli/live-screen.ts';
 import { planLines, problemLines, statusLine } from '../../src/cli/status-log.ts';
 import { statusDetails, statusLines } from '../../src/cli/status-table.ts';
@@ -151,6 +151,19 @@ describe('what a person sees of a troupe', () => {
     [-5_000, '0s'],
   ])('tells %i ms as %s', (ms, text) => {
     expect(shortDuration(ms)).toBe(text);
+  });
+
+  it.each([
+    [0.4, '0ms'],
+    [999.4, '999ms'],
+    [999.6, '1s'],
+    [1_500, '1.5s'],
+    [59_940, '59.9s'],
+    [59_960, '1m 00s'],
+    [66_000, '1m 06s'],
+    [3_900_000, '1h 05m'],
+  ])('tells a length of %d ms as %s', (ms, text) => {
+    expect(lengthText(ms)).toBe(text);
   });
 
   it('says nothing of times that are none', () => {

@@ -203,6 +203,7 @@ describe('a Docker without a gateway', () => {
         file: '/me/troupe.json',
         line: 3,
         key: 'mcp.dockerGateway',
+        server: 'MCP_DOCKER',
         message: `there is no server MCP_DOCKER, because ${words}, then reload: troupe reload`,
       },
     ]);

@@ -117,6 +117,12 @@ describe('the gateway of a Docker that is there', () => {
     await isAbsent(troupe);
     expect(troupe.status(name)).toBeUndefined();
     expect(await previewPlan(options)).toEqual([]);
+    await expect(troupe.callServerTool(name, 'echo')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(
+        /^There is no server MCP_DOCKER, because the daemon of Docker does not answer .*start Docker/,
+      ) as unknown,
+    });
 
     docker.become('ok');
     troupe.send({ type: 'settings.reload' });

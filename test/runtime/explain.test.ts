@@ -189,6 +189,31 @@ describe('an explanation', () => {
     });
   });
 
+  it('tells when the last failure was, also of one that says the same as the one before', async () => {
+    const there = await stage({ settings: one() });
+    there.sessions.of('db').fail(crash());
+    await nextAttempt(there, 'db');
+    await there.advance(5_000);
+    const at = new Date(there.clock.wallNow()).toISOString();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(explained(there).lastFailure?.at).toBe(at);
+    await there.advance(1);
+    expect(explained(there).lastFailure?.at).toBe(at);
+  });
+
+  it('has a step that helps for a command that cannot be run', async () => {
+    const there = await stage({
+      settings: servers({ db: { command: 'db', policy: { startup: { maxAttempts: 1 } } } }),
+      obedient: [],
+    });
+    there.sessions.of('db').fail(failure('unavailable'));
+    await there.settle();
+    expect(explained(there).nextStep).toMatch(
+      /^provide what is missing, or mend .+; then troupe restart db$/,
+    );
+  });
+
   it('remembers twenty attempts, also across an edit and a removal', async () => {
     const there = await stage({ settings: one() });
     const [first] = explained(there).attempts;

@@ -47,11 +47,11 @@ describe('the log of a server', () => {
       '1 troupe loadingTools, attempt 1',
       '1 troupe ready with 1 tool',
       '1 troupe lost: It died.',
-      expect.stringMatching(/^1 troupe next attempt in \d\.\d s \(retrying\)$/),
+      expect.stringMatching(/^1 troupe next attempt in \d\.\ds \(retrying\)$/),
       '2 troupe queued, attempt 2',
       '2 troupe connecting, attempt 2',
       '2 troupe did not start: It would not start.',
-      expect.stringMatching(/^2 troupe next attempt in \d\.\d s \(retrying\)$/),
+      expect.stringMatching(/^2 troupe next attempt in \d\.\ds \(retrying\)$/),
     ]);
     expect(announced[0]).toBe('db 3 loadingTools, attempt 1');
     expect(announced.at(-1)).toMatch(/^db 10 next attempt/);

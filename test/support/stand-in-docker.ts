@@ -132,6 +132,7 @@ function act() {
     return leave(0, '28.5.1\\n');
   }
   if (words !== 'mcp gateway run') return leave(64, '', 'what?\\n');
+  if (mode.startsWith('noDaemon')) return leave(1, '', noDaemon);
   process.argv.splice(2, Infinity, 'ok');
   return void import(process.env.DOCKER_SERVER);
 }
