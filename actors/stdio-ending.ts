@@ -6,7 +6,7 @@
  */
 
 import type { Clock } from '../src/domain/clock.ts';
-import type { CloseStep } from '../src/domain/policy.ts';
+import type { ClosePolicy } from '../src/domain/policy.ts';
 import { signalAll } from './process-marks.ts';
 import { hasMembers, isMember, signalGroup } from './stdio-groups.ts';
 
@@ -32,8 +32,9 @@ export interface GroupEnding extends Group {
   /** The leader died by itself, and its group was sent SIGKILL at that moment. */
   readonly hasCrashed: boolean;
   readonly endInput: () => void;
-  /** Of the policy: taken one after the other until nobody is left. */
-  readonly steps: readonly CloseStep[];
+  /** Of the policy: its steps are taken one after the other until nobody is left. */
+  readonly steps: ClosePolicy['steps'];
+  readonly scope: ClosePolicy['scope'];
 }
 
 /** Says whether nobody is left. */
@@ -49,7 +50,7 @@ export async function endGroup(ending: GroupEnding): Promise<boolean> {
 
 /** Kills a group without asking first; says whether nobody is left. */
 export async function killGroup(group: Group): Promise<boolean> {
-  await signal(group, 'SIGKILL');
+  await signal(group, 'SIGKILL', 'tree');
   return isEmptyWithin(group, killedMs);
 }
 
@@ -57,16 +58,29 @@ export async function killGroup(group: Group): Promise<boolean> {
  * The group first: it needs no search. Who is in it has the signal already, and must
  * not get it twice: many servers take a second SIGTERM for "at once".
  */
-async function signal({ leader, descendants }: Group, name: NodeJS.Signals): Promise<void> {
+async function signal(
+  { leader, descendants, hasExited }: Group,
+  name: NodeJS.Signals,
+  scope: ClosePolicy['scope'],
+): Promise<void> {
+  if (scope === 'child') {
+    // Once it has exited, its number may be another's.
+    if (!hasExited()) signalAll([leader], name);
+    return;
+  }
   signalGroup(leader, name);
-  if (descendants === undefined) return;
+  if (scope === 'group' || descendants === undefined) return;
   const escaped = (await descendants()).filter((pid) => !isMember(pid, leader));
   signalAll(escaped, name);
 }
 
-async function isGoneAfter({ by, waitMs }: CloseStep, ending: GroupEnding): Promise<boolean> {
+async function isGoneAfter(
+  { by, waitMs }: ClosePolicy['steps'][number],
+  ending: GroupEnding,
+): Promise<boolean> {
   if (by !== 'stdinEnd') {
-    await signal(ending, by);
+    // Whoever is asked, nobody is left behind.
+    await signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
     return isEmptyWithin(ending, waitMs);
   }
   if (!ending.hasExited()) {

@@ -309,11 +309,13 @@ export class StdioTransport implements Transport, Connection {
   async #end(): Promise<void> {
     const child = this.#child;
     if (child?.pid !== undefined) {
+      const { steps, scope } = this.#setup.policy().close;
       const ended = endGroup({
         ...this.#group(child.pid),
         hasCrashed: this.#hasCrashed,
         endInput: () => child.stdin.end(),
-        steps: this.#setup.policy().close.steps,
+        steps,
+        scope,
       });
       await this.#settle(ended);
     }

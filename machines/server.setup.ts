@@ -16,13 +16,8 @@ import type {
 import { isRemote } from '../src/domain/server-spec.ts';
 import type { BlockedReason, Verdict } from '../src/domain/server-state.ts';
 import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
-import {
-  busyDelay,
-  chanceOf,
-  quietDelay,
-  restartDelay,
-  wakeDelay,
-} from '../src/policies/backoff-delay.ts';
+import { busyDelay, quietDelay, restartDelay, wakeDelay } from '../src/policies/backoff-delay.ts';
+import { chanceOf } from '../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../src/policies/loss-evidence.ts';
 import {
   afterGiveUpOf,

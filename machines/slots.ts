@@ -35,7 +35,7 @@
 
 import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
-import { chanceOf } from '../src/policies/backoff-delay.ts';
+import { chanceOf } from '../src/policies/chance.ts';
 
 export type SlotPool = 'local' | 'remote';
 

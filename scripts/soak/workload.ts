@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Troupe, TroupeError } from '../../src/index.ts';
-import { chanceOf } from '../../src/policies/backoff-delay.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
 import type { Member, Settings } from './cast.ts';
 import type { CallCounts } from './verdict.ts';
 

@@ -239,7 +239,10 @@ export interface ClosePolicy {
   readonly steps: readonly CloseStep[];
   /** Longest wait for a session to end before it is disposed of by force. */
   readonly totalMs: number;
-  /** Who is sent the signals. */
+  /**
+   * Who is sent the signals: the process itself, its group, or whoever descends from it, too. SIGKILL
+   * goes to all of them, so that nobody is left behind.
+   */
   readonly scope: 'child' | 'group' | 'tree';
 }
 

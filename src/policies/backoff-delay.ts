@@ -1,4 +1,4 @@
-/** How long to wait before an attempt, and the seeded chance that goes into it. */
+/** How long to wait before an attempt. */
 
 import { longestTimerMs } from '../domain/clock.ts';
 import type { BusyBackoff, Jitter, QuietRetries, RestartPolicy } from '../domain/policy.ts';
@@ -80,18 +80,6 @@ function wholeMs(delayMs: number): number {
   return Math.floor(Math.min(Math.max(delayMs, 0), longestTimerMs));
 }
 
-/**
- * A number in [0, 1) that depends on nothing but its arguments; equal draws of
- * different seeds always differ. Of both only the lower 32 bits count.
- *
- * @param draw - counts the draws made with this seed
- */
-export function chanceOf(seed: number, draw: number): number {
-  // Both are scrambled before they meet: were they just added, one seed's
-  // sequence would be another's, some draws later.
-  return scramble(scramble(seed) ^ scramble(~draw)) / 2 ** 32;
-}
-
 function grownMs(
   { initialMs, factor }: { readonly initialMs: number; readonly factor: number },
   wait: number,
@@ -99,12 +87,4 @@ function grownMs(
   // Bounded on the way, because 1 ** Infinity and 0 * Infinity are not numbers.
   const growths = Math.min(Math.max(wait - 1, 0), Number.MAX_SAFE_INTEGER);
   return initialMs * Math.min(factor ** growths, Number.MAX_VALUE);
-}
-
-/** The finalizer of MurmurHash3 (public domain): one-to-one on 32 bits. */
-function scramble(value: number): number {
-  let bits = ((value | 0) + 0x9e3779b9) | 0;
-  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return (bits ^ (bits >>> 16)) >>> 0;
 }

@@ -180,7 +180,8 @@ export const defaultPolicy: ServerPolicy = {
     // The steps above plus nearly two seconds to drain the pipes and hear of the
     // exit. Shorter, and an orderly close would be cut off by its own deadline.
     totalMs: 6_000,
-    scope: 'group',
+    // Helpers that left the group hold files and ports as well, and are asked before they are killed.
+    scope: 'tree',
   },
 
   admission: { maxServers: null, budget: 'off' },

@@ -3,11 +3,12 @@
 import { createHash } from 'node:crypto';
 import type { ToolFilter } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations } from '../domain/tool.ts';
+import { defaultPolicy } from './default-policy.ts';
 import { printableLine, printableText } from './printable.ts';
 import { passesFilter } from './tool-filter.ts';
 
-// What the strictest model API accepts for the name of a tool.
-const maxNameLength = 64;
+// No preset is obeyed here yet: names are those of the default.
+const { maxLength: maxNameLength } = defaultPolicy.naming;
 // Eight digits of base 36 hold 40 bits: among 10,000 tools, two that begin alike
 // and share a hash are a chance of 1 in 20,000, and even then get different names.
 const hashLength = 8;

@@ -28,7 +28,6 @@ const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'auth.parkMs',
   'auth.background',
   'auth.refresh',
-  'close.scope',
   'admission.maxServers',
   'admission.budget',
   'approval.gatedScopes',

@@ -17,6 +17,7 @@ import type {
 } from '../domain/session.ts';
 import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
+import { defaultPolicy } from '../policies/default-policy.ts';
 import { printableLine } from '../policies/printable.ts';
 import { provablyNeverRan } from '../policies/replay-decision.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
@@ -52,7 +53,7 @@ const maxSends = 2;
 // there afterwards is fine, and may be asked again.
 const replacementMs = 1_000;
 // For a server whose chart is just being replaced; the policy says it for all others.
-const defaultTimeoutMs = 60_000;
+const defaultTimeoutMs = defaultPolicy.call.timeoutMs;
 
 type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
 

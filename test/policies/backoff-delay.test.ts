@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Jitter } from '../../src/domain/policy.ts';
-import { busyDelay, chanceOf, quietDelay, restartDelay } from '../../src/policies/backoff-delay.ts';
+import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff-delay.ts';
 
 const numbers = { initialMs: 1_000, factor: 2, maxMs: 30_000, floorMs: 250 };
 const almostOne = 1 - 2 ** -53;
@@ -157,77 +157,5 @@ describe('the delay towards a busy server', () => {
   it('doubles, and only ever has something added', () => {
     expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
     expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
-  });
-});
-
-describe('seeded chance', () => {
-  const anySeed = fc.integer();
-  const draws = (seed: number, count: number) =>
-    Array.from({ length: count }, (_, draw) => chanceOf(seed, draw));
-
-  it('stays the same from release to release, so that old seeds still tell their story', () => {
-    expect(draws(1, 3)).toMatchInlineSnapshot(`
-      [
-        0.014669631607830524,
-        0.27418333129025996,
-        0.8890836017671973,
-      ]
-    `);
-  });
-
-  it('lies in [0, 1) whatever the seed and the draw', () => {
-    const anything = fc.oneof(fc.integer(), fc.double());
-    fc.assert(
-      fc.property(anything, anything, (seed, draw) => {
-        const chance = chanceOf(seed, draw);
-        expect(chance).toBeGreaterThanOrEqual(0);
-        expect(chance).toBeLessThan(1);
-        expect(chanceOf(seed, draw)).toBe(chance);
-      }),
-    );
-  });
-
-  // A fair thousand strays past 0.05 once in twenty million times, so the seed may be any.
-  it('has its mean in the middle', () => {
-    fc.assert(
-      fc.property(anySeed, (seed) => {
-        const sum = draws(seed, 1_000).reduce((total, chance) => total + chance, 0);
-        expect(Math.abs(sum / 1_000 - 0.5)).toBeLessThan(0.05);
-      }),
-    );
-  });
-
-  it('falls into every tenth about equally often', () => {
-    fc.assert(
-      fc.property(anySeed, (seed) => {
-        const tenths = Array.from({ length: 10 }, () => 0);
-        for (const chance of draws(seed, 10_000)) {
-          const tenth = Math.floor(chance * 10);
-          tenths[tenth] = (tenths[tenth] ?? 0) + 1;
-        }
-        for (const count of tenths) expect(Math.abs(count - 1_000)).toBeLessThan(200);
-      }),
-      { numRuns: 20 },
-    );
-  });
-
-  it('differs between two seeds at every draw', () => {
-    fc.assert(
-      fc.property(anySeed, anySeed, fc.nat(), (seed, other, draw) => {
-        fc.pre(seed !== other);
-        expect(chanceOf(seed, draw)).not.toBe(chanceOf(other, draw));
-      }),
-    );
-  });
-
-  it('is not the sequence of another seed some draws later', () => {
-    fc.assert(
-      fc.property(anySeed, anySeed, (seed, other) => {
-        fc.pre(seed !== other);
-        const theirs = new Set(draws(other, 200));
-        const shared = draws(seed, 200).filter((chance) => theirs.has(chance));
-        expect(shared.length).toBeLessThan(3);
-      }),
-    );
   });
 });

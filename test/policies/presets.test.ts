@@ -103,6 +103,9 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
 
   ['CC-05', 'claudeCode', 'close.totalMs', 600],
   ['OMP-108', 'ohMyPi', 'close.totalMs', 3_000],
+  ['X19', 'default', 'close.scope', 'tree'],
+  ['CB-25', 'codeBuddy', 'close.scope', 'child'],
+  ['CC-05', 'claudeCode', 'close.scope', 'child'],
   ['OMP-110', 'ohMyPi', 'close.scope', 'group'],
   ['QW-112', 'qwenCode', 'close.scope', 'tree'],
 
