@@ -78,7 +78,13 @@ export function readEntry(text: string, owner: CatalogOwner): CatalogEntry | str
   if (server !== owner.server || generation !== owner.generation)
     return 'it belongs to another server';
   if (typeof listedAt !== 'number' || !isRecord(catalog)) return 'parts of it are missing';
-  if (digestOf(JSON.stringify(catalog)) !== digest) return 'its content does not fit its digest';
+  try {
+    if (digestOf(JSON.stringify(catalog)) !== digest) return 'its content does not fit its digest';
+    JSON.stringify(era);
+  } catch {
+    // Texts of any depth can be read, but not be written.
+    return 'it is nested too deeply';
+  }
   const dated = era === undefined ? undefined : readEra(era);
   return {
     server: owner.server,

@@ -9,7 +9,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { Clock } from '../src/domain/clock.ts';
@@ -36,6 +36,9 @@ const redatedMs = 86_400_000;
 // A server that starts tells its tools, resources and prompts within moments.
 const debounceMs = 500;
 const readsAtOnce = 16;
+// Neither through a link, which leads to what is not ours, nor waiting for whoever writes to a pipe.
+const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const notAFile = { fault: 'it is no plain file' } as const;
 // A hand that slips damages one file; more of them are one story.
 const namedProblems = 5;
 
@@ -186,13 +189,13 @@ class Files implements CatalogFiles {
     const name = entryName(owner);
     const file = path.join(this.#folder, name + suffix);
     try {
-      const text = await readBounded(file);
-      if (text === undefined) {
+      const content = await readBounded(file);
+      if (content === undefined) {
         await rm(file, { force: true });
         this.#say(file, `the stored catalog of ${owner.server} was too large and is removed`);
         return undefined;
       }
-      const entry = readEntry(text, owner);
+      const entry = 'fault' in content ? content.fault : readEntry(content.text, owner);
       if (entry === undefined) return undefined;
       if (typeof entry === 'string') {
         await rename(file, path.join(this.#folder, name + damagedSuffix));
@@ -230,11 +233,18 @@ class Files implements CatalogFiles {
 }
 
 /** Undefined when the file has more than it may. */
-async function readBounded(file: string): Promise<string | undefined> {
-  const handle = await open(file, 'r');
+async function readBounded(
+  file: string,
+): Promise<{ readonly text: string } | { readonly fault: string } | undefined> {
+  const handle = await open(file, readFlags).catch((error: unknown) => {
+    if (codeOf(error) === 'ELOOP') return undefined;
+    throw error;
+  });
+  if (handle === undefined) return notAFile;
   try {
-    const { size } = await handle.stat();
-    return size > maxFileBytes ? undefined : await handle.readFile('utf8');
+    const found = await handle.stat();
+    if (!found.isFile()) return notAFile;
+    return found.size > maxFileBytes ? undefined : { text: await handle.readFile('utf8') };
   } finally {
     await handle.close();
   }

@@ -1,11 +1,14 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -181,6 +184,36 @@ describe('a stored catalog with a fault', () => {
       writeFileSync(fileOf('db'), whole.slice(0, length));
       expect(await load()).toEqual([]);
     }
+  });
+
+  it('that is nested beyond what can be written is a miss, set aside and named', async () => {
+    await stored(entryOf('db'));
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+    const text = readFileSync(fileOf('db'), 'utf8');
+    writeFileSync(fileOf('db'), text.replace('"resources":', `"more":${deep},"resources":`));
+    expect(await load()).toEqual([]);
+    expect(problems[0]?.message).toContain('set aside');
+    expect(readdirSync(path.dirname(fileOf('db')))).not.toContain(path.basename(fileOf('db')));
+  });
+
+  it('that is no file of ours is a miss, whatever it leads to, and replaced by the next', async () => {
+    await stored(entryOf('db'));
+    const elsewhere = path.join(stateDir, 'elsewhere.json');
+    renameSync(fileOf('db'), elsewhere);
+    symlinkSync(elsewhere, fileOf('db'));
+    expect(await load()).toEqual([]);
+    await stored(entryOf('db', { listedAt: startMs + 1 }));
+    clock = new VirtualClock({ wallMs: startMs + 1 });
+    expect(await load()).toHaveLength(1);
+    expect(readFileSync(elsewhere, 'utf8')).toContain(`"listedAt":${startMs},`);
+  });
+
+  // Whoever opens it to read waits for a writer, and a thread of the disk waits along.
+  it.runIf(process.platform !== 'win32')('that is a pipe keeps nobody waiting', async () => {
+    await stored(entryOf('db'));
+    rmSync(fileOf('db'));
+    execFileSync('mkfifo', [fileOf('db')]);
+    expect(await load()).toEqual([]);
   });
 
   it('that another version wrote is a miss, and nobody is told', async () => {
