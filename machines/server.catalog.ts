@@ -7,7 +7,8 @@
  * sleeps until it is wanted. `none`: the server may not run, a person stopped
  * it, it failed for good, or nothing is known. Whether the tools of a lost session
  * stay, count as known from before, or are gone until the next list, the policy
- * says in `lost`, which is left at once. The region begins in `remembering`, which
+ * says in `lost`, which is left at once. What is only known from before may be forgotten,
+ * when it is too old or one too many. The region begins in `remembering`, which
  * looks whether a list is stored. It never reads another's state; the
  * `server.*` facts are what the connection tells the others, and `server.listed`
  * is a list that the connection took (one that comes too late is not).
@@ -22,6 +23,8 @@
  * none -- admission.granted [mayShowStoredOnceAdmitted] --> deferred
  * none -- server.start | server.restart [mayShowStoredOnceStarted] --> deferred
  * none -- server.reconnect [mayShowStored] --> deferred
+ * none -- catalog.forgotten --> (stays)
+ * deferred -- catalog.forgotten --> none
  * live -- session.closed [isCurrentSession] --> lost
  * live -- session.abandoned --> lost
  * live -- server.idled [mayShowStored] --> deferred
@@ -29,12 +32,15 @@
  * lost -- always [keepsStale] --> stale
  * lost -- always [defersWhileDown] --> deferred
  * lost -- always --> none
+ * stale -- catalog.forgotten --> none
  * ended -> [*]
- * deferred, stale
  * ```
  */
 
 import { ofSession, serverSetup } from './server.setup.ts';
+
+// Too old, or one too many. A list of the present session is neither.
+const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;
 
 export const catalogRegion = serverSetup.createStateConfig({
   id: 'catalog',
@@ -59,9 +65,10 @@ export const catalogRegion = serverSetup.createStateConfig({
         'server.start': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
         'server.restart': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
         'server.reconnect': { guard: 'mayShowStored', target: 'deferred' },
+        'catalog.forgotten': { actions: 'forgetCatalog' },
       },
     },
-    deferred: {},
+    deferred: { on: { 'catalog.forgotten': forgotten } },
     live: {
       on: {
         'session.closed': {
@@ -79,7 +86,7 @@ export const catalogRegion = serverSetup.createStateConfig({
         { actions: 'forgetCatalog', target: 'none' },
       ],
     },
-    stale: {},
+    stale: { on: { 'catalog.forgotten': forgotten } },
     ended: { type: 'final' },
   },
 });

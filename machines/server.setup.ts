@@ -55,6 +55,8 @@ export type ServerCommand =
       readonly policy: ServerPolicy;
     }
   | { readonly type: 'slot.granted' }
+  /** The list that is known from before is not kept any longer. */
+  | { readonly type: 'catalog.forgotten' }
   /** The machine slept, or this process was held; all are told, and none should act at once. */
   | { readonly type: 'server.woke'; readonly spreadMs: number };
 

@@ -80,7 +80,11 @@ export type TroupeEvent =
       readonly retry: boolean;
     }
   | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
-  | { readonly type: 'catalog.listed'; readonly server: string; readonly generation: string }
+  | {
+      readonly type: 'catalog.listed' | 'catalog.forgotten';
+      readonly server: string;
+      readonly generation: string;
+    }
   | SlotGranted
   // XState's own; never accepted from a host.
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
@@ -108,7 +112,8 @@ export type TroupeEmitted =
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
-const rememberedCatalogs = 1_000;
+// As many as there may be servers: whoever stores them forgets the others, and says so.
+const rememberedCatalogs = 10_000;
 const rememberedWishes = 1_000;
 const rememberedDecisions = 1_000;
 
@@ -264,6 +269,15 @@ export const troupeSetup = setup({
       if (context.knownCatalogs.at(-1) === key) return {};
       const others = context.knownCatalogs.filter((known) => known !== key);
       return { knownCatalogs: newest([...others, key], rememberedCatalogs) };
+    }),
+    forgetCatalog: enqueueActions(({ context, event, enqueue }) => {
+      assertEvent(event, 'catalog.forgotten');
+      const { server, generation } = event;
+      const key = catalogKey(server, generation);
+      enqueue.assign({ knownCatalogs: context.knownCatalogs.filter((known) => known !== key) });
+      const live = context.live.get(server);
+      if (live === undefined || live.leaving || live.generation !== generation) return;
+      enqueue.sendTo(live.actorId, { type: 'catalog.forgotten' });
     }),
 
     /** One pass: look at everything, plan, and take the steps. */

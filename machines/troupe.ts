@@ -11,7 +11,8 @@
  *
  * ```text
  * [*] -> serving
- * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed --> (stays)
+ * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed |
+ *           catalog.forgotten --> (stays)
  * troupe -- troupe.kill --> stopped
  * serving invokes settingsSource
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
@@ -68,6 +69,7 @@ export const troupeMachine = troupeSetup.createMachine({
     'slot.returned': { actions: 'passSlotNews' },
     'slot.granted': { actions: 'passPermit' },
     'catalog.listed': { actions: 'noteCatalog' },
+    'catalog.forgotten': { actions: 'forgetCatalog' },
     'troupe.kill': '.stopped',
   },
   states: {

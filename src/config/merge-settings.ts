@@ -43,7 +43,7 @@ export function mergeSettings(
     (before, { mcp }) => (mcp.policy === undefined ? before : chosenPolicy(before, mcp.policy)),
     chosenPolicy(defaultPolicy, policy),
   );
-  const { startup, connect } = base;
+  const { startup, connect, catalog } = base;
   const limits = limitsOf(documents);
   return {
     specs: new Map(
@@ -62,6 +62,7 @@ export function mergeSettings(
           lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? connect.remoteSlots ?? unlimitedSlots,
       },
       startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? startup.gateMs,
+      ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [...all.flatMap(({ problems }) => problems), ...ignored],
     },
   };

@@ -77,6 +77,8 @@ export interface Settings {
   readonly limits?: readonly Limit[];
   readonly slots: SlotCounts;
   readonly startupGateMs: number;
+  /** How many catalogs are remembered, those of live servers included. Absent = no limit. */
+  readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];
 }
 

@@ -17,8 +17,6 @@ const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'naming.aliases',
   'idle.drainMs',
   'idle.maxIdleMs',
-  'catalog.ttlMs',
-  'catalog.maxEntries',
   'catalog.pinTools',
   'call.idleTimeoutMs',
   'call.progressResets',

@@ -225,9 +225,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       board: () => this.#board,
       sessions,
       listeners: this.#listeners,
-      onKnown: (owner) => {
-        this.#root.send({ type: 'catalog.listed', ...owner });
-      },
+      root: () => this.#root,
       remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
       onProblems: (list) => this.#problems.setOfCatalogs(list),
     });

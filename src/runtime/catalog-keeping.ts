@@ -1,8 +1,10 @@
+import type { CatalogEntry } from '../../actors/catalog-entry.ts';
 import type { CatalogFiles } from '../../actors/catalog-files.ts';
 import type { CatalogExtra, SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
 import type { Catalog } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { DesiredServer } from '../domain/settings.ts';
+import type { DesiredServer, Settings } from '../domain/settings.ts';
+import { CatalogLifetimes, type CatalogLifetimesPorts } from './catalog-lifetimes.ts';
 import type { CatalogStore } from './catalog-store.ts';
 import type { EraStore } from './era-store.ts';
 
@@ -12,35 +14,52 @@ export interface CatalogKeepingPorts {
   readonly clock: Clock;
   /** Absent: nothing outlives the run. */
   readonly files: CatalogFiles | undefined;
-  readonly desired: (server: string) => DesiredServer | undefined;
+  readonly settings: () => Settings | null;
+  readonly sighting: CatalogLifetimesPorts['sighting'];
   /** Tools of this generation are known, and may be shown before it is connected. */
   readonly onKnown: (owner: SessionOwner) => void;
+  /** They are not any more. */
+  readonly onForgotten: (owner: SessionOwner) => void;
 }
 
 // A tenth of a second: files are read in a few milliseconds, and a dead network
 // folder must not keep servers from starting.
 const loadMs = 100;
-// Every edit of a server is one; to look once more costs nothing.
-const rememberedLooks = 10_000;
 // Of a stop that takes 5 s at most.
 const closeMs = 1_000;
 
 /** Joins what is known of servers in memory with what is stored of them on disk. */
 export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   readonly #ports: CatalogKeepingPorts;
-  /** Looked for on disk already, found or not. */
-  readonly #looked = new Set<string>();
+  /** Of the servers that were read last: looked for on disk already, found or not. */
+  #looked: ReadonlySet<string> = new Set();
   /** Secrets of the sessions that listed, and whether all of their tools were listed. */
   readonly #extras = new Map<string, CatalogExtra>();
+  readonly #lifetimes: CatalogLifetimes;
 
   constructor(ports: CatalogKeepingPorts) {
     this.#ports = ports;
+    const { clock, settings, sighting, catalogs, onForgotten } = ports;
+    this.#lifetimes = new CatalogLifetimes({
+      clock,
+      settings,
+      sighting,
+      isExpected: (owner) => this.#looked.has(keyOf(owner)),
+      // The file is dated anew: its time begins when nobody tells of changes any more.
+      onLeft: (owner) => this.#save(owner),
+      onForgotten: (owner) => {
+        catalogs.forget(owner.server, owner.generation);
+        this.#extras.delete(keyOf(owner));
+        onForgotten(owner);
+      },
+    });
   }
 
   readonly catalogs: SessionPorts['catalogs'] = {
     put: (owner, tools, extra = {}) => {
       const { instructions, completions = false } = extra;
-      this.#extras.set(owner.server, extra);
+      this.#extras.set(keyOf(owner), extra);
+      this.#lifetimes.keep(owner);
       this.#ports.catalogs.put(owner.server, owner.generation, {
         tools,
         completions,
@@ -49,6 +68,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
       this.#save(owner);
     },
     putSide: (owner, lists) => {
+      this.#lifetimes.keep(owner);
       this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
       this.#save(owner);
     },
@@ -57,19 +77,16 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   /** Looks for what is stored of servers that are new to this run. */
   async load(servers: readonly DesiredServer[]): Promise<void> {
     const { files, clock } = this.#ports;
-    const owners = servers
-      .filter((desired) => this.#mayBeStored(desired) && !this.#looked.has(keyOf(ownerOf(desired))))
+    if (files === undefined) return;
+    const storable = servers.filter((desired) => this.#mayBeStored(desired));
+    const owners = storable
+      .filter((desired) => !this.#looked.has(keyOf(ownerOf(desired))))
       .map((desired) => ({ ...ownerOf(desired), maxAgeMs: desired.policy.catalog.ttlMs }));
-    if (files === undefined || owners.length === 0) return;
-    if (this.#looked.size > rememberedLooks) this.#looked.clear();
-    for (const owner of owners) this.#looked.add(keyOf(owner));
+    // Who left and comes back is looked for again: what was remembered of it is forgotten.
+    this.#looked = new Set(storable.map((desired) => keyOf(ownerOf(desired))));
+    if (owners.length === 0) return;
     const loaded = files.load(owners).then((entries) => {
-      for (const { server, generation, catalog, era } of entries) {
-        if (era !== undefined) this.#ports.eras.restore(generation, era);
-        if (isEmpty(catalog)) continue;
-        this.#ports.catalogs.restore(server, generation, catalog);
-        this.#ports.onKnown({ server, generation });
-      }
+      for (const entry of entries) this.#restore(entry);
     });
     let timer: unknown;
     const patience = new Promise<void>((resolve) => {
@@ -79,9 +96,15 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     clock.clearTimeout(timer);
   }
 
+  /** Servers came, went or changed: forgets what nobody needs any more. */
+  look(): void {
+    this.#lifetimes.look();
+  }
+
   /** Settles when what is to be stored is, or a second later. Undefined when there is nothing to do. */
   close(): Promise<void> | undefined {
     const { files, clock } = this.#ports;
+    this.#lifetimes.close();
     if (files === undefined) return undefined;
     let timer: unknown;
     const patience = new Promise<void>((resolve) => {
@@ -90,13 +113,23 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     return Promise.race([files.close(), patience]).then(() => clock.clearTimeout(timer));
   }
 
+  #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {
+    const { eras, clock, catalogs, onKnown } = this.#ports;
+    if (era !== undefined) eras.restore(generation, era);
+    const owner = { server, generation };
+    if (isEmpty(catalog) || !this.#looked.has(keyOf(owner))) return;
+    if (catalogs.restore(server, generation, catalog))
+      this.#lifetimes.keep(owner, clock.wallNow() - listedAt);
+    onKnown(owner);
+  }
+
   #save(owner: SessionOwner): void {
-    const { files, desired, catalogs, eras, clock } = this.#ports;
-    const wanted = desired(owner.server);
-    const extra = this.#extras.get(owner.server);
+    const { files, settings, catalogs, eras, clock } = this.#ports;
+    const wanted = settings()?.servers.find(({ name }) => name === owner.server);
+    const extra = this.#extras.get(keyOf(owner));
     // Half a list would hide tools at the next start; the whole one of before is better.
     if (files === undefined || wanted === undefined || extra?.partial === true) return;
-    if (!this.#mayBeStored(wanted)) return;
+    if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
     const { server, generation } = owner;
     const era = eras.dated(generation);
     files.save(

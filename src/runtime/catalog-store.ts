@@ -3,12 +3,9 @@ import equal from 'fast-deep-equal';
 import { type Catalog, emptyCatalog, type SideLists } from '../domain/catalog.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 
-// More than the servers of a large host, so that what is in use is never dropped.
-const rememberedCatalogs = 1_000;
-
 /**
  * What servers announced, by server and generation. Charts know only that a list
- * exists and where it comes from; its contents are here.
+ * exists and where it comes from; its contents are here, until they are forgotten.
  */
 export class CatalogStore {
   readonly #catalogs = new Map<string, Catalog>();
@@ -43,9 +40,11 @@ export class CatalogStore {
     this.#onPut(server);
   }
 
-  /** Puts what an earlier run knew, unless this one knows better. */
-  restore(server: string, generation: string, catalog: Catalog): void {
-    if (!this.#catalogs.has(keyOf(server, generation))) this.#keep(server, generation, catalog);
+  /** Puts what an earlier run knew, unless this one knows better. Says whether it did. */
+  restore(server: string, generation: string, catalog: Catalog): boolean {
+    if (this.#catalogs.has(keyOf(server, generation))) return false;
+    this.#keep(server, generation, catalog);
+    return true;
   }
 
   /** Empty when nothing is known. */
@@ -53,15 +52,13 @@ export class CatalogStore {
     return this.#catalogs.get(keyOf(server, generation)) ?? emptyCatalog;
   }
 
+  forget(server: string, generation: string): void {
+    this.#catalogs.delete(keyOf(server, generation));
+  }
+
   #keep(server: string, generation: string, catalog: Catalog): void {
-    const key = keyOf(server, generation);
-    this.#catalogs.delete(key);
     // Callers get these very objects.
-    this.#catalogs.set(key, deepFreeze(catalog));
-    for (const oldest of this.#catalogs.keys()) {
-      if (this.#catalogs.size <= rememberedCatalogs) break;
-      this.#catalogs.delete(oldest);
-    }
+    this.#catalogs.set(keyOf(server, generation), deepFreeze(catalog));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
-import type { SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
+import type { SessionPorts } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
 import type { Clock } from '../domain/clock.ts';
 import { CatalogKeeping } from './catalog-keeping.ts';
@@ -8,7 +8,7 @@ import { EraStore } from './era-store.ts';
 import type { Listeners } from './listeners.ts';
 import { OfferList } from './offer-list.ts';
 import type { SessionRegistry } from './session-registry.ts';
-import type { StatusBoard } from './status-board.ts';
+import type { RootRef, StatusBoard } from './status-board.ts';
 import { ToolList } from './tool-list.ts';
 import { WatchedResources } from './watched-resources.ts';
 
@@ -20,8 +20,8 @@ export interface CatalogsPorts {
   readonly board: () => StatusBoard;
   readonly sessions: SessionRegistry;
   readonly listeners: Listeners;
-  /** Tools of this generation are known, and may be shown before it is connected. */
-  readonly onKnown: (owner: SessionOwner) => void;
+  /** Made later than this; told which catalogs are known. */
+  readonly root: () => RootRef;
   /** Something that a person who looks at this server should know. */
   readonly remark: (server: string, line: string) => void;
   readonly onProblems: CatalogFilesPorts['onProblems'];
@@ -36,6 +36,7 @@ export class Catalogs {
   readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched'>;
   readonly #keeping: CatalogKeeping;
   readonly #isKept: boolean;
+  #isLookDue = false;
 
   constructor(ports: CatalogsPorts) {
     const { clock, keep, board, sessions, listeners, remark } = ports;
@@ -76,8 +77,14 @@ export class Catalogs {
       eras,
       clock,
       files: keep?.(ports.onProblems),
-      desired: (server) => board().sighting(server)?.desired,
-      onKnown: ports.onKnown,
+      settings: () => ports.root().getSnapshot().context.settings,
+      sighting: (server) => board().sighting(server),
+      onKnown: (owner) => {
+        ports.root().send({ type: 'catalog.listed', ...owner });
+      },
+      onForgotten: (owner) => {
+        ports.root().send({ type: 'catalog.forgotten', ...owner });
+      },
     });
     this.session = {
       catalogs: this.#keeping.catalogs,
@@ -95,6 +102,12 @@ export class Catalogs {
   invalidate(): void {
     this.tools.invalidate();
     this.offers.invalidate();
+    if (this.#isLookDue) return;
+    this.#isLookDue = true;
+    queueMicrotask(() => {
+      this.#isLookDue = false;
+      this.#keeping.look();
+    });
   }
 
   /** Before a pass can spawn anybody, what is stored of the servers is known. */

@@ -97,6 +97,7 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
     fact({ type: 'session.probed', answer: 'none', session, at }, assumed.kind),
   ],
   'server.woke': nobody,
+  'catalog.forgotten': nobody,
   // Where they lead is a question of which settings would come.
   'admission.withdrawn': nobody,
   'spec.updated': nobody,

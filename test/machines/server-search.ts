@@ -137,6 +137,7 @@ export const withoutCalls: Choices = {
 export const withCalls: Choices = {
   ...everything,
   ...asleep,
+  'catalog.forgotten': [],
   'admission.withdrawn': [],
   'admission.granted': [],
   'spec.updated': [],
@@ -152,6 +153,7 @@ export const withCalls: Choices = {
 export const withLooks: Choices = {
   ...everything,
   'server.woke': [{ type: 'server.woke', spreadMs: 2_000 }],
+  'catalog.forgotten': [],
   'admission.withdrawn': [],
   'admission.granted': [],
   'server.start': [],
@@ -184,6 +186,7 @@ export const withLooks: Choices = {
 export function leftAlone(events: Choices): Choices {
   return {
     ...events,
+    'catalog.forgotten': [],
     'server.start': [],
     'server.stop': [],
     'server.restart': [],

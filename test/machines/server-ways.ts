@@ -77,6 +77,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'admission.withdrawn': () => ({ type: 'admission.withdrawn', verdict: 'rejected' }),
   'spec.updated': () => ({ type: 'spec.updated', startup: 'lazy', policy: smallPolicy }),
   'slot.granted': () => ({ type: 'slot.granted' }),
+  'catalog.forgotten': () => ({ type: 'catalog.forgotten' }),
   'server.woke': () => ({ type: 'server.woke', spreadMs: 2_000 }),
   'session.opened': (stamp) => ({ type: 'session.opened', ...stamp, era: 'modern', pid: 7 }),
   'session.listed': (stamp) => ({ type: 'session.listed', ...stamp, toolCount: 1 }),

@@ -66,6 +66,7 @@ const noCommands = {
   'admission.withdrawn': 'ignored',
   'spec.updated': 'ignored',
   'slot.granted': 'ignored',
+  'catalog.forgotten': 'ignored',
   'server.woke': 'ignored',
 } as const;
 const nothing = { ...noCommands, ...noFacts, ...noCalls, ...noWord } as const;
@@ -238,8 +239,9 @@ const catalog: Table<CatalogState, 'ended'> = {
     'admission.granted': 'deferred',
     'admission.withdrawn': 'noted',
     'server.gaveUp': 'noted',
+    'catalog.forgotten': 'noted',
   },
-  deferred: showsNothing,
+  deferred: { ...showsNothing, 'catalog.forgotten': 'none' },
   live: {
     ...showsNothing,
     'session.closed': 'stale',
@@ -248,7 +250,7 @@ const catalog: Table<CatalogState, 'ended'> = {
     'server.idled': 'deferred',
   },
   // Backing off here, so the retirement is over at once.
-  stale: { ...showsNothing, 'server.retire': 'ended' },
+  stale: { ...showsNothing, 'server.retire': 'ended', 'catalog.forgotten': 'none' },
 };
 
 const startsAfresh = {

@@ -137,6 +137,7 @@ const silent: Events = {
   'slot.kept': [{ type: 'slot.kept', actorId: 'db.0' }],
   'slot.returned': [{ type: 'slot.returned', actorId: 'db.0' }],
   'catalog.listed': [{ type: 'catalog.listed', server: 'db', generation: 'db-1' }],
+  'catalog.forgotten': [{ type: 'catalog.forgotten', server: 'db', generation: 'db-1' }],
   // These two never end by themselves.
   'xstate.done.actor.slots': [],
   'xstate.done.actor.settingsSource': [],

@@ -23,6 +23,7 @@ const always = {
   'slot.returned': 'passSlotNews',
   'slot.granted': 'passPermit',
   'catalog.listed': 'noteCatalog',
+  'catalog.forgotten': 'forgetCatalog',
   'troupe.kill': '-> stopped',
 } as const;
 

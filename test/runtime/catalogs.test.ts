@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { CatalogEntry, CatalogOwner } from '../../actors/catalog-entry.ts';
-import type { CatalogFiles } from '../../actors/catalog-files.ts';
-import { emptyCatalog, type ListedPrompt, type ListedResource } from '../../src/domain/catalog.ts';
+import type { ListedPrompt, ListedResource } from '../../src/domain/catalog.ts';
 import type { TroupeError } from '../../src/domain/troupe-error.ts';
 import { EraStore } from '../../src/runtime/era-store.ts';
 import { callFailure, crash, pong, servers, setUp, stage, tool, watch } from './stage.ts';
+import { createStore, known } from './stored-catalogs.ts';
 
 const resource = (uri: string): ListedResource => ({ uri, name: uri });
 const prompt = (name: string): ListedPrompt => ({ name });
@@ -17,40 +16,6 @@ async function refusal(asked: Promise<unknown>): Promise<TroupeError> {
     (error: TroupeError) => error,
   );
 }
-
-/** A store that answers when the test says so. */
-function createStore(entries: readonly Partial<CatalogEntry>[] = []) {
-  const looks: string[][] = [];
-  const saved: CatalogEntry[] = [];
-  let hold: Promise<void> = Promise.resolve();
-  const files: CatalogFiles = {
-    async load(owners) {
-      looks.push(owners.map(({ server }) => server));
-      await hold;
-      return owners.flatMap(({ server, generation }) => entryFor({ server, generation }) ?? []);
-    },
-    save: (entry) => void saved.push(entry),
-    close: () => Promise.resolve(),
-  };
-  const entryFor = (owner: CatalogOwner): CatalogEntry | undefined => {
-    const entry = entries.find(({ server }) => server === owner.server);
-    return entry && { listedAt: 0, catalog: emptyCatalog, ...entry, ...owner };
-  };
-  return {
-    looks,
-    saved,
-    keepCatalogs: () => files,
-    /** Nothing is found from now on. */
-    hang() {
-      hold = new Promise(() => {});
-    },
-  };
-}
-
-const known = (server: string, ...names: string[]) => ({
-  server,
-  catalog: { ...emptyCatalog, tools: names.map((name) => tool(name)) },
-});
 
 describe('stored catalogs', () => {
   it('show the tools of every server before any of them is connected', async () => {
