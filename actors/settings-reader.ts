@@ -12,6 +12,7 @@ import {
   foldersOf,
   type ParsedSettings,
   parseSettings,
+  parseSettingsFile,
   refuseMissingFolders,
 } from '../src/config/parse-settings.ts';
 import type { PolicyChoice } from '../src/domain/policy.ts';
@@ -83,7 +84,7 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     try {
       const reading = await readFile(file);
       if ('text' in reading)
-        return { parsed: parseSettings(reading.text, { file, scope, projectRoot }) };
+        return { parsed: await parseSettingsFile(reading.text, { file, scope, projectRoot }) };
       if ('missing' in reading) return reading;
       return { parsed: { problems: [{ file, message: reading.message }] } };
     } catch (error) {

@@ -130,7 +130,7 @@ function parseField(
   const line = inner.length === 0 ? field.line : lineAt(field.node, inner);
   const message = unknown.length === 0 ? (issue?.message ?? '') : `unknown key; ${slotsError}`;
   return {
-    fault: { line, path: ['mcp', field.name, ...inner], message },
+    fault: { line, path: [...(field.written ?? ['mcp', field.name]), ...inner], message },
     limits: limitingKeys.has(field.name),
   };
 }

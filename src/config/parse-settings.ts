@@ -8,6 +8,9 @@
 
 import type { Problem, Scope } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
+import type { Conversion } from './formats/conversion.ts';
+import { convertSettings } from './formats/convert-settings.ts';
+import { readAnyTree } from './formats/settings-language.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type DocumentOrigin,
@@ -16,7 +19,15 @@ import {
   parseServerEntry,
   problemAt,
 } from './server-entry.ts';
-import { type Fault, memberOf, readTree, type TreeMember, type TreeNode } from './settings-tree.ts';
+import {
+  type Fault,
+  memberOf,
+  readTree,
+  type TreeMember,
+  type TreeNode,
+  type TreeReading,
+  writtenPath,
+} from './settings-tree.ts';
 
 /** One text, understood. */
 export interface ParsedDocument {
@@ -38,27 +49,57 @@ export interface ParsedSettings {
 // More than any person manages, and few enough to be read in a moment.
 const maxServers = 10_000;
 
-const knownKeys = ['mcpServers', 'mcp', '$schema'] as const;
+/** Keys under which some program keeps its servers: given twice, a reviewer may read the other one. */
+const decidingKeys = [
+  'mcpServers',
+  'mcp',
+  'servers',
+  'inputs',
+  'projects',
+  'mcp_servers',
+  'context_servers',
+  'mcps',
+  'agents',
+  'toolsets',
+] as const;
 
+const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
+
+/** Reads settings in JSON, of whichever program: no other language is needed for a host's own. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
+  return settingsIn(readTree(text), origin);
+}
+
+/** The same for the text of a file, which may be TOML or YAML as well. */
+export async function parseSettingsFile(
+  text: string,
+  origin: DocumentOrigin,
+): Promise<ParsedSettings> {
+  return settingsIn(await readAnyTree(text), origin);
+}
+
+function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   const fail = (fault: Fault): ParsedSettings => ({ problems: [problemAt(origin, fault)] });
-  const tree = readTree(text);
   if ('fault' in tree) return fail(tree.fault);
 
   const { root } = tree;
   const wrong = documentFault(root);
   if (wrong !== undefined) return fail(wrong);
+  const conversion = convertSettings(root, origin) ?? hostSettings(root);
+  if ('fault' in conversion) return fail(conversion.fault);
+  const tooMany = countFault(conversion.servers, root);
+  if (tooMany !== undefined) return fail(tooMany);
 
-  const mcp = memberOf(root, 'mcp');
+  const { mcp } = conversion;
   const parsedMcp =
     mcp === undefined ? { section: {}, faults: [], limitLines: undefined } : parseMcpSection(mcp);
-  const faults = [...unknownKeys(root), ...parsedMcp.faults];
+  const isOurs = conversion.format === 'mcpServers';
+  const faults = [...(isOurs ? unknownKeys(root) : []), ...conversion.faults, ...parsedMcp.faults];
   if (parsedMcp.section === undefined)
     return { problems: faults.map((fault) => problemAt(origin, fault)) };
 
   const gatedFaults = mcp === undefined ? [] : ignoredKeys(mcp, origin);
-  const members = memberOf(root, 'mcpServers')?.node;
-  const { servers, problems } = parseServers(membersOf(members), origin);
+  const { servers, problems } = parseServers(conversion.servers, origin);
   return {
     document: {
       file: origin.file,
@@ -74,6 +115,12 @@ export function parseSettings(text: string, origin: DocumentOrigin): ParsedSetti
   };
 }
 
+/** Settings without servers: of nobody that we know, or ours with a section `mcp` alone. */
+function hostSettings(root: TreeNode): Conversion {
+  const mcp = memberOf(root, 'mcp');
+  return { format: 'mcpServers', servers: [], ...(mcp === undefined ? {} : { mcp }), faults: [] };
+}
+
 function documentFault(root: TreeNode): Fault | undefined {
   if (root.kind !== 'object')
     return {
@@ -81,7 +128,7 @@ function documentFault(root: TreeNode): Fault | undefined {
       path: [],
       message: 'the settings must be an object; write { "mcpServers": {} }',
     };
-  for (const key of ['mcpServers', 'mcp']) {
+  for (const key of decidingKeys) {
     const [first, second] = root.members.filter((member) => member.name === key);
     if (first !== undefined && second !== undefined)
       return {
@@ -99,13 +146,13 @@ function documentFault(root: TreeNode): Fault | undefined {
       path,
       message: '"mcpServers" must be an object; write { "name": { "command": "npx" } }',
     };
-  if (servers.node.members.length > maxServers)
-    return {
-      line: servers.line,
-      path,
-      message: `there are more than ${maxServers} servers; split the file`,
-    };
   return undefined;
+}
+
+function countFault(servers: readonly TreeMember[], root: TreeNode): Fault | undefined {
+  if (servers.length <= maxServers) return undefined;
+  const message = `there are more than ${maxServers} servers; split the file`;
+  return { line: servers[0]?.line ?? root.line, path: [], message };
 }
 
 /**
@@ -165,7 +212,7 @@ function parseServers(
       // Neither is used: whichever we chose, a reviewer may have read the other.
       const invalid = problemAt(origin, {
         line: member.line,
-        path: ['mcpServers', name],
+        path: writtenPath(member, ['mcpServers', name], []),
         message: `the server is already on line ${earlier.member.line}; rename or remove one of the two`,
       });
       taken.set(name, { member: earlier.member, server: refuse(earlier.server, invalid) });

@@ -130,16 +130,3 @@ export const privilegedKeys = [
   'required',
   'startupTimeoutMs',
 ] as const satisfies readonly (keyof ServerEntry)[];
-
-/** Keys that other hosts use, and ours for the same thing. */
-export const foreignKeys: ReadonlyMap<string, string> = new Map([
-  ['disabled', '"enabled": false'],
-  ['timeout', '"timeoutMs" in milliseconds'],
-  ['environment', '"env"'],
-  ['httpUrl', '"url"'],
-  ['serverUrl', '"url"'],
-  ['transport', '"type"'],
-  ['workingDirectory', '"cwd"'],
-  ['includeTools', '"tools": { "include": [...] }'],
-  ['excludeTools', '"tools": { "exclude": [...] }'],
-]);

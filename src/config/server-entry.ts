@@ -21,7 +21,6 @@ import { printableLine, printableText } from '../policies/printable.ts';
 import { type ParsedPolicy, parsePolicyChoice } from './policy-choice.ts';
 import { brokenRuleOf } from './server-entry-rules.ts';
 import {
-  foreignKeys,
   maxDescriptionLength,
   privilegedKeys,
   type ServerEntry,
@@ -36,6 +35,7 @@ import {
   type TreeMember,
   type TreePath,
   valueOf,
+  writtenPath,
 } from './settings-tree.ts';
 
 /** Where a document comes from. */
@@ -137,8 +137,6 @@ function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: stri
 }
 
 function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
-  const ours = isTopOfEntry ? foreignKeys.get(key) : undefined;
-  if (ours !== undefined) return `unknown key; write ${ours}`;
   const words = isTopOfEntry ? serverEntryKeys : ['include', 'exclude', 'overrides', 'timeoutMs'];
   const closest = closestName(key, words);
   return closest === undefined
@@ -199,7 +197,7 @@ function problemInEntry(
   message: string,
 ): Problem {
   const line = lineAt(member.node, where);
-  return problemAt(origin, { line, path: ['mcpServers', member.name, ...where], message });
+  return problemAt(origin, { line, path: pathInText(member, where), message });
 }
 
 function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string): Problem {
@@ -247,7 +245,7 @@ function folderOf(
     return undefined;
   const problem = problemAt(origin, {
     line: lineAt(member.node, ['cwd']),
-    path: ['mcpServers', member.name, 'cwd'],
+    path: pathInText(member, ['cwd']),
     message: `there is no folder ${printableLine(spec.cwd, maxShownLength)}; create it or write another "cwd"`,
   });
   return { path: spec.cwd, problem };
@@ -312,7 +310,7 @@ function withShorthands(given: PolicyOverrides, entry: ServerEntry): PolicyOverr
 }
 
 function sourceOf(member: TreeMember, { file, scope }: DocumentOrigin): SourceRef {
-  const key = keyOf(['mcpServers', member.name]);
+  const key = keyOf(pathInText(member, []));
   return scope === 'api' ? { key, scope } : { file, key, line: member.line, scope };
 }
 
@@ -335,9 +333,14 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
       policy: defaultPolicy,
       source: sourceOf(member, origin),
       gated: isGated(origin.scope),
-      invalid: problemAt(origin, { ...fault, path: ['mcpServers', member.name, ...fault.path] }),
+      invalid: problemAt(origin, { ...fault, path: pathInText(member, fault.path) }),
     },
   };
+}
+
+/** Where the text has a part of an entry, which other programs keep elsewhere. */
+function pathInText(member: TreeMember, where: TreePath): TreePath {
+  return writtenPath(member, ['mcpServers', member.name], where);
 }
 
 function likelyTransport(member: TreeMember): TransportKind {

@@ -26,6 +26,8 @@ export interface TreeMember {
   /** Line of the name, 1-based. */
   readonly line: number;
   readonly node: TreeNode;
+  /** Where the text has it, when that is another place than this tree says: it was converted. */
+  readonly written?: TreePath;
 }
 
 export type TreePath = readonly (string | number)[];
@@ -37,25 +39,39 @@ export interface Fault {
   readonly message: string;
 }
 
-// Far beyond any settings and far below where a recursive reader runs out of stack.
-const maxDepth = 256;
+export type TreeReading = { readonly root: TreeNode } | { readonly fault: Fault };
 
-/** Reads a text, or says in which line it stops being JSON. */
-export function readTree(text: string): { readonly root: TreeNode } | { readonly fault: Fault } {
+// Far beyond any settings and far below where a recursive reader runs out of stack.
+export const maxDepth = 256;
+
+export const tooDeepMessage = `the text is nested deeper than ${maxDepth} levels; flatten it`;
+
+/** The text as all readers take it: without its mark, and with nothing that none of them can read. */
+export function readableText(text: string): { readonly body: string } | { readonly fault: Fault } {
   // One mark only: a second one is a character nobody meant to write.
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
+  const faultAt = (offset: number, message: string) => ({
+    fault: { line: lineFinder(body)(offset), path: [], message },
+  });
+  if (body.length > maxSettingsBytes) return faultAt(0, tooLong);
+  if (body.trim() === '') return faultAt(0, 'the text is empty; write at least {}');
+  const nul = body.indexOf('\0');
+  if (nul !== -1) return faultAt(nul, 'the text holds a NUL character; save it as UTF-8 text');
+  return { body };
+}
+
+/** Reads a text, or says in which line it stops being JSON. */
+export function readTree(text: string): TreeReading {
+  const readable = readableText(text);
+  if ('fault' in readable) return readable;
+  const { body } = readable;
   const lineOf = lineFinder(body);
   const faultAt = (offset: number, message: string) => ({
     fault: { line: lineOf(offset), path: [], message },
   });
 
-  if (body.length > maxSettingsBytes) return faultAt(0, tooLong);
-  if (body.trim() === '') return faultAt(0, 'the text is empty; write at least {}');
-  const nul = body.indexOf('\0');
-  if (nul !== -1) return faultAt(nul, 'the text holds a NUL character; save it as UTF-8 text');
   const tooDeep = offsetBeyondDepth(body);
-  if (tooDeep !== undefined)
-    return faultAt(tooDeep, `the text is nested deeper than ${maxDepth} levels; flatten it`);
+  if (tooDeep !== undefined) return faultAt(tooDeep, tooDeepMessage);
 
   const errors: ParseError[] = [];
   const node = parseTree(body, errors, { allowTrailingComma: true });
@@ -102,6 +118,19 @@ export function lineAt(node: TreeNode, path: TreePath): number {
     if (here === undefined) break;
   }
   return line;
+}
+
+/** Where the text has what a path below a member leads to; `here` is the member's own path. */
+export function writtenPath(member: TreeMember, here: TreePath, path: TreePath): TreePath {
+  let written = member.written ?? here;
+  let node: TreeNode | undefined = member.node;
+  for (const segment of path) {
+    const found: TreeMember | undefined =
+      node === undefined || typeof segment === 'number' ? undefined : memberOf(node, segment);
+    written = found?.written ?? [...written, segment];
+    node = found?.node ?? (node?.kind === 'array' ? node.items[Number(segment)] : undefined);
+  }
+  return written;
 }
 
 /**

@@ -81,8 +81,7 @@ const rows: readonly Row[] = [
     6,
     'did you mean "timeoutMs"?',
   ],
-  ['a key of another host', [command, '"disabled": true'], 'disabled', 6, 'write "enabled": false'],
-  ['an unknown key', [command, '"autoApprove": []'], 'autoApprove', 6, 'remove it'],
+  ['an unknown key', [command, '"autoStart": []'], 'autoStart', 6, 'remove it'],
   [
     'an unknown key of tools',
     [command, '"tools": { "includes": [] }'],
@@ -162,7 +161,7 @@ const rows: readonly Row[] = [
     6,
     'from 1 to 1000',
   ],
-  ['tools as a list', [command, '"tools": ["*"]'], 'tools', 6, 'write { "include": ["*"]'],
+  ['tools as a text', [command, '"tools": "*"'], 'tools', 6, 'write { "include": ["*"]'],
   [
     'one tool in place of a list',
     [command, '"tools": { "exclude": "drop_*" }'],

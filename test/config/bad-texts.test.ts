@@ -82,12 +82,12 @@ describe('a text with a mistake that harms nobody', () => {
   it.each<[what: string, text: string, line: number, key: string, next: string]>([
     [
       'servers under another name',
-      '{\n"servers": {} }',
+      '{\n"servers": { "a": { "host": "x" } } }',
       2,
       'servers',
       'did you mean "mcpServers"?',
     ],
-    ['servers misspelt', '{\n"mcp_servers": {} }', 2, 'mcp_servers', 'did you mean "mcpServers"?'],
+    ['servers misspelt', '{\n"mcp-server": {} }', 2, 'mcp-server', 'did you mean "mcpServers"?'],
     ['an unknown key of mcp', '{ "mcp": {\n"colour": 1 } }', 2, 'mcp.colour', 'remove it'],
     ['a misspelt key of mcp', '{ "mcp": {\n"slot": {} } }', 2, 'mcp.slot', 'did you mean "slots"?'],
     [

@@ -1,0 +1,62 @@
+/** CodeBuddy: a list `servers`, in a file of its own or as `codebuddy.mcp.servers` in the editor's settings. */
+
+import {
+  type Fault,
+  memberOf,
+  type TreeMember,
+  type TreeNode,
+  type TreePath,
+} from '../settings-tree.ts';
+import type { Conversion } from './conversion.ts';
+import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import { callApproval, drop, keep, negated, textOf, unknownKey } from './key-rules.ts';
+
+export const codebuddySetting = 'codebuddy.mcp.servers';
+
+const rules = new Map<string, KeyRule>([
+  ['name', drop],
+  ['transport', keep('type')],
+  ['command', keep()],
+  ['args', keep()],
+  ['env', keep()],
+  ['cwd', keep()],
+  ['url', keep()],
+  ['headers', keep()],
+  ['description', keep()],
+  ['enabled', keep()],
+  ['disabled', negated],
+  ['autoApprove', callApproval],
+]);
+
+export function convertCodebuddy(root: TreeNode): Conversion {
+  const faults: Fault[] = [];
+  const list = memberOf(root, 'servers') ?? memberOf(root, codebuddySetting);
+  const items = list?.node.kind === 'array' ? list.node.items : [];
+  const servers = items.flatMap((item, index): readonly TreeMember[] => {
+    const path: TreePath = [list?.name ?? 'servers', index];
+    const name = textOf(memberOf(item, 'name')?.node);
+    if (item.kind !== 'object' || name === undefined) {
+      faults.push({
+        line: item.line,
+        path,
+        message: 'a server of the list has no "name"; give it one',
+      });
+      return [];
+    }
+    const draft = new EntryDraft(name, item.line, path, 'editor');
+    draft.take(forTransport(item), rules, unknownKey);
+    faults.push(...draft.faults);
+    return [draft.finish()];
+  });
+  return { format: 'codebuddy', servers, faults };
+}
+
+/** The transport decides there: what belongs to the other one may stand beside it and is not used. */
+function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
+  const transport = textOf(memberOf(node, 'transport')?.node) ?? 'stdio';
+  const unused = transport === 'stdio' ? ['url', 'headers'] : ['command', 'args', 'env', 'cwd'];
+  const others = transport === 'stdio' ? ['command'] : ['url'];
+  // Without what its transport needs, the entry is shown whole, and refused.
+  if (!others.every((key) => memberOf(node, key) !== undefined)) return node;
+  return { ...node, members: node.members.filter(({ name }) => !unused.includes(name)) };
+}

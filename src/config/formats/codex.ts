@@ -1,0 +1,116 @@
+/** Codex: tables `[mcp_servers.NAME]` of its `config.toml`. */
+
+import { memberOf, type TreeNode } from '../settings-tree.ts';
+import type { Conversion } from './conversion.ts';
+import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import {
+  callApproval,
+  drop,
+  keep,
+  leave,
+  logIn,
+  membersOf,
+  seconds,
+  textOf,
+  toolList,
+  unknownKey,
+} from './key-rules.ts';
+
+/** Names of variables that are passed on. */
+const passedOn: KeyRule = (member, draft) => {
+  if (member.node.kind !== 'array') {
+    draft.leave(member, '"env_vars" must be a list of names; write ["TOKEN"]');
+    return;
+  }
+  for (const [index, item] of member.node.items.entries()) {
+    const written = draft.at('env_vars', index);
+    const name = textOf(item) ?? textOf(memberOf(item, 'name')?.node);
+    const from = { ...member, line: item.line };
+    if (name === undefined || textOf(memberOf(item, 'source')?.node) === 'remote')
+      draft.leave(from, 'this variable does not come from here; set it in "env"', written);
+    else draft.putReference('env', name, `\${${name}}`, from, written);
+  }
+};
+
+const bearer: KeyRule = (member, draft) => {
+  const name = textOf(member.node);
+  if (name === undefined) draft.putInto('headers', 'Authorization', member.node, member);
+  else draft.putReference('headers', 'Authorization', `Bearer \${${name}}`, member);
+};
+
+const headersFromVariables: KeyRule = (member, draft) => {
+  for (const header of membersOf(member.node)) {
+    const written = draft.at(member.name, header.name);
+    const name = textOf(header.node);
+    if (name === undefined) draft.putInto('headers', header.name, header.node, header, written);
+    else draft.putReference('headers', header.name, `\${${name}}`, header, written);
+  }
+};
+
+const rules = new Map<string, KeyRule>([
+  ['command', keep()],
+  ['args', keep()],
+  ['env', keep()],
+  ['env_vars', passedOn],
+  ['cwd', keep()],
+  ['url', keep()],
+  ['http_headers', keep('headers')],
+  ['env_http_headers', headersFromVariables],
+  ['bearer_token_env_var', bearer],
+  [
+    'bearer_token',
+    leave(
+      'Codex takes no token here either; put it into a variable and name that in "bearer_token_env_var"',
+    ),
+  ],
+  ['enabled', keep()],
+  ['required', keep()],
+  ['startup_timeout_sec', seconds('connectTimeoutMs')],
+  ['startup_timeout_ms', keep('connectTimeoutMs')],
+  ['tool_timeout_sec', seconds('timeoutMs')],
+  ['enabled_tools', toolList('include')],
+  ['disabled_tools', toolList('exclude')],
+  ['scopes', logIn],
+  ['oauth', logIn],
+  ['oauth_resource', logIn],
+  ['default_tools_approval_mode', callApproval],
+  ['tools', callApproval],
+  [
+    'supports_parallel_tool_calls',
+    leave('calls to one server always run side by side here; nothing needs to be done'),
+  ],
+  [
+    'experimental_environment',
+    leave('servers always start on this machine; start it where it is and give its "url"'),
+  ],
+  ['name', drop],
+]);
+
+export function convertCodex(root: TreeNode): Conversion {
+  const drafts = membersOf(memberOf(root, 'mcp_servers')?.node).map((member) => {
+    // Codex expands nothing itself; variables come in by their names only.
+    const draft = new EntryDraft(member.name, member.line, ['mcp_servers', member.name], 'literal');
+    const own = member.node.kind === 'object' ? inOrder(member.node) : member.node;
+    draft.take(own, rules, unknownKey);
+    return {
+      draft,
+      server: draft.finish(),
+    };
+  });
+  return {
+    format: 'codex',
+    servers: drafts.map(({ server }) => server),
+    faults: drafts.flatMap(({ draft }) => draft.faults),
+  };
+}
+
+/** Seconds win over milliseconds there, wherever they stand. */
+function inOrder(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
+  const isLate = (name: string): boolean => name === 'startup_timeout_ms';
+  return {
+    ...node,
+    members: [...node.members].sort(
+      (one, other) => Number(isLate(one.name)) - Number(isLate(other.name)),
+    ),
+  };
+}

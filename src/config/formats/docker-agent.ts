@@ -1,0 +1,316 @@
+/**
+ * docker-agent: toolsets of the type `mcp` that agents have, and definitions under
+ * `mcps` that they refer to. Its profiles of life are presets of ours.
+ */
+
+import {
+  type Fault,
+  memberOf,
+  type TreeMember,
+  type TreeNode,
+  type TreePath,
+} from '../settings-tree.ts';
+import type { Conversion } from './conversion.ts';
+import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import {
+  drop,
+  keep,
+  leave,
+  logIn,
+  logInMessage,
+  membersOf,
+  ofTheEditor,
+  scalar,
+  textOf,
+  toolList,
+  unknownKey,
+  unknownKeyMessage,
+  unlessFalse,
+} from './key-rules.ts';
+
+/** One toolset, whole, with the place where it stands and a name that would suit it. */
+interface Toolset {
+  readonly name: string;
+  readonly agent?: string;
+  readonly line: number;
+  readonly path: TreePath;
+  readonly node: Extract<TreeNode, { kind: 'object' }>;
+}
+
+const ref: KeyRule = (member, draft) => {
+  const name = /^docker:(.+)$/u.exec(textOf(member.node) ?? '')?.[1];
+  if (name === undefined) return;
+  const { line } = member;
+  const args = ['mcp', 'gateway', 'run', `--servers=${name}`].map((word) => scalar(line, word));
+  draft.put('command', scalar(line, 'docker'), member);
+  draft.put('args', { kind: 'array', line, items: args }, member);
+};
+
+const transports: ReadonlyMap<string, string> = new Map([
+  ['streamable', 'http'],
+  ['streamable-http', 'http'],
+  ['sse', 'sse'],
+]);
+
+const remote: KeyRule = (member, draft) => {
+  for (const part of membersOf(member.node)) {
+    const written = draft.placeOf(member, part.name);
+    if (part.name === 'url' || part.name === 'headers')
+      draft.put(part.name, part.node, part, written);
+    else if (part.name === 'transport_type') {
+      const type = transports.get(textOf(part.node) ?? '');
+      draft.put('type', type === undefined ? part.node : scalar(part.line, type), part, written);
+    } else if (part.name === 'oauth') draft.leave(part, logInMessage, written);
+    else draft.leave(part, unknownKeyMessage, written);
+  }
+};
+
+const presets: ReadonlyMap<string, string> = new Map([
+  ['resilient', 'dockerResilient'],
+  ['strict', 'dockerStrict'],
+  ['best-effort', 'dockerBestEffort'],
+]);
+const restarts: ReadonlyMap<string, string> = new Map([
+  ['never', 'never'],
+  ['on_failure', 'failure'],
+  ['always', 'always'],
+]);
+
+type LifecycleRule = (part: TreeMember, draft: EntryDraft, written: TreePath) => void;
+
+const word =
+  (
+    words: ReadonlyMap<string, string>,
+    put: (node: TreeNode) => (draft: EntryDraft) => void,
+  ): LifecycleRule =>
+  (part, draft, written) => {
+    const ours = words.get(textOf(part.node) ?? '');
+    if (ours === undefined) {
+      const all = [...words.keys()].join(', ');
+      draft.leave(part, `this is none of ${all}; write one of them`, written);
+    } else put(scalar(part.line, ours))(draft);
+  };
+
+const duration =
+  (key: string): LifecycleRule =>
+  (part, draft, written) => {
+    const ms = milliseconds(part.node);
+    if (ms === undefined)
+      draft.leave(part, 'this is no duration; write it as 30s or 500ms', written);
+    else draft.put(key, scalar(part.line, ms), part, written);
+  };
+
+const lifecycleRules = new Map<string, LifecycleRule>([
+  [
+    'profile',
+    (part, draft, written) =>
+      word(presets, (node) => (it) => it.putInto('policy', 'preset', node, part, written))(
+        part,
+        draft,
+        written,
+      ),
+  ],
+  ['required', (part, draft, written) => draft.put('required', part.node, part, written)],
+  ['startup_timeout', duration('startupTimeoutMs')],
+  ['call_timeout', duration('timeoutMs')],
+  [
+    'restart',
+    (part, draft, written) =>
+      word(restarts, (node) => (it) => it.put('restart', node, part, written))(
+        part,
+        draft,
+        written,
+      ),
+  ],
+  [
+    'max_restarts',
+    (part, draft, written) => {
+      const count = part.node.kind === 'scalar' ? part.node.value : undefined;
+      // Nought is its default, below nought is for ever.
+      if (count === 0) return;
+      const limit = typeof count === 'number' && count < 0 ? scalar(part.line, null) : part.node;
+      draft.putInto(
+        'policy',
+        'restart',
+        objectOf(part.line, [{ name: 'maxAttempts', line: part.line, node: limit, written }]),
+        part,
+        written,
+      );
+    },
+  ],
+  ['backoff', backoff],
+]);
+
+/** Its four numbers are two fields of ours; the waits need all three of theirs. */
+function backoff(part: TreeMember, draft: EntryDraft, written: TreePath): void {
+  const field = (name: string): TreeMember | undefined => memberOf(part.node, name);
+  const initialMs = milliseconds(field('initial')?.node) ?? 1_000;
+  const maxMs = milliseconds(field('max')?.node) ?? 32_000;
+  const factor = field('multiplier')?.node;
+  const { line } = part;
+  const delays = objectOf(line, [
+    { name: 'initialMs', line, node: scalar(line, initialMs), written },
+    { name: 'factor', line, node: factor ?? scalar(line, 2), written },
+    { name: 'maxMs', line, node: scalar(line, maxMs), written },
+  ]);
+  const jitter = field('jitter');
+  const members: TreeMember[] = [{ name: 'delays', line, node: delays, written }];
+  if (jitter !== undefined) members.push({ ...jitter, written: [...written, 'jitter'] });
+  draft.putInto('policy', 'restart', objectOf(line, members), part, written);
+}
+
+const lifecycle: KeyRule = (member, draft) => {
+  for (const part of membersOf(member.node)) {
+    const written = draft.placeOf(member, part.name);
+    const rule = lifecycleRules.get(part.name);
+    if (rule === undefined) draft.leave(part, unknownKeyMessage, written);
+    else rule(part, draft, written);
+  }
+};
+
+const rules = new Map<string, KeyRule>([
+  ['type', drop],
+  ['name', drop],
+  ['ref', ref],
+  ['command', keep()],
+  ['args', keep()],
+  ['env', keep()],
+  ['working_dir', keep('cwd')],
+  ['remote', remote],
+  ['tools', toolList('include')],
+  ['lifecycle', lifecycle],
+  ['description', keep()],
+  [
+    'instruction',
+    leave('instructions for the model are not kept here; give them to the agent itself'),
+  ],
+  ['defer', leave('lists of tools are never held back here; nothing needs to be done')],
+  ['version', leave('no program is installed here; install it and see that it is on PATH')],
+  [
+    'config',
+    leave(
+      "settings of a server of Docker's catalogue stay with Docker; set them there: docker mcp config write",
+    ),
+  ],
+  ['allow_private_ips', unlessFalse(logIn)],
+  ['toon', ofTheEditor],
+  ['model', ofTheEditor],
+]);
+
+export function convertDockerAgent(root: TreeNode): Conversion {
+  const faults: Fault[] = [];
+  const definitions = new Map(definitionsOf(root).map((it) => [it.name, it]));
+  const used = new Set<string>();
+  const toolsets = toolsetsOf(root).flatMap((toolset): readonly Toolset[] => {
+    const name = textOf(memberOf(toolset.node, 'ref')?.node);
+    if (name === undefined || name.startsWith('docker:')) return [toolset];
+    const definition = definitions.get(name);
+    if (definition === undefined) {
+      const { line } = memberOf(toolset.node, 'ref') ?? toolset;
+      faults.push({
+        line,
+        path: [...toolset.path, 'ref'],
+        message: 'there is no such name under "mcps"; write one that is there, or docker:NAME',
+      });
+      return [];
+    }
+    used.add(name);
+    return [withDefinition(toolset, definition)];
+  });
+  const unused = [...definitions.values()].filter(({ name }) => !used.has(name));
+  const servers = named([...unused, ...toolsets]).map((toolset) => {
+    const draft = new EntryDraft(toolset.name, toolset.line, toolset.path, 'dockerAgent');
+    draft.take(toolset.node, rules, unknownKey);
+    faults.push(...draft.faults);
+    return draft.finish();
+  });
+  return { format: 'docker-agent', servers, faults };
+}
+
+function definitionsOf(root: TreeNode): readonly Toolset[] {
+  return membersOf(memberOf(root, 'mcps')?.node).flatMap(({ name, line, node }) =>
+    node.kind === 'object' ? [{ name, line, path: ['mcps', name], node }] : [],
+  );
+}
+
+function toolsetsOf(root: TreeNode): readonly Toolset[] {
+  const ofAgents = membersOf(memberOf(root, 'agents')?.node).flatMap(({ name, node }) =>
+    listOf(node, ['agents', name], name),
+  );
+  return [...ofAgents, ...listOf(root, [])];
+}
+
+function listOf(holder: TreeNode, path: TreePath, agent?: string): readonly Toolset[] {
+  const list = memberOf(holder, 'toolsets')?.node;
+  if (list?.kind !== 'array') return [];
+  return list.items.flatMap((node, index) => {
+    if (node.kind !== 'object' || textOf(memberOf(node, 'type')?.node) !== 'mcp') return [];
+    const here = { name: nameFor(node), line: node.line, path: [...path, 'toolsets', index], node };
+    return [agent === undefined ? here : { ...here, agent }];
+  });
+}
+
+/** What a toolset says itself wins over the definition that it refers to. */
+function withDefinition(toolset: Toolset, definition: Toolset): Toolset {
+  const own = toolset.node.members.filter(({ name }) => name !== 'ref' && name !== 'type');
+  const rest = definition.node.members
+    .filter(({ name }) => !own.some((it) => it.name === name))
+    .map((member) => ({ ...member, written: [...definition.path, member.name] }));
+  // Alone, the reference is the definition itself, and two of them are one server.
+  if (own.length === 0) return definition;
+  return { ...toolset, node: { ...toolset.node, members: [...rest, ...own] } };
+}
+
+/** A word for a server that has no name: of its own, of the catalogue, its package, program or host. */
+function nameFor(node: TreeNode): string {
+  const text = (key: string): string | undefined => textOf(memberOf(node, key)?.node);
+  const url = textOf(memberOf(memberOf(node, 'remote')?.node ?? node, 'url')?.node);
+  const given = text('name') ?? text('ref')?.replace(/^docker:/u, '');
+  if (given !== undefined) return given;
+  if (url !== undefined) return /^[\w+]+:\/\/([\w.-]+)/u.exec(url)?.[1] ?? 'remote';
+  const program = text('command')?.split(/[\\/]/u).at(-1);
+  return program === undefined || program === '' ? 'server' : program;
+}
+
+/** Each under a name of its own; what is the same server is one. */
+function named(toolsets: readonly Toolset[]): readonly Toolset[] {
+  const taken = new Map<string, Toolset>();
+  for (const toolset of toolsets) {
+    const candidates = [toolset.name, `${toolset.agent ?? 'agent'}-${toolset.name}`];
+    for (let number = 2; ; number += 1) {
+      const name = candidates.shift() ?? `${toolset.name}-${number}`;
+      const earlier = taken.get(name);
+      if (earlier !== undefined && isSame(earlier.node, toolset.node)) break;
+      if (earlier !== undefined) continue;
+      taken.set(name, { ...toolset, name });
+      break;
+    }
+  }
+  return [...taken.values()];
+}
+
+function isSame(one: TreeNode, other: TreeNode): boolean {
+  const plain = (node: TreeNode): string =>
+    JSON.stringify(node, (key, value: unknown) => (key === 'line' ? undefined : value));
+  return plain(one) === plain(other);
+}
+
+/** A duration of Go: `1m30s`, `500ms`. */
+function milliseconds(node: TreeNode | undefined): number | undefined {
+  const text = textOf(node);
+  if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/u.test(text)) return undefined;
+  const units = new Map([
+    ['ms', 1],
+    ['s', 1_000],
+    ['m', 60_000],
+    ['h', 3_600_000],
+  ]);
+  let sum = 0;
+  for (const [, count = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gu))
+    sum += Number(count) * (units.get(unit) ?? 0);
+  return Math.round(sum);
+}
+
+function objectOf(line: number, members: readonly TreeMember[]): TreeNode {
+  return { kind: 'object', line, members };
+}

@@ -1,0 +1,216 @@
+/**
+ * An entry of ours while it is made of another program's: every key keeps the line
+ * and the path under which the text has it, and what has no counterpart is noted.
+ */
+
+import {
+  type Fault,
+  findFault,
+  type TreeMember,
+  type TreeNode,
+  type TreePath,
+} from '../settings-tree.ts';
+import { convertText, type FolderMeaning, type ReferenceStyle } from './references.ts';
+
+/** What to do with one key of an entry. */
+export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
+export type KeyRules = ReadonlyMap<string, KeyRule>;
+
+/** Keys of an entry that name another entry's parts, when several say the same. */
+const joined: ReadonlySet<string> = new Set(['env', 'headers', 'tools', 'policy']);
+
+export class EntryDraft {
+  readonly name: string;
+  readonly line: number;
+  readonly faults: Fault[] = [];
+  readonly #written: TreePath;
+  readonly style: ReferenceStyle;
+  readonly #members = new Map<string, TreeMember>();
+  readonly #final = new Set<string>();
+  /** What cannot be an entry is handed on as it is, to be refused in the words for all entries. */
+  #asIs: TreeNode | undefined;
+  #folder: FolderMeaning = 'isProject';
+
+  constructor(name: string, line: number, written: TreePath, style: ReferenceStyle) {
+    this.name = name;
+    this.line = line;
+    this.#written = written;
+    this.style = style;
+  }
+
+  /** Takes the keys of a foreign entry one by one; for what no rule is known, `orElse` is asked. */
+  take(node: TreeNode, rules: KeyRules, orElse: KeyRule): void {
+    if (node.kind !== 'object' || findFault(node) !== undefined) {
+      this.#asIs = node;
+      return;
+    }
+    const cwd = node.members.find(({ name }) => /^(?:cwd|working_?[dD]ir(?:ectory)?)$/u.test(name));
+    this.#folder = cwd === undefined || isProjectFolder(cwd.node) ? 'isProject' : 'isOther';
+    for (const member of node.members) (rules.get(member.name) ?? orElse)(member, this);
+  }
+
+  /** Where the text has a key of this entry. */
+  at(...below: TreePath): TreePath {
+    return [...this.#written, ...below];
+  }
+
+  /** Where the text has a key of this entry, or something below it: a definition may stand elsewhere. */
+  placeOf(member: TreeMember, ...below: TreePath): TreePath {
+    return [...(member.written ?? this.at(member.name)), ...below];
+  }
+
+  /** Sets a key of ours; the one that came first wins, and lists of names are joined. */
+  put(key: string, node: TreeNode, from: TreeMember, written: TreePath = this.placeOf(from)): void {
+    this.#set(key, this.#referencesOf(node, key, from.line, written), from, written);
+  }
+
+  #set(key: string, value: TreeNode, from: TreeMember, written: TreePath): void {
+    if (this.#final.has(key)) return;
+    const earlier = this.#members.get(key);
+    const member = { name: key, line: from.line, node: value, written };
+    if (earlier === undefined) this.#members.set(key, member);
+    else if (joined.has(key) && earlier.node.kind === 'object' && value.kind === 'object')
+      this.#members.set(key, { ...earlier, node: join(earlier.node, value) });
+    else
+      this.remark(
+        from.line,
+        written,
+        `the same is said on line ${earlier.line}, which counts; remove one of the two`,
+      );
+  }
+
+  /** Sets one key within `env`, `headers`, `tools` or `policy`. */
+  putInto(
+    key: string,
+    name: string,
+    node: TreeNode,
+    from: TreeMember,
+    written: TreePath = this.placeOf(from),
+  ): void {
+    const value = this.#referencesOf(
+      within(name, node, from.line, written),
+      key,
+      from.line,
+      written,
+    );
+    this.#set(key, value, from, holderOf(name, written));
+  }
+
+  /** Sets a variable's value, or one with it, within `env` or `headers`: a reference in our own words. */
+  putReference(
+    key: 'env' | 'headers',
+    name: string,
+    text: string,
+    from: TreeMember,
+    written: TreePath = this.placeOf(from),
+  ): void {
+    const node: TreeNode = { kind: 'scalar', line: from.line, value: text };
+    this.#set(key, within(name, node, from.line, written), from, holderOf(name, written));
+  }
+
+  /** Sets a key of ours whatever was said of it before, or is said later. */
+  override(key: string, node: TreeNode, from: TreeMember): void {
+    this.#final.add(key);
+    this.#members.set(key, { name: key, line: from.line, node, written: this.placeOf(from) });
+  }
+
+  remark(line: number, path: TreePath, message: string): void {
+    this.faults.push({ line, path, message });
+  }
+
+  /** Says that a key is not taken over, and what to do. */
+  leave(member: TreeMember, message: string, written: TreePath = this.placeOf(member)): void {
+    this.remark(member.line, written, message);
+  }
+
+  finish(): TreeMember {
+    const members = [...this.#members.values()];
+    const node = this.#asIs ?? { kind: 'object', line: this.line, members };
+    return { name: this.name, line: this.line, node, written: this.#written };
+  }
+
+  /** The value with its references in our words; lines and paths stay. */
+  #referencesOf(node: TreeNode, key: string, line: number, written: TreePath): TreeNode {
+    if (!referenceKeys.has(key)) return node;
+    const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
+    const meaning = key === 'cwd' ? 'isProject' : folder;
+    return withTexts(node, line, written, (text, at, path) => {
+      const converted = convertText(text, this.style, meaning);
+      for (const message of converted.remarks) this.remark(at, path, message);
+      return converted.text;
+    });
+  }
+}
+
+const referenceKeys: ReadonlySet<string> = new Set([
+  'command',
+  'args',
+  'env',
+  'cwd',
+  'url',
+  'headers',
+]);
+
+/** The node with every text in it replaced. */
+function withTexts(
+  node: TreeNode,
+  line: number,
+  path: TreePath,
+  replace: (text: string, line: number, path: TreePath) => string,
+): TreeNode {
+  if (node.kind === 'scalar')
+    return typeof node.value === 'string'
+      ? { ...node, value: replace(node.value, line, path) }
+      : node;
+  if (node.kind === 'array')
+    return {
+      ...node,
+      items: node.items.map((item, index) => withTexts(item, item.line, [...path, index], replace)),
+    };
+  const members = node.members.map((member) => {
+    const written = member.written ?? [...path, member.name];
+    return { ...member, node: withTexts(member.node, member.line, written, replace) };
+  });
+  return { ...node, members };
+}
+
+function within(name: string, node: TreeNode, line: number, written: TreePath): TreeNode {
+  return { kind: 'object', line, members: [{ name, line, node, written }] };
+}
+
+/** Where the whole stands of which a part was put: one above, if the part has the name it had. */
+function holderOf(name: string, written: TreePath): TreePath {
+  return written.at(-1) === name ? written.slice(0, -1) : written;
+}
+
+function join(
+  first: Extract<TreeNode, { kind: 'object' }>,
+  second: Extract<TreeNode, { kind: 'object' }>,
+): TreeNode {
+  const taken = new Map(first.members.map((member) => [member.name, member]));
+  const added: TreeMember[] = [];
+  for (const member of second.members) {
+    const earlier = taken.get(member.name);
+    if (earlier?.node.kind === 'object' && member.node.kind === 'object')
+      taken.set(member.name, { ...earlier, node: join(earlier.node, member.node) });
+    else if (
+      member.name === 'exclude' &&
+      earlier?.node.kind === 'array' &&
+      member.node.kind === 'array'
+    )
+      taken.set(member.name, {
+        ...earlier,
+        node: { ...earlier.node, items: [...earlier.node.items, ...member.node.items] },
+      });
+    // A key given twice stays twice: whoever reads the entry says so, with both lines.
+    else added.push(member);
+  }
+  return { ...first, members: [...taken.values(), ...added] };
+}
+
+function isProjectFolder(node: TreeNode): boolean {
+  return (
+    node.kind === 'scalar' &&
+    ['.', './', '${workspaceFolder}', '${workspaceRoot}'].includes(String(node.value))
+  );
+}

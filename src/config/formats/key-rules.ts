@@ -1,0 +1,89 @@
+/** Rules for keys of entries that several programs have in common. */
+
+import type { TreeMember, TreeNode } from '../settings-tree.ts';
+import type { KeyRule } from './entry-draft.ts';
+
+/** The same key, or the same thing under our name. */
+export const keep =
+  (key?: string): KeyRule =>
+  (member, draft) =>
+    draft.put(key ?? member.name, member.node, member);
+
+/** Not taken over, for a reason that ends with what to do. */
+export const leave =
+  (message: string): KeyRule =>
+  (member, draft) =>
+    draft.leave(member, message);
+
+/** Of no meaning here, and nobody misses it. */
+export const drop: KeyRule = () => undefined;
+
+/** `disabled: true` as `enabled: false`. */
+export const negated: KeyRule = (member, draft) => {
+  const { node } = member;
+  const isTruth = node.kind === 'scalar' && typeof node.value === 'boolean';
+  draft.put('enabled', isTruth ? { ...node, value: !node.value } : node, member);
+};
+
+/** A number of seconds as milliseconds. */
+export const seconds =
+  (key: string): KeyRule =>
+  (member, draft) =>
+    draft.put(key, scaled(member.node, 1_000), member);
+
+/** One of the two lists of tool names. */
+export const toolList =
+  (list: 'include' | 'exclude'): KeyRule =>
+  (member, draft) =>
+    draft.putInto('tools', list, member.node, member);
+
+export const logInMessage =
+  'log-in is not taken over; what the server asks for is found out when it connects: troupe login';
+export const logIn = leave(logInMessage);
+export const envFile = leave(
+  'a file of variables is not read; load it before the start and name each one in "env", as "TOKEN": "${TOKEN}"',
+);
+export const callApproval = leave(
+  'there is no approval of single calls here; use "tools": { "exclude": [...] } for what must not be called',
+);
+export const ofTheEditor = leave('this is for the other program alone; nothing needs to be done');
+
+/** The rule, for any value but false: what is switched off is not missed. */
+export const unlessFalse =
+  (rule: KeyRule): KeyRule =>
+  (member, draft) => {
+    if (member.node.kind !== 'scalar' || member.node.value !== false) rule(member, draft);
+  };
+
+/** A key that its program does not have either, or has since we last looked. */
+export const unknownKeyMessage =
+  'this key is not known here and was left out; see docs/settings.md for what there is';
+export const unknownKey: KeyRule = leave(unknownKeyMessage);
+
+/** Something that would run less protected here: kept switched off until a person says otherwise. */
+export const protection: KeyRule = unlessFalse((member, draft) => {
+  draft.leave(
+    member,
+    'there is no sandbox here, so the server is switched off; write "enabled": true to run it without',
+  );
+  draft.override('enabled', scalar(member.line, false), member);
+});
+
+export function scalar(line: number, value: string | number | boolean | null): TreeNode {
+  return { kind: 'scalar', line, value };
+}
+
+/** The number times a factor, whole; anything else stays, for the reader of entries to refuse. */
+function scaled(node: TreeNode, factor: number): TreeNode {
+  return node.kind === 'scalar' && typeof node.value === 'number'
+    ? { ...node, value: Math.round(node.value * factor) }
+    : node;
+}
+
+export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
+  return node?.kind === 'object' ? node.members : [];
+}
+
+export function textOf(node: TreeNode | undefined): string | undefined {
+  return node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
+}

@@ -1,0 +1,288 @@
+/**
+ * `mcpServers`: our own form, and that of Claude Desktop and Claude Code, Cursor,
+ * Windsurf, Gemini CLI, Qwen Code, oh-my-pi and many others. An entry of ours goes
+ * through as it is; one with a word of somebody else's is put into our words.
+ */
+
+import { serverEntryKeys } from '../server-entry-schema.ts';
+import {
+  type Fault,
+  memberOf,
+  type TreeMember,
+  type TreeNode,
+  type TreePath,
+} from '../settings-tree.ts';
+import type { Conversion, ConversionContext } from './conversion.ts';
+import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import {
+  callApproval,
+  drop,
+  envFile,
+  keep,
+  leave,
+  logIn,
+  membersOf,
+  negated,
+  ofTheEditor,
+  protection,
+  scalar,
+  textOf,
+  toolList,
+} from './key-rules.ts';
+import type { ReferenceStyle } from './references.ts';
+
+// Below, some programs mean seconds and others milliseconds.
+const leastTimeoutMs = 1_000;
+
+const timeout: KeyRule = (member, draft) => {
+  const value = member.node.kind === 'scalar' ? member.node.value : undefined;
+  if (typeof value === 'number' && value < leastTimeoutMs)
+    draft.leave(
+      member,
+      'a number below 1000 means seconds in some programs and milliseconds in others; write "timeoutMs" in milliseconds',
+    );
+  else draft.put('timeoutMs', member.node, member);
+};
+
+const httpUrl: KeyRule = (member, draft) => {
+  draft.put('url', member.node, member);
+  draft.put('type', scalar(member.line, 'http'), member);
+};
+
+const transportWords: ReadonlyMap<string, string> = new Map([
+  ['streamableHttp', 'http'],
+  ['streamable_http', 'http'],
+  ['streamableHTTP', 'http'],
+  ['websocket', 'ws'],
+]);
+
+const transport: KeyRule = (member, draft) => {
+  const word = textOf(member.node) ?? '';
+  // Both only say what "command" and "url" say.
+  if (word === 'local' || word === 'remote') return;
+  const ours = transportWords.get(word);
+  draft.put('type', ours === undefined ? member.node : scalar(member.line, ours), member);
+};
+
+/** A list of names, where ours is an object. */
+const tools: KeyRule = (member, draft) => {
+  if (member.node.kind === 'array') toolList('include')(member, draft);
+  else draft.put('tools', member.node, member);
+};
+
+const envPolicy: KeyRule = (member, draft) => {
+  if (textOf(member.node) === 'literal')
+    draft.leave(
+      member,
+      'references as ${NAME} always stand for a variable here; write differently what is meant as text',
+    );
+};
+
+/** Words that we do not have. Those that we have are looked up first, but for two. */
+const rules = new Map<string, KeyRule>([
+  ['type', transport],
+  ['tools', tools],
+  ['transport', transport],
+  ['transportType', transport],
+  ['disabled', negated],
+  ['timeout', timeout],
+  ['request_timeout_ms', keep('timeoutMs')],
+  ['httpUrl', httpUrl],
+  ['serverUrl', keep('url')],
+  ['environment', keep('env')],
+  ['workingDirectory', keep('cwd')],
+  ['working_dir', keep('cwd')],
+  ['includeTools', toolList('include')],
+  ['excludeTools', toolList('exclude')],
+  ['enabledTools', toolList('include')],
+  ['disabledTools', toolList('exclude')],
+  ['envFile', envFile],
+  ['envPolicy', envPolicy],
+  // Redirects to another origin are always refused here.
+  ['headerPolicy', drop],
+  [
+    'requestIdFormat',
+    leave(
+      'numbers of requests are always counted here; ask for another way if the server refuses them',
+    ),
+  ],
+  [
+    'headersHelper',
+    leave(
+      'no program is run for headers; put the value into a variable and write "headers": { "Authorization": "Bearer ${TOKEN}" }',
+    ),
+  ],
+  ['auth', logIn],
+  ['oauth', logIn],
+  ['authProviderType', logIn],
+  ['targetAudience', logIn],
+  ['targetServiceAccount', logIn],
+  ['alwaysAllow', callApproval],
+  ['autoApprove', callApproval],
+  ['alwaysLoad', leave('lists of tools are never held back here; nothing needs to be done')],
+  ['tcp', leave('there is no such transport; give the "url" of the server')],
+  ['sandboxEnabled', protection],
+  ['sandbox', drop],
+  ['dev', ofTheEditor],
+  ['icon', ofTheEditor],
+  ['extensionName', drop],
+]);
+
+const foreignWord =
+  /\$\{(?:env:|userHome\}|workspace\w*\}|cwd\}|\/\}|pathSeparator\}|file:|command:|config:)/u;
+
+export function convertMcpServers(root: TreeNode, context: ConversionContext): Conversion {
+  const style = styleOf(root, context.program);
+  const faults: Fault[] = [];
+  const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] =>
+    membersOf(memberOf(holder, 'mcpServers')?.node).map((member) => {
+      const draft = new EntryDraft(
+        member.name,
+        member.line,
+        [...path, 'mcpServers', member.name],
+        style,
+      );
+      const converted = convertEntry(member, draft, path.length > 0);
+      faults.push(...draft.faults);
+      return converted;
+    });
+  const everywhere = convertAll(root, []);
+  const project = projectOf(root, context.projectRoot);
+  const here = project === undefined ? [] : convertAll(project.node, ['projects', project.name]);
+  const servers = [
+    ...everywhere.filter(({ name }) => !here.some((it) => it.name === name)),
+    ...here,
+  ];
+  const mcp = withoutNameless(limitsOf(root, project?.node), faults);
+  return { format: 'mcpServers', servers, ...(mcp === undefined ? {} : { mcp }), faults };
+}
+
+/** Says whether an entry holds a word that is not ours. */
+function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
+  if (node.kind !== 'object') return false;
+  return node.members.some(({ name, node: value }) => {
+    if (!serverEntryKeys.includes(name)) return rules.has(name);
+    if (name === 'tools') return value.kind === 'array';
+    if (name === 'type')
+      return (
+        transportWords.has(textOf(value) ?? '') || ['local', 'remote'].includes(textOf(value) ?? '')
+      );
+    return holdsText(value, (text) => isForeignText(text, style));
+  });
+}
+
+function isForeignText(text: string, style: ReferenceStyle): boolean {
+  if (style === 'gemini' && /\$[A-Za-z_]/u.test(text)) return true;
+  return foreignWord.test(text) || (style === 'ohMyPi' && text.startsWith('!'));
+}
+
+function convertEntry(member: TreeMember, draft: EntryDraft, isMoved: boolean): TreeMember {
+  const style: ReferenceStyle = draft.style;
+  if (!isForeign(member, style)) return isMoved ? { ...member, written: draft.at() } : member;
+  const node = withoutSse(member.node, draft);
+  // An unknown word stays, and is refused in the words for all entries.
+  draft.take(node, rules, (field, its) => its.put(field.name, field.node, field));
+  return draft.finish();
+}
+
+/** Where both are given, Gemini CLI takes `httpUrl` and leaves `url`, its word for SSE. */
+function withoutSse(node: TreeNode, draft: EntryDraft): TreeNode {
+  if (node.kind !== 'object' || memberOf(node, 'httpUrl') === undefined) return node;
+  const sse = memberOf(node, 'url');
+  if (sse === undefined) return node;
+  draft.leave(sse, '"httpUrl" counts where both are given; remove "url"');
+  return { ...node, members: node.members.filter((member) => member !== sse) };
+}
+
+/** Words at the top, and words in an entry, that no other of the programs has. */
+const geminiWords = [
+  'security',
+  'general',
+  'ui',
+  'selectedAuthType',
+  'contextFileName',
+  'allowMCPServers',
+  'excludeMCPServers',
+  '$version',
+];
+const geminiEntryWords = ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'];
+const ohMyPiWords = ['disabledServers', 'enabledServers'];
+const ohMyPiEntryWords = ['envPolicy', 'headerPolicy', 'requestIdFormat'];
+
+/** Which references the program knows besides those of editors. */
+function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
+  if (program === 'gemini' || program === 'qwen') return 'gemini';
+  if (program === 'oh-my-pi') return 'ohMyPi';
+  if (program !== undefined) return 'editor';
+  const entries = membersOf(memberOf(root, 'mcpServers')?.node);
+  const holds = (words: readonly string[], ofEntry: readonly string[]): boolean =>
+    words.some((word) => memberOf(root, word) !== undefined) ||
+    entries.some(({ node }) => ofEntry.some((word) => memberOf(node, word) !== undefined));
+  if (holds(geminiWords, geminiEntryWords)) return 'gemini';
+  return holds(ohMyPiWords, ohMyPiEntryWords) ? 'ohMyPi' : 'editor';
+}
+
+/** What Claude Code keeps for this project alone. */
+function projectOf(root: TreeNode, projectRoot: string): TreeMember | undefined {
+  const projects = memberOf(root, 'projects')?.node;
+  return projects === undefined ? undefined : memberOf(projects, projectRoot);
+}
+
+/** Lists that limit, which some programs keep outside of `mcp`; each only narrows. */
+const limitWords: readonly (readonly [key: string, list: 'allowed' | 'excluded'])[] = [
+  ['allowMCPServers', 'allowed'],
+  ['excludeMCPServers', 'excluded'],
+  ['disabledServers', 'excluded'],
+  ['disabledMcpServers', 'excluded'],
+];
+
+function limitsOf(root: TreeNode, project: TreeNode | undefined): TreeMember | undefined {
+  const own = memberOf(root, 'mcp');
+  const added = limitWords.flatMap(([key, list]) =>
+    [memberOf(root, key), project && memberOf(project, key)].flatMap((member) =>
+      member === undefined ? [] : [{ ...member, name: list, written: [key] as TreePath }],
+    ),
+  );
+  const [first] = added;
+  if (first === undefined) return own;
+  if (own !== undefined && own.node.kind !== 'object') return own;
+  const members = [...membersOf(own?.node)];
+  for (const member of added) {
+    const index = members.findIndex(({ name }) => name === member.name);
+    const earlier = members[index];
+    if (earlier === undefined) members.push(member);
+    else members[index] = narrower(earlier, member);
+  }
+  const line = own?.line ?? first.line;
+  return { name: 'mcp', line, node: { kind: 'object', line, members } };
+}
+
+/** Gemini CLI takes one server without a name, as a command line. */
+function withoutNameless(mcp: TreeMember | undefined, faults: Fault[]): TreeMember | undefined {
+  const nameless = mcp && memberOf(mcp.node, 'serverCommand');
+  if (nameless === undefined || mcp?.node.kind !== 'object') return mcp;
+  const message = 'this server has no name; add it to "mcpServers", with "command" and "args"';
+  faults.push({ line: nameless.line, path: ['mcp', 'serverCommand'], message });
+  return {
+    ...mcp,
+    node: { ...mcp.node, members: mcp.node.members.filter((it) => it !== nameless) },
+  };
+}
+
+/** Both lists as one: names that are excluded add up, names that are allowed must be in both. */
+function narrower(one: TreeMember, other: TreeMember): TreeMember {
+  const [list, more] = [one.node, other.node];
+  if (list.kind !== 'array' || more.kind !== 'array') return list.kind === 'array' ? other : one;
+  const names = new Set(more.items.map((item) => textOf(item)));
+  const items =
+    one.name === 'allowed'
+      ? list.items.filter((item) => names.has(textOf(item)))
+      : [...list.items, ...more.items];
+  return { ...one, node: { ...list, items } };
+}
+
+function holdsText(node: TreeNode, test: (text: string) => boolean): boolean {
+  if (node.kind === 'scalar') return typeof node.value === 'string' && test(node.value);
+  if (node.kind === 'array') return node.items.some((item) => holdsText(item, test));
+  return node.members.some((member) => holdsText(member.node, test));
+}

@@ -1,0 +1,118 @@
+/**
+ * What programs write for a value that is known later, in our words: `${VAR}`,
+ * `${VAR:-default}`, `${input:id}`. What has no such word is left as it is, and told.
+ */
+
+/** How a program writes references, besides our own way. */
+export type ReferenceStyle =
+  /** `${env:VAR}` and names of the editor such as `${workspaceFolder}`. */
+  | 'editor'
+  /** The same, and `$VAR`. */
+  | 'gemini'
+  /** As editors do; a text that begins with `!` is the command that gives it. */
+  | 'ohMyPi'
+  /** `{env:VAR}`, `{file:path}`. */
+  | 'opencode'
+  /** `${env.VAR}`. */
+  | 'dockerAgent'
+  /** None: everything stands for itself. */
+  | 'literal';
+
+export interface ConvertedText {
+  readonly text: string;
+  /** One sentence for each thing that has no counterpart; no values in them. */
+  readonly remarks: readonly string[];
+}
+
+/** Whether `.` means the project folder where the text is used. */
+export type FolderMeaning = 'isProject' | 'isOther';
+
+const variable = '[A-Za-z_]\\w*';
+const ours = new RegExp(String.raw`\$\{(?:${variable}(?::-[^}]*)?|input:[^}]+)\}`, 'u');
+const anyEditorWord = /\$\{([^}]*)\}/gu;
+const editorWords: ReadonlyMap<string, string> = new Map([
+  ['userHome', '${HOME}'],
+  ['pathSeparator', '/'],
+  ['/', '/'],
+]);
+const projectWords: ReadonlySet<string> = new Set(['workspaceFolder', 'workspaceRoot', 'cwd']);
+
+export function convertText(
+  text: string,
+  style: ReferenceStyle,
+  folder: FolderMeaning,
+): ConvertedText {
+  switch (style) {
+    case 'editor':
+      return editorText(text, folder);
+    case 'gemini': {
+      const plain = text.replaceAll(new RegExp(String.raw`\$(${variable})`, 'gu'), '${$1}');
+      return editorText(plain, folder);
+    }
+    case 'ohMyPi': {
+      const converted = editorText(text, folder);
+      if (!text.startsWith('!')) return converted;
+      const remark =
+        'no command is run for a value; put the value into a variable and write ${NAME}';
+      return { text: converted.text, remarks: [...converted.remarks, remark] };
+    }
+    case 'opencode':
+      return opencodeText(text);
+    case 'dockerAgent':
+      return dockerAgentText(text);
+    case 'literal':
+      return {
+        text,
+        remarks: ours.test(text)
+          ? [
+              'the reference in braces is plain text there and a variable here; write it differently if the text itself is meant',
+            ]
+          : [],
+      };
+  }
+}
+
+function editorText(text: string, folder: FolderMeaning): ConvertedText {
+  const remarks: string[] = [];
+  const converted = text.replaceAll(anyEditorWord, (whole, inner: string) => {
+    const known = editorWords.get(inner);
+    if (known !== undefined) return known;
+    const name = new RegExp(`^env:(${variable})$`, 'u').exec(inner)?.[1];
+    if (name !== undefined) return `\${${name}}`;
+    if (projectWords.has(inner)) {
+      if (folder === 'isProject') return '.';
+      remarks.push(`"\${${inner}}" has no counterpart here; write the path of the folder`);
+      return whole;
+    }
+    if (ours.test(whole)) {
+      if (/^(?:workspace|file|relativeFile|selected|exec)[A-Z]\w*$/u.test(inner))
+        remarks.push(`"\${${inner}}" is a word of the editor; write what it stands for`);
+      return whole;
+    }
+    const kind = /^\w+(?=:)/u.exec(inner)?.[0];
+    if (kind !== undefined && kind !== 'input')
+      remarks.push(
+        `"\${${kind}:…}" has no counterpart here; put the value into a variable and write \${NAME}`,
+      );
+    return whole;
+  });
+  return { text: converted, remarks };
+}
+
+function opencodeText(text: string): ConvertedText {
+  const remarks = /\{file:[^}]*\}/u.test(text)
+    ? ['"{file:…}" has no counterpart here; put the value into a variable and write ${NAME}']
+    : [];
+  const pattern = new RegExp(String.raw`\{env:(${variable})\}`, 'gu');
+  return { text: text.replaceAll(pattern, '${$1}'), remarks };
+}
+
+function dockerAgentText(text: string): ConvertedText {
+  const pattern = new RegExp(String.raw`\$\{env\.(${variable})\}`, 'gu');
+  const converted = text.replaceAll(pattern, '${$1}');
+  const word = /\$\{(?:env|headers)\b[^}]*\}/u.test(converted);
+  const remarks = word
+    ? ['this reference has no counterpart here; put the value into a variable and write ${NAME}']
+    : [];
+  return { text: converted, remarks };
+}

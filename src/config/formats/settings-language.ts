@@ -1,0 +1,52 @@
+/**
+ * Reads a settings text in whichever of the three languages it is written: JSON
+ * with comments, TOML or YAML. The readers of the last two are loaded when such a
+ * text is met, so that nobody else pays for them.
+ */
+
+import { readableText, readTree, type TreeReading } from '../settings-tree.ts';
+
+type SettingsLanguage = 'json' | 'toml' | 'yaml';
+
+/** Never rejects because of the text: what cannot be read is told as a fault. */
+export async function readAnyTree(text: string): Promise<TreeReading> {
+  const language = languageOf(text);
+  if (language === 'json') return readTree(text);
+  const readable = readableText(text);
+  if ('fault' in readable) return readable;
+  if (language === 'toml') {
+    const { readTomlTree } = await import('./toml-tree.ts');
+    return readTomlTree(readable.body);
+  }
+  const { readYamlTree } = await import('./yaml-tree.ts');
+  return readYamlTree(readable.body);
+}
+
+const key = String.raw`(?:[\w-]+|"[^"\n]*"|'[^'\n]*')`;
+const tomlTable = new RegExp(
+  String.raw`^\[\[?\s*${key}(?:\s*\.\s*${key})*\s*\]\]?\s*(?:#.*)?$`,
+  'u',
+);
+const tomlPair = new RegExp(String.raw`^${key}(?:\s*\.\s*${key})*\s*=`, 'u');
+const yamlLine = /^(?:%YAML\b|---(?:\s|$)|-\s|[\w"'][^:{}[\]]*:(?:\s|$))/u;
+
+/**
+ * Tells the language by the first line that says something. JSON is what is left:
+ * its reader has the best words for a text that is none of the three.
+ */
+function languageOf(text: string): SettingsLanguage {
+  const first = firstLine(text);
+  // `[1]` and `["a"]` may be a list or the head of a table; as JSON they are whole.
+  if (tomlTable.test(first)) return 'root' in readTree(text) ? 'json' : 'toml';
+  if (tomlPair.test(first)) return 'toml';
+  return yamlLine.test(first) ? 'yaml' : 'json';
+}
+
+function firstLine(text: string): string {
+  const lines = text.replace(/^\ufeff/u, '').matchAll(/[^\r\n]+/gu);
+  for (const [line] of lines) {
+    const trimmed = line.trim();
+    if (trimmed !== '' && !trimmed.startsWith('#')) return trimmed;
+  }
+  return '';
+}

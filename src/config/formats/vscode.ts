@@ -1,0 +1,86 @@
+/** VS Code: `servers` and `inputs`, in `mcp.json` or within `mcp` of its settings. */
+
+import { type Fault, memberOf, type TreeNode, type TreePath } from '../settings-tree.ts';
+import type { Conversion } from './conversion.ts';
+import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import {
+  drop,
+  envFile,
+  keep,
+  logIn,
+  membersOf,
+  ofTheEditor,
+  protection,
+  scalar,
+  textOf,
+  unknownKey,
+} from './key-rules.ts';
+
+/** `http` means "Streamable HTTP, else SSE" there, which is what no type means here. */
+const type: KeyRule = (member, draft) => {
+  const word = textOf(member.node);
+  if (word !== 'http') draft.put('type', member.node, member);
+};
+
+const env: KeyRule = (member, draft) => {
+  if (member.node.kind !== 'object') {
+    draft.put('env', member.node, member);
+    return;
+  }
+  for (const variable of member.node.members) {
+    const written = draft.at('env', variable.name);
+    const { node } = variable;
+    const value = node.kind === 'scalar' ? node.value : undefined;
+    if (value === null)
+      draft.leave(
+        variable,
+        'a variable cannot be taken away; a server gets only those that it is given',
+        written,
+      );
+    else
+      draft.putInto(
+        'env',
+        variable.name,
+        typeof value === 'number' ? scalar(node.line, String(value)) : node,
+        variable,
+        written,
+      );
+  }
+};
+
+const rules = new Map<string, KeyRule>([
+  ['type', type],
+  ['command', keep()],
+  ['args', keep()],
+  ['env', env],
+  ['cwd', keep()],
+  ['url', keep()],
+  ['headers', keep()],
+  ['envFile', envFile],
+  ['oauth', logIn],
+  ['dev', ofTheEditor],
+  ['gallery', drop],
+  ['version', drop],
+  ['sandboxEnabled', protection],
+  ['sandbox', drop],
+]);
+
+export function convertVscode(root: TreeNode): Conversion {
+  const top = memberOf(root, 'servers') === undefined ? memberOf(root, 'mcp') : undefined;
+  const holder = top?.node ?? root;
+  const path: TreePath = top === undefined ? [] : ['mcp'];
+  const faults: Fault[] = [];
+  const servers = membersOf(memberOf(holder, 'servers')?.node).map((member) => {
+    const draft = new EntryDraft(
+      member.name,
+      member.line,
+      [...path, 'servers', member.name],
+      'editor',
+    );
+    draft.take(member.node, rules, unknownKey);
+    faults.push(...draft.faults);
+    return draft.finish();
+  });
+  const inputs = memberOf(holder, 'inputs');
+  return { format: 'vscode', servers, ...(inputs === undefined ? {} : { inputs }), faults };
+}

@@ -1,0 +1,304 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { convertSettings } from '../../src/config/formats/convert-settings.ts';
+import { readAnyTree } from '../../src/config/formats/settings-language.ts';
+import { tomlLines } from '../../src/config/formats/toml-lines.ts';
+import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
+import { parseSettings, parseSettingsFile } from '../../src/config/parse-settings.ts';
+import { type TreeMember, valueOf, writtenPath } from '../../src/config/settings-tree.ts';
+
+const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
+const names = readdirSync(folder)
+  .filter((name) => name.endsWith('.fixture'))
+  .map((name) => name.replace('.fixture', ''));
+
+const fixture = (name: string): string => readFileSync(`${folder}${name}.fixture`, 'utf8');
+
+/** Every key of an entry with the line and the key that it comes from. */
+function provenance(server: TreeMember): Readonly<Record<string, string>> {
+  const members = server.node.kind === 'object' ? server.node.members : [];
+  return Object.fromEntries(
+    members.map(({ name, line }) => [
+      name,
+      `${line} ${writtenPath(server, ['mcpServers', server.name], [name]).join('.')}`,
+    ]),
+  );
+}
+
+async function conversionOf(text: string) {
+  const tree = await readAnyTree(text);
+  if ('fault' in tree) throw new Error(tree.fault.message);
+  const conversion = convertSettings(tree.root, { projectRoot: '/project' });
+  if (conversion === undefined || 'fault' in conversion) throw new Error('it is not recognised');
+  return conversion;
+}
+
+describe('settings of another program', () => {
+  it.each(names)('are converted, each part with its place: %s', async (name) => {
+    const { format, servers, mcp, inputs, faults } = await conversionOf(fixture(name));
+    const expected = {
+      format,
+      servers: servers.map((server) => ({
+        name: server.name,
+        from: `${server.line} ${writtenPath(server, ['mcpServers', server.name], []).join('.')}`,
+        entry: valueOf(server.node),
+        keys: provenance(server),
+      })),
+      ...(mcp === undefined ? {} : { mcp: valueOf(mcp.node) }),
+      ...(inputs === undefined ? {} : { inputs: valueOf(inputs.node) }),
+      notConverted: faults.map(
+        ({ line, path, message }) => `${line} ${path.join('.')}: ${message}`,
+      ),
+    };
+    await expect(`${JSON.stringify(expected, null, 2)}\n`).toMatchFileSnapshot(
+      `${folder}${name}.expected.json`,
+    );
+  });
+});
+
+const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/project' } as const;
+
+describe('a settings file of another program', () => {
+  it.each(names)(
+    'is read as a layer, and every problem has its place and next step: %s',
+    async (name) => {
+      const text = fixture(name);
+      const lineCount = text.split('\n').length;
+      const { document, problems } = await parseSettingsFile(text, origin);
+      const servers = document?.servers ?? [];
+      expect(servers.filter(({ spec }) => spec !== undefined)).not.toEqual([]);
+      for (const { desired } of servers) {
+        const { line = 0, key } = desired.source;
+        expect(line).toBeGreaterThan(0);
+        expect(text.split('\n')[line - 1]).toContain(key.split('.').at(-1)?.replace(/^\d+$/u, ''));
+      }
+      for (const { file, line = 0, key, message } of [
+        ...problems,
+        ...servers.flatMap(({ desired }) => desired.invalid ?? []),
+      ]) {
+        expect({ file, inFile: line >= 1 && line <= lineCount, key: typeof key }).toEqual({
+          file: origin.file,
+          inFile: true,
+          key: 'string',
+        });
+        expect(message).toMatch(/; |\?$/u);
+      }
+    },
+  );
+
+  it('has its limits, and is gated like any other file of a folder', async () => {
+    const inFolder = { ...origin, scope: 'project' } as const;
+    const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
+    expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
+    expect(document?.servers[0]?.desired).toMatchObject({ name: 'one', gated: true, trust: false });
+    expect(problems).toContainEqual({
+      file: origin.file,
+      line: 6,
+      key: 'mcpServers.one.timeout',
+      message: expect.stringContaining('"timeoutMs" is ignored in a project file'),
+    });
+  });
+
+  it('refuses a bad value under the key that the file has', async () => {
+    const text = '[mcp_servers.docs]\ncommand = "npx"\n\ntool_timeout_sec = "soon"\n';
+    const { document } = await parseSettingsFile(text, origin);
+    expect(document?.servers[0]?.desired.invalid).toEqual({
+      file: origin.file,
+      line: 4,
+      key: 'mcp_servers.docs.tool_timeout_sec',
+      message: expect.stringContaining('whole number of milliseconds'),
+    });
+  });
+
+  it('refuses an entry with a key given twice, whichever of the two the program would take', async () => {
+    const text = '{ "servers": { "a": {\n"command": "one",\n"command": "two" } } }';
+    const { document } = await parseSettingsFile(text, origin);
+    expect(document?.servers[0]?.desired.invalid).toMatchObject({
+      line: 3,
+      key: 'servers.a.command',
+      message: expect.stringContaining('keep one of the two'),
+    });
+  });
+
+  it.each([
+    ['{ "mcpServers": {},\n"servers": { "a": { "command": "x" } } }', 2, 'servers'],
+    ['{ "mcp_servers": {},\n"context_servers": {} }', 2, 'context_servers'],
+    ['{ "mcpServers": {},\n"mcp": { "a": { "type": "local", "command": ["x"] } } }', 2, 'mcp'],
+    ['mcpServers: {}\nservers:\n  - name: a\n    command: x\n', 2, 'servers'],
+  ])('is not guessed at when it could be of two programs: %j', async (text, line, key) => {
+    expect(await parseSettingsFile(text, origin)).toEqual({
+      problems: [
+        { file: origin.file, line, key, message: expect.stringContaining('keep one of them') },
+      ],
+    });
+  });
+
+  it.each([
+    ['[mcp_servers.a]\ncommand = \n', 2, 'not valid TOML'],
+    ['a: 1\nb: [1\n', 3, 'not valid YAML'],
+    ['a: 1\n---\nb: 2\n', 2, 'keep one in it'],
+    ['agents: *nobody\n', 1, 'write the value itself'],
+    [`a: ${'['.repeat(100_000)}\n`, 1, 'not valid YAML'],
+    [`a = ${'['.repeat(100_000)}\n`, 1, 'not valid TOML'],
+    ['# nothing\n---\n', 2, 'must be an object'],
+  ])('says in which line it cannot be read: %#', async (text, line, next) => {
+    const { document, problems } = await parseSettingsFile(text, origin);
+    expect(document).toBeUndefined();
+    expect(problems).toEqual([{ file: origin.file, line, message: expect.stringContaining(next) }]);
+  });
+
+  it('may not grow by aliases of aliases', async () => {
+    const lines = Array.from({ length: 30 }, (_, index) => {
+      const twice = index === 0 ? '[x, x]' : `[*a${index - 1}, *a${index - 1}]`;
+      return `a${index}: &a${index} ${twice}`;
+    });
+    const { problems } = await parseSettingsFile(`${lines.join('\n')}\n`, origin);
+    expect(problems).toEqual([
+      expect.objectContaining({ message: expect.stringContaining('split it') }),
+    ]);
+  });
+
+  it('never throws, and gives a document or a problem for any text', async () => {
+    const texts = names.map(fixture);
+    const cut = fc
+      .tuple(fc.constantFrom(...texts), fc.nat(4_000), fc.nat(200), fc.string({ maxLength: 5 }))
+      .map(
+        ([text, at, length, put]) =>
+          text.slice(0, at % text.length) + put + text.slice((at % text.length) + length),
+      );
+    await fc.assert(
+      fc.asyncProperty(cut, async (text) => {
+        const { document, problems } = await parseSettingsFile(text, origin);
+        expect(document !== undefined || problems.length > 0).toBe(true);
+        for (const { message } of problems) expect(message).not.toBe('');
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('never throws for any value in any place', () => {
+    const value = fc.jsonValue();
+    const key = fc.constantFrom(
+      'command',
+      'args',
+      'env',
+      'url',
+      'type',
+      'timeout',
+      'remote',
+      'lifecycle',
+      'ref',
+      'name',
+      'transport',
+      'env_vars',
+      'tools',
+      'enabled',
+      'disabled',
+      'cwd',
+      'headers',
+      'httpUrl',
+      '__proto__',
+    );
+    const entry = fc.oneof(value, fc.dictionary(key, value));
+    const holder = fc.constantFrom(
+      (given: unknown) => ({
+        mcpServers: { a: given },
+        mcp: given,
+        projects: { '/project': given },
+      }),
+      (given: unknown) => ({ servers: { a: given, b: { command: 'x' } }, inputs: given }),
+      (given: unknown) => ({ servers: [given, { name: 'a', ...Object(given) }] }),
+      (given: unknown) => ({ mcp_servers: { a: given } }),
+      (given: unknown) => ({ context_servers: { a: given } }),
+      (given: unknown) => ({ mcp: { a: given, b: { type: 'local' } }, tools: given }),
+      (given: unknown) => ({
+        mcps: { a: given },
+        agents: { b: { toolsets: [given, { type: 'mcp', ...Object(given) }] } },
+      }),
+    );
+    fc.assert(
+      fc.property(entry, holder, (given, hold) => {
+        const { document, problems } = parseSettings(JSON.stringify(hold(given)), origin);
+        expect(document !== undefined || problems.length > 0).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('the lines of a TOML text', () => {
+  it('are those on which its keys stand, whatever stands between them', () => {
+    const name = fc.stringMatching(/^[a-z][a-z-]{0,5}$/u);
+    const scalar = fc.oneof(
+      fc.string().map((text) => JSON.stringify(text)),
+      fc.integer().map(String),
+      fc.constantFrom(
+        "'a # b'",
+        '"""\n[x]\ny = \\""" 1 """',
+        "'''\n[z]\n'''",
+        '[ 1, # ]\n "]", [ ] ]',
+        '{ a = { b = "}" } }',
+      ),
+    );
+    const pair = fc.tuple(name, scalar);
+    const table = fc.tuple(
+      name,
+      fc.boolean(),
+      fc.uniqueArray(pair, { selector: ([key]) => key, maxLength: 4 }),
+    );
+    const tables = fc.uniqueArray(table, { selector: ([key]) => key, maxLength: 5 });
+    fc.assert(
+      fc.property(tables, (all) => {
+        const expected = new Map<string, number>();
+        let text = '';
+        const line = () => text.split('\n').length;
+        for (const [head, isList, pairs] of all) {
+          text += `\n  # [not.one]\n`;
+          expected.set(JSON.stringify(isList ? [head, 0] : [head]), line());
+          text += isList ? `[[ ${head} ]] # x\n` : `["${head}"]\n`;
+          for (const [key, value] of pairs) {
+            expected.set(JSON.stringify(isList ? [head, 0, key] : [head, key]), line());
+            text += `${key} = ${value}\n`;
+          }
+        }
+        expect('root' in readTomlTree(text)).toBe(true);
+        const lines = tomlLines(text);
+        for (const [path, at] of expected) expect([path, lines.get(path)]).toEqual([path, at]);
+      }),
+    );
+  });
+
+  it('are found below dotted heads and keys, and in lists of tables', () => {
+    const text = [
+      'a.b = 1',
+      '[x."y.z"]',
+      'k.l.m = 2',
+      '[[t]]',
+      'n = 1',
+      '[[t]]',
+      'n = 2',
+      '[t.u]',
+      'v = 3',
+    ].join('\n');
+    expect(Object.fromEntries(tomlLines(text))).toEqual({
+      '["a"]': 1,
+      '["a","b"]': 1,
+      '["x"]': 2,
+      '["x","y.z"]': 2,
+      '["x","y.z","k"]': 3,
+      '["x","y.z","k","l"]': 3,
+      '["x","y.z","k","l","m"]': 3,
+      '["t"]': 4,
+      '["t",0]': 4,
+      '["t",0,"n"]': 5,
+      '["t",1]': 6,
+      '["t",1,"n"]': 7,
+      '["t",1,"u"]': 8,
+      '["t",1,"u","v"]': 9,
+    });
+  });
+});
