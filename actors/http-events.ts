@@ -24,6 +24,26 @@ export async function readEvents(
   }
 }
 
+// "Not now" in its several forms; anything else means that there is no such stream.
+const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
+
+/** Says whether a refused stream may be there later. */
+export function isBusy({ status }: Response): boolean {
+  return busyStatuses.has(status);
+}
+
+// It goes back in a header.
+const eventId = /^[ -~]{1,1024}$/u;
+
+/** The event to go on after: an id that cannot be sent back, or an empty one, is none. */
+export function eventIdOf(
+  { id }: EventSourceMessage,
+  before: string | undefined,
+): string | undefined {
+  if (id === undefined) return before;
+  return eventId.test(id) ? id : undefined;
+}
+
 export function isEventStream({ headers }: Response): boolean {
   return headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
 }

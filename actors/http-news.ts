@@ -5,11 +5,8 @@
  */
 
 import type { Clock } from '../src/domain/clock.ts';
-import { isEventStream, isMessageEvent, readEvents } from './http-events.ts';
+import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './http-events.ts';
 import { createReopening, type Reopening } from './http-reopening.ts';
-
-// "Not now" in its several forms; anything else means that there is no such stream.
-const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
 
 export interface NewsSetup {
   readonly clock: Clock;
@@ -64,16 +61,16 @@ export class NewsStream {
   /** How long the server wants to be left alone; nothing when it has no such stream. */
   async #read(): Promise<number | undefined> {
     const response = await this.#setup.ask(this.#lastEventId, this.#controller.signal);
-    const { ok, status, body } = response;
+    const { ok, body } = response;
     if (!ok || body === null || !isEventStream(response)) {
       await body?.cancel();
-      return busyStatuses.has(status) ? (this.#setup.askedWaitMs() ?? this.#retryMs) : undefined;
+      return isBusy(response) ? (this.#setup.askedWaitMs() ?? this.#retryMs) : undefined;
     }
     this.#hasOpened = true;
     await readEvents(body, {
       onEvent: (event) => {
         if (this.#controller.signal.aborted) return;
-        if (event.id !== undefined) this.#lastEventId = event.id;
+        this.#lastEventId = eventIdOf(event, this.#lastEventId);
         if (isMessageEvent(event)) this.#setup.onMessage(event.data);
       },
       onRetry: (ms) => {

@@ -8,8 +8,6 @@
  */
 
 import {
-  isJSONRPCErrorResponse,
-  isJSONRPCResultResponse,
   type JSONRPCMessage,
   SdkError,
   SdkErrorCode,
@@ -19,9 +17,12 @@ import {
 } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../src/domain/session.ts';
+import { readAnswer } from './http-answer.ts';
 import { startDeadline } from './http-deadline.ts';
+import { isEventStream } from './http-events.ts';
 import { createGuardedFetch } from './http-fetch.ts';
 import { NewsStream } from './http-news.ts';
+import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './http-posts.ts';
 import { createReopening, type Reopening } from './http-reopening.ts';
 import {
   type Connection,
@@ -31,7 +32,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { ownErrorFor, readMessages, streamLost, withinDepth } from './session-messages.ts';
+import { ownErrorFor, readMessages, streamLost } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 // Some servers keep nothing and put a signed token there, but nobody needs more than this.
@@ -40,6 +41,15 @@ const sessionIdCharacters = 1_024;
 const terminateMs = 1_000;
 // As long as a call that has to be sent again waits for the next session.
 const drainMs = 1_000;
+
+// Tells our own fetch which message the SDK hands it.
+const postHeader = 'mcp-troupe-post';
+
+interface HandedOver {
+  readonly post: Post;
+  /** Called when the stream of the answer is over, and not because it was given up. */
+  readonly onStreamEnd: (() => void) | undefined;
+}
 
 /** Something suggests that the server may have gone; nothing is certain. */
 export type Hint = () => void;
@@ -56,12 +66,16 @@ export class HttpTransport implements Transport, Connection {
   // The same object: its class and the interface differ in `undefined` only.
   readonly #wire: Transport;
   readonly #setup: ConnectionSetup;
+  readonly #url: URL;
   readonly #guarded;
   readonly #hint: Hint;
   readonly #reopening: Reopening;
   readonly #news: NewsStream;
   #newsHeaders: Headers | undefined;
-  readonly #unanswered = new Map<string | number, AbortController>();
+  readonly #posts: Posts;
+  /** Which POST the SDK is about to make, by the number in a header that stays here. */
+  readonly #handedOver = new Map<string, HandedOver>();
+  #handedOverCount = 0;
   #isOver = false;
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
@@ -69,25 +83,25 @@ export class HttpTransport implements Transport, Connection {
 
   constructor(endpoint: HttpEndpoint, setup: ConnectionSetup, hint: Hint) {
     this.#setup = setup;
+    this.#url = endpoint.url;
     this.#hint = hint;
+    this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
     this.#reopening = createReopening(setup.clock, () => this.#suspect());
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
       fetch: (url, init) => this.#fetch(url, init),
-      reconnectionScheduler: this.#reopening.schedule,
     });
     this.#news = new NewsStream({
       clock: setup.clock,
-      ask: (lastEventId, signal) => this.#askForNews(endpoint.url, lastEventId, signal),
+      ask: (lastEventId, signal) => this.#askForEvents(this.#newsHeaders, lastEventId, signal),
       askedWaitMs: () => this.#guarded.lastRefusal()?.retryAfterMs,
-      onMessage: (text) => {
-        for (const message of readMessages(text)) this.#receive(message);
-      },
+      onMessage: (text) => this.#read(text),
       onDoubt: () => this.#suspect(),
     });
     this.#wire = this.#inner as Transport;
-    this.#inner.onmessage = (message) => this.#receive(message);
+    // Of an error that came with status 400.
+    this.#inner.onmessage = (message) => this.#read(JSON.stringify(message));
     this.#inner.onerror = (error) => this.#onError(error);
   }
 
@@ -110,27 +124,23 @@ export class HttpTransport implements Transport, Connection {
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     // Also while nothing is sent any more.
-    this.#breakOff(cancelledBy(message));
+    this.#giveUp(cancelledBy(message));
     if (this.#isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
+    const post = this.#posts.begin(message);
+    const { id } = post;
     if ('method' in message) this.#setup.events.sending(message.method);
-    if (!('method' in message) || !('id' in message)) return this.#wire.send(message, options);
-    const { id } = message;
-    const request = new AbortController();
-    const requestSignal = options?.requestSignal ?? request.signal;
-    requestSignal.addEventListener('abort', () => this.#settled(id), { once: true });
-    this.#unanswered.set(id, request);
+    options?.requestSignal?.addEventListener('abort', () => this.#giveUp(id), { once: true });
+    this.#handedOverCount += 1;
+    const number = String(this.#handedOverCount);
+    this.#handedOver.set(number, { post, onStreamEnd: options?.onRequestStreamEnd });
     try {
-      await this.#wire.send(message, {
-        ...options,
-        requestSignal,
-        onRequestStreamEnd: () => {
-          options?.onRequestStreamEnd?.();
-          this.#failUnanswered(id);
-        },
-      });
+      await this.#wire.send(message, { headers: { ...options?.headers, [postHeader]: number } });
     } catch (error) {
-      this.#settled(id);
+      if (id !== undefined) this.#settled(id);
       throw isFromWriting(error, message) ? new UnwritableError(error) : error;
+    } finally {
+      this.#handedOver.delete(number);
+      if (!post.isStreaming) this.#posts.end(post);
     }
   }
 
@@ -157,17 +167,19 @@ export class HttpTransport implements Transport, Connection {
     if (this.#isOver || this.#stopDrain !== undefined) return;
     this.#news.stop();
     this.#stopDrain = startDeadline(this.#setup.clock, drainMs, () => void this.close(true));
-    if (this.#unanswered.size === 0) void this.close(true);
+    if (this.#posts.unansweredCount === 0) void this.close(true);
   }
 
   dispose(): void {
     this.#over();
+    this.#posts.breakOffAll();
     void this.#inner.close().catch(() => {});
     this.#guarded.close();
   }
 
   async #end(isLost: boolean): Promise<void> {
     this.#over();
+    this.#posts.breakOffAll();
     if (!isLost) await this.#terminate();
     await this.#inner.close().catch(() => {});
     this.#guarded.close();
@@ -202,35 +214,104 @@ export class HttpTransport implements Transport, Connection {
       this.#news.start();
       return new Response(null, { status: 405 });
     }
-    const response = await this.#guarded.fetch(url, init);
+    const headers = new Headers(init.headers);
+    const handedOver = this.#handedOver.get(headers.get(postHeader) ?? '');
+    if (handedOver === undefined) return this.#guarded.fetch(url, init);
+    headers.delete(postHeader);
+    const { signal } = handedOver.post;
+    const response = await this.#guarded.fetch(url, { ...init, headers, signal });
     if (this.sessionId === undefined) await assertSessionId(response);
-    return response;
+    return response.ok ? this.#readAnswer(response, headers, handedOver) : response;
   }
 
-  #askForNews(url: URL, lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
-    const headers = new Headers(this.#newsHeaders);
-    if (lastEventId !== undefined && lastEventId !== '') headers.set('last-event-id', lastEventId);
-    return this.#guarded.fetch(url, { headers, signal });
+  /**
+   * Answers are read here: the SDK would drop a bad one and let its request wait. It gets
+   * to see what refuses a message, and what can be no answer.
+   */
+  async #readAnswer(
+    response: Response,
+    headers: Headers,
+    { post, onStreamEnd }: HandedOver,
+  ): Promise<Response> {
+    const { body } = response;
+    const isStream = isEventStream(response) && body !== null;
+    if (post.id === undefined) {
+      // There is nothing to say about a notification.
+      if (isStream) await body.cancel();
+      return isStream ? accepted(response) : response;
+    }
+    if (isStream) {
+      post.isStreaming = true;
+      void this.#followAnswer(body, headers, { post, onStreamEnd });
+      return accepted(response);
+    }
+    if (!isJson(response)) return response;
+    for (const message of readMessages(await response.text())) this.#receive(message);
+    if (this.#posts.isWaitedFor(post)) throw noAnswer();
+    return accepted(response);
   }
 
-  #receive(received: JSONRPCMessage): void {
-    const message = withinDepth(received);
-    if (this.#isOver || message === undefined) return;
-    if (isAnswer(message) && message.id !== undefined) this.#settled(message.id);
+  async #followAnswer(
+    body: ReadableStream<Uint8Array>,
+    headers: Headers,
+    { post, onStreamEnd }: HandedOver,
+  ): Promise<void> {
+    const { signal } = post;
+    await readAnswer(body, {
+      signal,
+      isWaitedFor: () => this.#posts.isWaitedFor(post),
+      onMessage: (text) => this.#read(text),
+      resume: (lastEventId) => this.#askForEvents(headers, lastEventId, signal),
+      reopening: this.#reopening,
+      onCut: () => this.#suspect(),
+    });
+    this.#posts.end(post);
+    if (signal.aborted) return;
+    onStreamEnd?.();
+    if (post.id !== undefined) this.#failUnanswered(post.id);
+  }
+
+  /** Asks for a stream of news, or for the rest of an answer that was cut after this event. */
+  #askForEvents(
+    headersOf: Headers | undefined,
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers = new Headers(headersOf);
+    headers.delete('content-type');
+    headers.set('accept', 'text/event-stream');
+    if (this.sessionId !== undefined) headers.set('mcp-session-id', this.sessionId);
+    if (lastEventId !== undefined) headers.set('last-event-id', lastEventId);
+    return this.#guarded.fetch(this.#url, { headers, signal });
+  }
+
+  #read(text: string): void {
+    for (const message of readMessages(text)) this.#receive(message);
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (this.#isOver) return;
+    const id = answeredBy(message);
+    if (id !== undefined) this.#settled(id);
     this.onmessage?.(message);
   }
 
   /** Says whether the request had still been waited for. */
   #settled(id: string | number): boolean {
-    const wasWaitedFor = this.#unanswered.delete(id);
-    // Not before whoever waits for it was told.
-    if (this.#stopDrain !== undefined && this.#unanswered.size === 0)
-      startDeadline(this.#setup.clock, 0, () => void this.close(true));
+    const wasWaitedFor = this.#posts.settle(id);
+    this.#lookForEnd();
     return wasWaitedFor;
   }
 
-  #breakOff(id: unknown): void {
-    if (typeof id === 'string' || typeof id === 'number') this.#unanswered.get(id)?.abort();
+  #giveUp(id: unknown): void {
+    this.#posts.breakOff(id);
+    this.#lookForEnd();
+  }
+
+  #lookForEnd(): void {
+    // Not before whoever waits for it was told.
+    if (this.#stopDrain !== undefined && this.#posts.unansweredCount === 0)
+      startDeadline(this.#setup.clock, 0, () => void this.close(true));
   }
 
   #failUnanswered(id: string | number): void {
@@ -239,7 +320,7 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #onError(error: Error): void {
-    if (this.#isOver) return;
+    if (this.#isOver || error instanceof BrokenOffError) return;
     const seen = describeError(error, this.#setup.secrets);
     // With a status it is the answer to a request, and whoever asked is told.
     if (seen.status === undefined) {
@@ -261,6 +342,22 @@ export class HttpTransport implements Transport, Connection {
 
 function isForNews({ method, headers }: RequestInit): boolean {
   return method === 'GET' && !new Headers(headers).has('last-event-id');
+}
+
+function isJson({ headers }: Response): boolean {
+  return headers.get('content-type')?.toLowerCase().startsWith('application/json') === true;
+}
+
+/** What the SDK gets to see of a message that is taken care of. */
+function accepted({ headers }: Response): Response {
+  return new Response(null, { status: 202, headers });
+}
+
+function noAnswer(): SdkError {
+  return new SdkError(
+    SdkErrorCode.ClientHttpUnexpectedContent,
+    'The server answered a request with something that is no answer to it.',
+  );
 }
 
 /** It goes back in a header of every request. */
@@ -286,15 +383,6 @@ function isFromWriting(error: unknown, message: JSONRPCMessage): boolean {
     // Another message is that of another failure: then the request may have left.
     return String(again) === String(error);
   }
-}
-
-function cancelledBy(message: JSONRPCMessage): unknown {
-  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
-  return message.params?.['requestId'];
-}
-
-function isAnswer(message: JSONRPCMessage): message is JSONRPCMessage & { id?: string | number } {
-  return isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
 }
 
 function isAboutTheWire({ message, code, causes = [] }: Seen): boolean {

@@ -43,7 +43,7 @@ function innerOf(value: unknown): readonly unknown[] {
 }
 
 /** The message itself, unless it is nested too deeply: then what its request is told, if it answers one. */
-export function withinDepth(message: JSONRPCMessage): JSONRPCMessage | undefined {
+function withinDepth(message: JSONRPCMessage): JSONRPCMessage | undefined {
   if (!isTooDeep(message)) return message;
   const isAnswer = !('method' in message) && 'id' in message && message.id !== undefined;
   return isAnswer ? ownErrorFor(message.id as string | number, badResponse, tooDeep) : undefined;

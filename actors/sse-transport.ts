@@ -17,6 +17,7 @@ import {
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { isEventStream, isMessageEvent, readEvents } from './http-events.ts';
 import { createGuardedFetch } from './http-fetch.ts';
+import { answeredBy, cancelledBy, Posts } from './http-posts.ts';
 import { addressOf } from './http-request-failed.ts';
 import { AddressBlockedError } from './http-sockets.ts';
 import {
@@ -41,6 +42,7 @@ export class SseTransport implements Transport, Connection {
   readonly #setup: ConnectionSetup;
   readonly #guarded;
   readonly #controller = new AbortController();
+  readonly #posts: Posts;
   #postTo: URL | undefined;
   #protocolVersion: string | undefined;
   #isOver = false;
@@ -50,6 +52,7 @@ export class SseTransport implements Transport, Connection {
   constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
     this.#endpoint = endpoint;
     this.#setup = setup;
+    this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch({
       home: endpoint.url,
       clock: setup.clock,
@@ -89,6 +92,8 @@ export class SseTransport implements Transport, Connection {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    // Also while nothing is sent any more.
+    this.#posts.breakOff(cancelledBy(message));
     if (this.#isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
     let body: string;
     try {
@@ -96,21 +101,16 @@ export class SseTransport implements Transport, Connection {
     } catch (error) {
       throw new UnwritableError(error);
     }
+    const post = this.#posts.begin(message);
     if ('method' in message) this.#setup.events.sending(message.method);
-    const version = this.#protocolVersion;
-    const response = await this.#guarded.fetch(this.#postTo, {
-      method: 'POST',
-      headers: {
-        ...this.#endpoint.headers,
-        'content-type': 'application/json',
-        ...(version !== undefined && { 'mcp-protocol-version': version }),
-      },
-      body,
-      signal: this.#controller.signal,
-    });
-    if (!response.ok) throw await refusalOf(response, 'The server refused a message');
-    // Read to its end, so that the connection can be used again.
-    await response.text().catch(() => {});
+    try {
+      await this.#post(this.#postTo, body, post.signal);
+    } catch (error) {
+      if (post.id !== undefined) this.#posts.settle(post.id);
+      throw error;
+    } finally {
+      this.#posts.end(post);
+    }
   }
 
   context(status?: number): Partial<Seen> {
@@ -135,7 +135,25 @@ export class SseTransport implements Transport, Connection {
   dispose(): void {
     this.#over();
     this.#controller.abort();
+    this.#posts.breakOffAll();
     this.#guarded.close();
+  }
+
+  async #post(url: URL, body: string, signal: AbortSignal): Promise<void> {
+    const version = this.#protocolVersion;
+    const response = await this.#guarded.fetch(url, {
+      method: 'POST',
+      headers: {
+        ...this.#endpoint.headers,
+        'content-type': 'application/json',
+        ...(version !== undefined && { 'mcp-protocol-version': version }),
+      },
+      body,
+      signal,
+    });
+    if (!response.ok) throw await refusalOf(response, 'The server refused a message');
+    // Read to its end, so that the connection can be used again.
+    await response.text().catch(() => {});
   }
 
   async #read(body: ReadableStream<Uint8Array>): Promise<void> {
@@ -182,7 +200,11 @@ export class SseTransport implements Transport, Connection {
   #receive(text: string): void {
     const messages = readMessages(text);
     if (messages.length === 0) this.#remark();
-    for (const message of messages) this.onmessage?.(message);
+    for (const message of messages) {
+      const id = answeredBy(message);
+      if (id !== undefined) this.#posts.settle(id);
+      this.onmessage?.(message);
+    }
   }
 
   #remark(): void {
