@@ -11,13 +11,13 @@ import { printableLine } from '../src/policies/printable.ts';
 import {
   type Connection,
   type ConnectionSetup,
+  maxMessageBytes,
   NotSentError,
   UnwritableError,
 } from './session-connection.ts';
 import { badResponse, isRecord, ownErrorFor, readMessages } from './session-messages.ts';
 import { SettingError } from './session-target.ts';
 
-const maxMessageCharacters = 16 * 1024 * 1024;
 // The host's own code; what it does not finish by then is not waited for.
 const closeMs = 1_000;
 const messageCharacters = 300;
@@ -105,8 +105,17 @@ export class MemoryTransport implements Transport, Connection {
     const late = new Promise<void>((resolve) => {
       timer = clock.setTimeout(resolve, closeMs);
     });
-    await Promise.race([late, Promise.resolve(this.#end?.close()).catch(() => {})]);
+    await Promise.race([late, this.#askToClose()]);
     clock.clearTimeout(timer);
+  }
+
+  /** The host's own code, which may throw in any way. */
+  async #askToClose(): Promise<void> {
+    try {
+      await this.#end?.close();
+    } catch {
+      // It is let go of in any case.
+    }
   }
 
   #receive(message: unknown): void {
@@ -139,13 +148,14 @@ function readValue(message: unknown): readonly JSONRPCMessage[] {
       ? [ownErrorFor(id, badResponse, text)]
       : [];
   };
-  let text: string;
+  let text: string | undefined;
   try {
     text = JSON.stringify(message);
   } catch {
     return fault('The server answered with something that is no JSON.');
   }
-  if (text.length > maxMessageCharacters) return fault('The server sent more than 16 MB.');
+  if (text === undefined) return [];
+  if (text.length > maxMessageBytes) return fault('The server sent more than 16 MB.');
   return readMessages(text);
 }
 

@@ -29,10 +29,13 @@ export interface EraChoice {
   readonly prior?: EraVerdict;
 }
 
+/** What a connection is made with that asks for no era. */
+export const oldHandshake: EraVerdict = { kind: 'legacy' };
+
 export function chooseEra(
   { era, type }: ServerSpec,
   generation: string,
-  verdicts: Pick<SessionPorts['eras'], 'get'>,
+  { eras, leftWhenAsked }: Pick<SessionPorts, 'eras' | 'leftWhenAsked'>,
 ): EraChoice {
   if (era === 'legacy') return { negotiation: { mode: 'legacy' } };
   if (era === 'modern') return { negotiation: { mode: { pin: modernRevision } } };
@@ -41,6 +44,7 @@ export function chooseEra(
     // Over HTTP silence is an outage; the deadline of the whole connect decides.
     probe: { timeoutMs: type === 'http' ? longestTimerMs : stdioProbeMs },
   };
-  const prior = verdicts.get(generation);
+  const hasLeft = leftWhenAsked?.has(generation) === true;
+  const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);
   return { negotiation, ...(prior !== undefined && { prior }) };
 }

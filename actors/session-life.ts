@@ -23,7 +23,7 @@ import { SessionCatalog } from './session-catalog.ts';
 import type * as speech from './session-client.ts';
 import type { Connection, ConnectionSetup, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
-import { chooseEra, type EraChoice, saysNothingOfEra } from './session-era.ts';
+import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './session-era.ts';
 import { describeError } from './session-failure.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
@@ -64,7 +64,7 @@ export class Session {
   #isDraining = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
   #wasClosed = false;
-  /** The stored verdict "modern" was taken at its word and no request has proved it yet. */
+  /** What was known of the era was taken at its word, and no answer has proved it yet. */
   #isVerdictUnproven = false;
   /** A server that leaves when it is asked for its era is started once more. */
   #mayReopen = false;
@@ -102,7 +102,7 @@ export class Session {
   open(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'opening';
-    this.#open().catch((error: unknown) => this.#finish(this.#failureOf(error, this.#asked)));
+    this.#open().catch((error: unknown) => this.#finish(this.#failureToOpen(error)));
   }
 
   close(): void {
@@ -136,7 +136,7 @@ export class Session {
     const era =
       resolved.type === 'sse'
         ? sseEra
-        : chooseEra(target.spec, this.#input.generation, this.#ports.eras);
+        : chooseEra(target.spec, this.#input.generation, this.#ports);
     try {
       await this.#connect(loaded, resolved, setup, target, era);
     } catch (error) {
@@ -170,6 +170,7 @@ export class Session {
   ): Promise<void> {
     this.#isProbing = false;
     this.#mayReopen = false;
+    this.#ports.leftWhenAsked?.add(this.#input.generation);
     this.#remark(
       'left when it was asked for its protocol era; it is started with the old handshake',
     );
@@ -178,8 +179,7 @@ export class Session {
     const setup = this.#setupOf(target);
     await this.#launch(resolved.launch, setup);
     if (!this.#isOpening()) return;
-    const prior = { kind: 'legacy' } as const;
-    await this.#connect(loaded, resolved, setup, target, { ...era, prior });
+    await this.#connect(loaded, resolved, setup, target, { ...era, prior: oldHandshake });
   }
 
   async #launch(launch: StdioLaunch, setup: ConnectionSetup): Promise<void> {
@@ -215,7 +215,7 @@ export class Session {
     { negotiation, prior }: EraChoice,
   ): Promise<void> {
     this.#mayReopen = target.spec.era === 'auto' && prior === undefined;
-    this.#isVerdictUnproven = prior?.kind === 'modern';
+    this.#isVerdictUnproven = prior !== undefined;
     this.#isEraGiven =
       prior !== undefined && prior === this.#ports.eras.get(this.#input.generation);
     const client = createClient(negotiation, (news) => this.#hear(news));
@@ -293,6 +293,9 @@ export class Session {
     const discover = client.getDiscoverResult();
     this.#phase = 'ready';
     this.#state = 'open';
+    // The old handshake was answered; a verdict "modern" has asked the server nothing yet.
+    if (era === 'legacy') this.#isVerdictUnproven = false;
+    this.#ports.leftWhenAsked?.delete(generation);
     // What was taken from the store is not found out anew: its date stays.
     if (target.spec.era === 'auto' && !this.#isEraGiven) {
       const isModern = era === 'modern' && discover !== undefined;
@@ -347,13 +350,27 @@ export class Session {
   }
 
   #onListFailed(error: unknown, failure: Failure): void {
-    // Perhaps the server was replaced by an older one since it was asked for its era. It is
-    // asked again at the next start, so what it said to the wrong question is not final.
-    const isDoubtful = this.#isVerdictUnproven && !saysNothingOfEra.has(failure.kind);
-    if (isDoubtful) this.#ports.eras.forget(this.#input.generation);
-    const told: Failure = isDoubtful ? { ...failure, kind: 'protocol' } : failure;
-    this.#send({ type: 'session.listFailed', failure: told });
+    this.#send({ type: 'session.listFailed', failure: this.#doubted(failure) });
     this.#reconsider(failure, describeError(error, this.#secrets));
+  }
+
+  #failureToOpen(error: unknown): Failure {
+    const failure = this.#failureOf(error, this.#asked);
+    const { status, rpcCode } = describeError(error, this.#secrets);
+    const isRefusal = status !== undefined || rpcCode !== undefined;
+    return isRefusal ? this.#doubted(failure) : failure;
+  }
+
+  /**
+   * Perhaps the server was replaced by an older or newer one since its era was found out. It is
+   * asked at the next start, so what it said to the wrong question is not final.
+   */
+  #doubted(failure: Failure): Failure {
+    if (!this.#isVerdictUnproven || saysNothingOfEra.has(failure.kind)) return failure;
+    const { generation } = this.#input;
+    this.#ports.eras.forget(generation);
+    this.#ports.leftWhenAsked?.delete(generation);
+    return { ...failure, kind: 'protocol' };
   }
 
   #hear(news: speech.News): void {

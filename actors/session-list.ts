@@ -138,7 +138,8 @@ class GrowingList<Item> {
       return;
     }
     this.#offered += listed.length;
-    this.#hasMore = result['nextCursor'] !== undefined;
+    // Some servers write a cursor that they do not have as null.
+    this.#hasMore = typeof result['nextCursor'] === 'string';
     for (const [index, candidate] of listed.entries()) {
       this.#add(candidate, index);
       if (this.isFull) return;

@@ -7,9 +7,8 @@
 import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import { createReopening, type Reopening } from './http-reopening.ts';
 
-const shortestMs = 1_000;
-const longestMs = 300_000;
 const acknowledgeMs = 30_000;
 
 export interface ListeningSetup {
@@ -57,26 +56,25 @@ class Stream {
   readonly #controller = new AbortController();
   /** Ends what this stream replaces. */
   readonly #onSettled: () => void;
-  #waitMs = shortestMs;
+  readonly #reopening: Reopening;
   #hasGap = false;
-  #timer: unknown;
 
   constructor(setup: ListeningSetup, filter: SubscriptionFilter, onSettled: () => void) {
     this.#setup = setup;
     this.#filter = filter;
     this.#onSettled = onSettled;
+    this.#reopening = createReopening(setup.clock, () => {});
     void this.#listen();
   }
 
   stop(): void {
     this.#controller.abort();
-    this.#setup.clock.clearTimeout(this.#timer);
+    this.#reopening.stop();
     this.#onSettled();
   }
 
   async #listen(): Promise<void> {
-    const { client, clock, onAgreed, onGap } = this.#setup;
-    const startedAt = clock.now();
+    const { client, onAgreed, onGap } = this.#setup;
     let isAcknowledged = false;
     try {
       const subscription: McpSubscription = await client.listen(this.#filter, {
@@ -96,11 +94,7 @@ class Stream {
     }
     if (this.#controller.signal.aborted) return;
     this.#onSettled();
-    // A stream that held for a minute was no failure, however it ended.
-    const hasHeld = isAcknowledged && clock.now() - startedAt > longestMs / 5;
-    if (hasHeld) this.#waitMs = shortestMs;
     this.#hasGap ||= isAcknowledged;
-    this.#timer = clock.setTimeout(() => void this.#listen(), this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, longestMs);
+    this.#reopening.schedule(() => void this.#listen(), 0, 0);
   }
 }

@@ -79,6 +79,11 @@ export interface SessionPorts {
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Which generations were met with SSE although their settings leave the type open. Absent = never. */
   readonly overSse?: GenerationSet;
+  /**
+   * Which generations left when they were asked for their era and have not opened since: they
+   * are not asked again until they have answered the old handshake. Absent = never.
+   */
+  readonly leftWhenAsked?: GenerationSet;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** One printable line without secrets: words of the server, or a remark about it. */

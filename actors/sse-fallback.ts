@@ -13,8 +13,6 @@ import type { GenerationSet } from './session-ports.ts';
 const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 // Nobody speaks the era of 2026 over the transport of 2024.
 export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
-// As many as there may be servers.
-const maxRemembered = 10_000;
 
 /** Says whether this generation was met with SSE the last time. */
 export function isOverSse(
@@ -35,18 +33,4 @@ export function mayBeOverSse(
   if (!isOpen || status === undefined) return false;
   // Whoever answers in JSON-RPC understood the transport.
   return olderStatuses.has(status) && rpcCode === undefined;
-}
-
-/** Remembers generations; the one remembered longest ago is forgotten when there are too many. */
-export function createGenerationSet(): GenerationSet {
-  const generations = new Set<string>();
-  return {
-    has: (generation) => generations.has(generation),
-    add(generation) {
-      generations.add(generation);
-      const [oldest] = generations;
-      if (generations.size > maxRemembered && oldest !== undefined) generations.delete(oldest);
-    },
-    delete: (generation) => void generations.delete(generation),
-  };
 }

@@ -5,10 +5,10 @@
  */
 
 import type { DockerGateway } from '../../actors/docker-gateway.ts';
+import { createGenerationSet } from '../../actors/generation-set.ts';
 import type { ProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
-import { createGenerationSet } from '../../actors/sse-fallback.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
@@ -131,6 +131,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         },
         processes: this.#processes,
         overSse,
+        leftWhenAsked: createGenerationSet(),
         embedded: new Map(Object.entries(embedded)),
         log: this.#records.noteLine,
       },

@@ -55,7 +55,15 @@ export interface RootPorts {
   readonly specs: SettingsPorts['specs'];
   readonly session: Pick<
     SessionPorts,
-    'registry' | 'catalogs' | 'eras' | 'watched' | 'specOf' | 'log' | 'overSse' | 'embedded'
+    | 'registry'
+    | 'catalogs'
+    | 'eras'
+    | 'watched'
+    | 'specOf'
+    | 'log'
+    | 'overSse'
+    | 'leftWhenAsked'
+    | 'embedded'
   > & { readonly processes: ProcessKeeper | undefined };
 }
 

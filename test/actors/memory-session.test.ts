@@ -181,6 +181,24 @@ describe('a session with a server inside the host', () => {
     expect(performance.now() - askedAt).toBeLessThan(3_000);
   });
 
+  it('is closed although the host throws at that', async () => {
+    const session = await opened({
+      connect: () =>
+        new Scripted(() => {
+          throw new Error('not now');
+        }),
+    });
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+
+  it('passes over a message that is nothing at all', async () => {
+    const peer = new Scripted();
+    const session = await opened({ connect: () => peer });
+    expect(() => peer.onmessage?.(undefined as never)).not.toThrow();
+    expect(await call(session)).toHaveProperty('result');
+  });
+
   it('closes what the host made after nobody wanted it any more', async () => {
     const peer = new Scripted();
     let give = (): void => {};

@@ -146,6 +146,18 @@ describe('a modern server over HTTP', () => {
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
   });
 
+  it('is asked for its era when the stored one is that of an older server', async () => {
+    const remote = await startRemote('reject');
+    const startNext = createBench(remoteSpec(remote));
+    const first = startNext();
+    first.verdicts.set('g1', { kind: 'legacy' });
+    first.send('session.open');
+    expect((await first.next('session.closed')).failure).toMatchObject({ kind: 'protocol' });
+    first.stop();
+    const session = await ready(startNext({ session: 2 }));
+    expect(session.facts[0]).toMatchObject({ type: 'session.opened', era: 'modern' });
+  });
+
   it('tells of changes on a stream, which is opened again when it is cut', async () => {
     const remote = await startRemote('reject');
     const session = await ready(createBench(remoteSpec(remote))({ watched: ['note://all'] }));

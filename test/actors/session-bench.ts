@@ -86,6 +86,7 @@ export function createBench(
 ): StartBench {
   const verdicts = new Map<string, EraVerdict>();
   const overSse = new Set<string>();
+  const leftWhenAsked = new Set<string>();
   let bench = new Recorder(verdicts);
   let options: BenchOptions = {};
   const logic = createLogic({
@@ -126,6 +127,7 @@ export function createBench(
       },
     },
     overSse,
+    leftWhenAsked,
     get embedded() {
       return options.embedded ?? new Map();
     },

@@ -182,7 +182,8 @@ const toolsOf = (count: number, schema?: Record<string, unknown>) =>
 
 describe('a list of tools', () => {
   it('holds a thousand tools, and no more', async () => {
-    expect(await listOf({ tools: toolsOf(1_000) })).toMatchObject({ gapCount: 0 });
+    for (const nextCursor of [undefined, null])
+      expect(await listOf({ tools: toolsOf(1_000), nextCursor })).toMatchObject({ gapCount: 0 });
     const { names, gaps } = await listOf({ tools: toolsOf(1_001) });
     expect(names).toHaveLength(1_000);
     expect(gaps).toEqual(['only 1000 of 1001 tools are kept']);

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
 
 import {
   type Bench,
@@ -205,6 +205,60 @@ describe('the era of a stdio session', () => {
     ]);
     bench.send('session.close');
     expect((await bench.next('session.closed')).failure).toBeUndefined();
+  });
+
+  describe('of a server that left in both ways', () => {
+    const script = new URL('../fixtures/modern-server.mjs', import.meta.url).pathname;
+    const leaving = fixtureSpec('', {
+      command: 'sh',
+      args: ['-c', 'echo started >&2; read line; exit 3'],
+      era: 'auto',
+    });
+    const startNext = (startBench: StartBench, spec: ServerSpec, session: number): Bench => {
+      bench?.stop();
+      bench = startBench({ spec, session });
+      bench.send('session.open');
+      return bench;
+    };
+    const failNext = async (startBench: StartBench, spec: ServerSpec, session: number) => {
+      const next = startNext(startBench, spec, session);
+      return (await next.next('session.closed')).failure;
+    };
+    const startCount = () => bench?.lines.filter((line) => line === 'started').length;
+
+    it('is not asked for again, so that each attempt starts it once', async () => {
+      const startBench = createBench(leaving);
+      const counts: unknown[] = [];
+      for (const session of [1, 2, 3]) {
+        const failure = await failNext(startBench, leaving, session);
+        expect(failure).toMatchObject({ kind: 'crashed', exitCode: 3 });
+        counts.push(startCount());
+      }
+      expect(counts).toEqual([2, 1, 1]);
+    });
+
+    it('is the old one when it answers that', async () => {
+      const startBench = createBench(leaving);
+      await failNext(startBench, leaving, 1);
+      const well = fixtureSpec('exit-on-discover', { era: 'auto' });
+      const next = startNext(startBench, well, 2);
+      expect(await next.next('session.opened')).toMatchObject({ era: 'legacy' });
+      expect(next.lines).toEqual([]);
+      expect(next.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+    });
+
+    it('is asked for again when it refuses the old handshake', async () => {
+      const startBench = createBench(leaving);
+      await failNext(startBench, leaving, 1);
+      const modern = fixtureSpec('', {
+        command: process.execPath,
+        args: [script, 'modern'],
+        era: 'auto',
+      });
+      expect(await failNext(startBench, modern, 2)).toMatchObject({ kind: 'protocol' });
+      const next = startNext(startBench, modern, 3);
+      expect(await next.next('session.opened')).toMatchObject({ era: 'modern' });
+    });
   });
 
   it('is not tried again in the old way with a server that shares no version', async () => {
