@@ -12,10 +12,11 @@
 import { fromCallback } from 'xstate';
 
 import type { SessionCommand, SessionFact, SessionInput } from '../src/domain/session.ts';
-import { type LoadSpeech, Session } from './session-life.ts';
+import { Session } from './session-life.ts';
+import type { LoadSpeech } from './session-opening.ts';
 import type { SessionPorts } from './session-ports.ts';
 
-export type { LoadSpeech } from './session-life.ts';
+export type { LoadSpeech } from './session-opening.ts';
 export type { EraVerdict, SessionPorts } from './session-ports.ts';
 
 const loadSpeech: LoadSpeech = () => import('./session-client.ts');
