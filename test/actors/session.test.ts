@@ -5,6 +5,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import { createScriptedSessions } from '../../src/testing/scripted-session.ts';
 import { createEmbeddedFixture } from '../fixtures/embedded-server.ts';
 import { startHttpFixture } from '../fixtures/http-server.ts';
@@ -36,15 +37,40 @@ interface Subject {
 
 const nothing = (): void => {};
 
+/** What a real server does without being told to. */
+const byItself = {
+  opens: nothing,
+  lists: nothing,
+  isProbed: nothing,
+  closes: nothing,
+  answers: nothing,
+} as const;
+
+interface RemoteFixture {
+  arrived(name: string): Promise<void>;
+  kill(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A server behind an address, killed when this has arrived. */
+function remote(spec: ServerSpec, server: RemoteFixture, call: string): Subject {
+  return {
+    ...byItself,
+    start: createBench(spec),
+    async dies() {
+      await server.arrived(call);
+      await server.kill();
+    },
+    lossReason: 'streamLost',
+    cleanUp: () => server.close(),
+  };
+}
+
 const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
   'over stdio': () =>
     Promise.resolve({
+      ...byItself,
       start: createBench(fixtureSpec('ok')),
-      opens: nothing,
-      lists: nothing,
-      isProbed: nothing,
-      closes: nothing,
-      answers: nothing,
       dies(bench) {
         const opened = bench.facts.find((fact) => fact.type === 'session.opened');
         if (opened?.pid !== undefined) process.kill(opened.pid, 'SIGKILL');
@@ -54,65 +80,25 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
     }),
   'over HTTP': async () => {
     const server = await startHttpFixture();
-    return {
-      start: createBench({ type: 'http', url: server.url, headers: {}, era: 'legacy' }),
-      opens: nothing,
-      lists: nothing,
-      isProbed: nothing,
-      closes: nothing,
-      answers: nothing,
-      async dies() {
-        await server.arrived('POST tools/call');
-        await server.kill();
-      },
-      lossReason: 'streamLost',
-      cleanUp: () => server.close(),
-    };
+    const spec = { type: 'http', url: server.url, headers: {}, era: 'legacy' } as const;
+    return remote(spec, server, 'POST tools/call');
   },
   'over SSE': async () => {
     const server = await startSseFixture();
-    return {
-      start: createBench({ type: 'sse', url: server.url, headers: {}, era: 'auto' }),
-      opens: nothing,
-      lists: nothing,
-      isProbed: nothing,
-      closes: nothing,
-      answers: nothing,
-      async dies() {
-        await server.arrived('POST tools/call');
-        await server.kill();
-      },
-      lossReason: 'streamLost',
-      cleanUp: () => server.close(),
-    };
+    const spec = { type: 'sse', url: server.url, headers: {}, era: 'auto' } as const;
+    return remote(spec, server, 'POST tools/call');
   },
   'over WebSocket': async () => {
     const server = await startWsFixture();
-    return {
-      start: createBench({ type: 'ws', url: server.url, headers: {}, era: 'auto' }),
-      opens: nothing,
-      lists: nothing,
-      isProbed: nothing,
-      closes: nothing,
-      answers: nothing,
-      async dies() {
-        await server.arrived('tools/call');
-        await server.kill();
-      },
-      lossReason: 'streamLost',
-      cleanUp: () => server.close(),
-    };
+    const spec = { type: 'ws', url: server.url, headers: {}, era: 'auto' } as const;
+    return remote(spec, server, 'tools/call');
   },
   'in memory': () => {
     const host = createEmbeddedFixture();
     const startBench = createBench({ type: 'memory', server: 'db', era: 'auto' });
     return Promise.resolve({
+      ...byItself,
       start: (options) => startBench({ ...options, embedded: new Map([['db', host.server]]) }),
-      opens: nothing,
-      lists: nothing,
-      isProbed: nothing,
-      closes: nothing,
-      answers: nothing,
       async dies() {
         await host.called();
         host.end();
