@@ -7,7 +7,9 @@
  * asked fails once in each. News of an earlier session does not count. After the cool-down a
  * ready server is probed once, by a tool list of our own and never by a user's
  * call. Any list that succeeds then closes the circuit; a failed one, a lost
- * session or silence opens it again for twice as long, up to a maximum. It closes
+ * session or silence opens it again for twice as long, up to a maximum. While no
+ * server is ready the probe stays `due`: an outage, however long, is no failed
+ * probe, and the first list of the next session is as good as one. It closes
  * at once when a person starts, restarts or reconnects the server, and when the
  * server comes to a rest that no timer ends (`server.rested`): there is nothing
  * to probe, and no timer should run. Backing off is no such rest.
@@ -20,7 +22,9 @@
  * closed -- call.failed [reachesThreshold] --> (stays)
  * closed -- call.failed [countsCalls] --> (stays)
  * closed -- call.succeeded [isCurrentSession] --> (stays)
- * open -- after circuitCooldown --> halfOpen
+ * open -- after circuitCooldown --> due
+ * due -- probe.began --> halfOpen
+ * due -- session.listed [isCurrentSession] --> closed
  * halfOpen -- session.listed [isCurrentSession] --> closed
  * halfOpen -- session.listFailed | session.closed [isCurrentSession] --> open
  * halfOpen -- after probeDeadline --> open
@@ -71,9 +75,19 @@ export const circuitRegion = serverSetup.createStateConfig({
         },
       },
     },
-    open: { after: { circuitCooldown: 'halfOpen' } },
-    halfOpen: {
+    open: { after: { circuitCooldown: 'due' } },
+    // Whoever is ready answers at once.
+    due: {
       entry: 'askForProbe',
+      on: {
+        'probe.began': 'halfOpen',
+        'session.listed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'closed',
+        },
+      },
+    },
+    halfOpen: {
       on: {
         'session.listed': {
           guard: { type: 'isCurrentSession', params: ofSession },

@@ -142,7 +142,7 @@ export const engagedStates = serverSetup.createStateConfig({
           guard: { type: 'isCurrentSession', params: ofSession },
           actions: 'announceListing',
         },
-        'probe.wanted': { actions: 'tellSessionToList' },
+        'probe.wanted': { actions: ['tellSessionToList', 'announceProbe'] },
         'server.idled': { actions: 'restWhenIdle', target: 'closing' },
         'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
         // The session is exchanged at once: it has not ended, so nothing is waited for.

@@ -77,6 +77,7 @@ type InternalEvent =
   | { readonly type: 'server.ended' }
   | { readonly type: 'session.abandoned' }
   | { readonly type: 'probe.wanted' }
+  | { readonly type: 'probe.began' }
   | { readonly type: 'breaker.tripped' };
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
@@ -331,6 +332,7 @@ export const serverSetup = setup({
     announceEnd: raise({ type: 'server.ended' }),
     announceAbandoned: raise({ type: 'session.abandoned' }),
     askForProbe: raise({ type: 'probe.wanted' }),
+    announceProbe: raise({ type: 'probe.began' }),
     announceTrip: raise({ type: 'breaker.tripped' }),
 
     // Catalog and circuit.

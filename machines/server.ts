@@ -12,7 +12,7 @@
  * [*] -> connection + catalog + circuit
  * connection: settling (initial), parked, engaged, retired (final)
  * catalog: remembering (initial), none, deferred, live, lost, stale, ended (final)
- * circuit: closed (initial), open, halfOpen, ended (final)
+ * circuit: closed (initial), open, due, halfOpen, ended (final)
  * ```
  */
 

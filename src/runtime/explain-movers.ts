@@ -112,6 +112,7 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'server.ended': nobody,
   'session.abandoned': nobody,
   'probe.wanted': nobody,
+  'probe.began': nobody,
   'breaker.tripped': nobody,
   // They move the circuit, which is told by itself.
   'calls.began': nobody,

@@ -18,7 +18,7 @@ import { nextStepAfter } from './next-step.ts';
 import { decisionOf, whatIf } from './server-chart.ts';
 import type { ServerHistory } from './server-history.ts';
 import type { RootSnapshot, ServerRef } from './status-board.ts';
-import { conditionOf, type ServerSnapshot } from './status-of.ts';
+import { circuitOf, conditionOf, type ServerSnapshot } from './status-of.ts';
 
 /** What is known of the server to be explained. */
 export interface ExplainFacts {
@@ -73,7 +73,7 @@ function explainChart(
     movedBy: moversOf(snapshot, openersOf(admission), clock.now()),
     timers,
     ...(queue === undefined ? {} : { queue }),
-    circuit: circuitOf(snapshot, timers, clock.wallNow()),
+    circuit: circuitUseOf(snapshot, timers, clock.wallNow()),
     budgets: budgetsOf(snapshot, clock),
   };
 }
@@ -98,16 +98,16 @@ function runningTimers(
   });
 }
 
-function circuitOf(
-  { value, context }: ServerSnapshot,
+function circuitUseOf(
+  snapshot: ServerSnapshot,
   timers: readonly RunningTimer[],
   wallNowMs: number,
 ): NonNullable<Explanation['circuit']> {
   const cooldown = timers.find(({ name }) => name === 'circuitCooldown');
   return {
-    state: value.circuit === 'ended' ? 'closed' : value.circuit,
-    failedCalls: context.failedCalls,
-    threshold: context.policy.breaker.threshold,
+    state: circuitOf(snapshot),
+    failedCalls: snapshot.context.failedCalls,
+    threshold: snapshot.context.policy.breaker.threshold,
     ...(cooldown === undefined
       ? {}
       : { cooldownLeftMs: Math.max(0, Date.parse(cooldown.dueAt) - wallNowMs) }),

@@ -70,6 +70,8 @@ function catalogOf(snapshot: ServerSnapshot): CatalogState {
 
 export function circuitOf(snapshot: ServerSnapshot): CircuitState {
   const { circuit } = snapshot.value;
+  // A probe that is due is none yet.
+  if (circuit === 'due') return 'open';
   return circuit === 'ended' ? 'closed' : circuit;
 }
 

@@ -113,6 +113,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'server.ended': () => ({ type: 'server.ended' }),
   'session.abandoned': () => ({ type: 'session.abandoned' }),
   'probe.wanted': () => ({ type: 'probe.wanted' }),
+  'probe.began': () => ({ type: 'probe.began' }),
   'breaker.tripped': () => ({ type: 'breaker.tripped' }),
 };
 interface Stamp {
@@ -218,6 +219,14 @@ export const ways: {
   circuit: {
     closed: { by: [...toReady, 'call.failed'] },
     open: { by: toOpen },
+    due: {
+      by: [
+        ...toOpen,
+        { lost: 'transport' },
+        { after: 'reconnectBackoff' },
+        { after: 'circuitCooldown' },
+      ],
+    },
     halfOpen: { by: [...toOpen, { after: 'circuitCooldown' }] },
   },
 };

@@ -53,6 +53,7 @@ const noWord = {
   'server.ended': 'ignored',
   'session.abandoned': 'ignored',
   'probe.wanted': 'ignored',
+  'probe.began': 'ignored',
   'breaker.tripped': 'ignored',
 } as const;
 const noCommands = {
@@ -274,6 +275,13 @@ const circuit: Table<CircuitState, 'ended'> = {
     'call.succeeded': 'noted',
   },
   open: startsAfresh,
+  due: {
+    ...startsAfresh,
+    'session.listed': 'closed',
+    'probe.began': 'halfOpen',
+    // The last attempt: the server comes to a rest.
+    'session.closed': 'closed',
+  },
   halfOpen: {
     ...startsAfresh,
     'session.listed': 'closed',

@@ -422,6 +422,27 @@ describe('a race', () => {
     expect(refused.error?.retryAfterMs).toBe(60_000);
   });
 
+  it('T21: an outage is no failed probe, however long, and whoever comes back takes calls', async () => {
+    const there = await stage({ settings: servers({ db: remote }) });
+    for (let count = 0; count < 5; count += 1) {
+      call(there, 'db');
+      await there.settle();
+      there.sessions.of('db').calls.at(-1)?.fail(callFailure('timeout', true));
+      await there.settle();
+    }
+    there.obedient = new Set();
+    there.sessions.of('db').fail(failure('transport'));
+    for (let attempt = 1; attempt <= 12; attempt += 1) {
+      await nextAttempt(there, 'db');
+      there.sessions.of('db').fail(failure('unavailable'));
+      await there.settle();
+    }
+    expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', circuit: 'open' });
+    there.obedient = null;
+    await nextAttempt(there, 'db');
+    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', circuit: 'closed' });
+  });
+
   it('T22: a call that arrives as an idle server is closed gets a new session', async () => {
     const settings = servers({ db: { command: 'srv', idleStopMs: 5_000 } });
     const there = await stage({ settings });
