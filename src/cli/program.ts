@@ -12,6 +12,7 @@ import { defineCompletion } from './commands/completion.ts';
 import { defineEvents } from './commands/events.ts';
 import { defineExplain } from './commands/explain.ts';
 import { defineHelp } from './commands/help.ts';
+import { defineImport } from './commands/import.ts';
 import { defineLogs } from './commands/logs.ts';
 import { definePlan } from './commands/plan.ts';
 import { defineServerCommands } from './commands/server-control.ts';
@@ -109,6 +110,7 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   definePlan(define);
   defineApprovalCommands(define);
   defineServerCommands(define);
+  defineImport(define);
   defineEvents(define);
   defineCompletion(define);
   defineHelp(define, program);

@@ -8,7 +8,6 @@ import { printableLine } from '../policies/printable.ts';
 const absent: ReadonlyMap<string, string> = new Map([
   ['serve', 'troupe up runs the servers'],
   ['doctor', 'troupe explain SERVER says what is wrong, and troupe plan what would change'],
-  ['import', 'troupe up --config FILE reads any file with a section mcpServers'],
   ['inspect', 'troupe status --watch shows every change'],
   ['replay', 'troupe events prints what happens while it happens'],
   ['login', 'troupe explain SERVER says what the server asks for'],

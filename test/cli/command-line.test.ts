@@ -101,7 +101,6 @@ describe('the command line', () => {
   it.each([
     ['serve', 'troupe up'],
     ['doctor', 'troupe explain'],
-    ['import', 'troupe up --config'],
     ['inspect', 'troupe status --watch'],
     ['replay', 'troupe events'],
     ['login', 'troupe explain'],

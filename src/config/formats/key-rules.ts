@@ -38,7 +38,7 @@ export const toolList =
     draft.putInto('tools', list, member.node, member);
 
 export const logInMessage =
-  'log-in is not taken over; what the server asks for is found out when it connects: troupe login';
+  'log-in is not taken over; troupe explain SERVER says what the server asks for when it connects';
 export const logIn = leave(logInMessage);
 export const envFile = leave(
   'a file of variables is not read; load it before the start and name each one in "env", as "TOKEN": "${TOKEN}"',

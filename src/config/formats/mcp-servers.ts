@@ -154,7 +154,14 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     ...here,
   ];
   const mcp = withoutNameless(limitsOf(root, project?.node), faults);
-  return { format: 'mcpServers', servers, ...(mcp === undefined ? {} : { mcp }), faults };
+  const inputs = memberOf(root, 'inputs');
+  return {
+    format: 'mcpServers',
+    servers,
+    ...(mcp === undefined ? {} : { mcp }),
+    ...(inputs === undefined ? {} : { inputs }),
+    faults,
+  };
 }
 
 /** Says whether an entry holds a word that is not ours. */

@@ -1,0 +1,196 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { Option } from 'commander';
+import type { FileReading } from '../../../actors/settings-file.ts';
+import type { Problem } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { closestName } from '../../policies/closest-name.ts';
+import { printableLine } from '../../policies/printable.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { once, parseText } from '../flag-values.ts';
+import type { ImportedServer, ImportPlan, ImportSource } from '../import-plan.ts';
+import { type ProgramName, placesOf, programNames } from '../program-places.ts';
+
+/** Defines `import`: takes servers over from the settings of another program. */
+export const defineImport = (define: DefineCommand): void =>
+  define({
+    usage: 'import',
+    summary: 'take servers over from the settings of another program',
+    details: [
+      `A program is one of ${programNames.join(', ')}; its files of the user and of the project are looked for. A file may be of any of them and is recognised by what stands in it.`,
+      'What the project folder has is written into its .mcp.json, where it needs approval; all else into your own settings. --to names one file for everything. A server that is there already is never overwritten. Exit code 2 says that one was left out.',
+    ].join('\n\n'),
+    example: 'troupe import --from cursor --dry-run',
+    options: (command) =>
+      command
+        .addOption(
+          new Option('--from <file|program>', 'what to read')
+            .argParser(once(parseText))
+            .makeOptionMandatory(),
+        )
+        .addOption(new Option('--to <file>', 'where to write').argParser(once(parseText)))
+        .option('--dry-run', 'show what would be written, and write nothing'),
+    async run(session, _args, flags) {
+      const dryRun = flags['dryRun'] === true;
+      const { planImport } = await import('../import-plan.ts');
+      const targets = await targetsOf(session, String(flags['from']), flags['to']);
+      const plans: ImportPlan[] = [];
+      for (const { file, before, sources } of targets) {
+        const target = { file, ...(before === undefined ? {} : { text: before }) };
+        plans.push(await planImport(sources, target, session.launch.projectRoot));
+      }
+      // All of them are understood before the first one is written.
+      if (!dryRun) for (const plan of plans) await write(plan, targets);
+      report(session, plans, dryRun);
+      const isWhole = plans.every(({ servers }) =>
+        servers.every(({ action }) => action === 'add' || action === 'same'),
+      );
+      return isWhole ? 0 : 2;
+    },
+  });
+
+interface Target {
+  readonly file: string;
+  readonly before: string | undefined;
+  readonly sources: readonly ImportSource[];
+}
+
+async function targetsOf(
+  session: CliSession,
+  from: string,
+  to: unknown,
+): Promise<readonly Target[]> {
+  const { launch, host } = session;
+  const byFile = new Map<string, ImportSource[]>();
+  const chosen = typeof to === 'string' ? path.resolve(host.cwd, to) : undefined;
+  const sources = await sourcesOf(session, from);
+  for (const source of sources) {
+    const project = path.join(launch.projectRoot, '.mcp.json');
+    const isOfProject = source.file.startsWith(launch.projectRoot + path.sep);
+    const target = chosen ?? (isOfProject ? project : launch.userSettings);
+    // Of a program's places, one may be where it would be written.
+    if (target === source.file && sources.length > 1) continue;
+    if (target === source.file)
+      throw new TroupeError(
+        'USAGE',
+        `${target} is read and written at once; give --to another file`,
+      );
+    byFile.set(target, [...(byFile.get(target) ?? []), source]);
+  }
+  const targets: Target[] = [];
+  for (const [file, itsSources] of byFile) {
+    const reading = await read(file);
+    if ('message' in reading)
+      throw new TroupeError('INVALID_CONFIG', `${file} cannot be added to: ${reading.message}`);
+    targets.push({
+      file,
+      before: 'text' in reading ? reading.text : undefined,
+      sources: itsSources,
+    });
+  }
+  return targets;
+}
+
+async function read(file: string): Promise<FileReading> {
+  const { readSettingsFile } = await import('../../../actors/settings-file.ts');
+  return readSettingsFile(file);
+}
+
+async function sourcesOf(
+  { launch, host }: CliSession,
+  from: string,
+): Promise<readonly ImportSource[]> {
+  const program = programNames.find((name) => name === from);
+  const places =
+    program === undefined ? [path.resolve(host.cwd, from)] : wellKnown(program, { launch, host });
+  const found: ImportSource[] = [];
+  for (const file of places) {
+    const reading = await read(file);
+    if ('text' in reading)
+      found.push({ file, text: reading.text, ...(program === undefined ? {} : { program }) });
+    else if ('message' in reading)
+      throw new TroupeError('INVALID_CONFIG', `${file}: ${reading.message}`);
+  }
+  if (found.length > 0) return found;
+  if (program !== undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `no settings of ${program} were found; looked for ${places.join(', ')}; give --from the file`,
+    );
+  const closest = closestName(from, programNames);
+  const next =
+    closest === undefined
+      ? `write a file, or one of ${programNames.join(', ')}`
+      : `did you mean "${closest}"?`;
+  throw new TroupeError('INVALID_CONFIG', `there is no file ${places.join('')}; ${next}`);
+}
+
+function wellKnown(
+  program: ProgramName,
+  { launch, host }: Pick<CliSession, 'launch' | 'host'>,
+): readonly string[] {
+  const home = host.env['HOME'] ?? host.env['USERPROFILE'] ?? homedir();
+  const { projectRoot } = launch;
+  return placesOf(program, { platform: process.platform, home, env: host.env, projectRoot });
+}
+
+async function write({ target, text }: ImportPlan, targets: readonly Target[]): Promise<void> {
+  if (text === undefined) return;
+  const before = targets.find(({ file }) => file === target)?.before;
+  const { replaceFile } = await import('../replace-file.ts');
+  if (await replaceFile(target, before, text)) return;
+  throw new TroupeError(
+    'INVALID_CONFIG',
+    `${target} was edited meanwhile, and nothing was written to it; run the import again`,
+  );
+}
+
+function report({ output }: CliSession, plans: readonly ImportPlan[], dryRun: boolean): void {
+  output.document({
+    dryRun,
+    targets: plans.map(({ target, servers, mcp, problems, warnings, text }) => ({
+      file: target,
+      written: text !== undefined && !dryRun,
+      servers,
+      mcp,
+      problems,
+      warnings,
+    })),
+  });
+  for (const { target, servers, mcp, problems, warnings, text } of plans) {
+    const verb = dryRun ? 'would be written to' : 'written to';
+    const added = servers.filter(({ action }) => action === 'add').length;
+    output.lines([
+      `${added} of ${servers.length} servers ${text === undefined ? 'to write to' : verb} ${printableLine(target, 500)}`,
+    ]);
+    output.lines(servers.flatMap((server) => serverLines(server, dryRun)));
+    if (mcp.length > 0)
+      output.lines([`  section mcp: ${mcp.map((key) => printableLine(key, 100)).join(', ')}`]);
+    if (warnings.length > 0) output.lines(['to look at:', ...warnings.map(problemLine)]);
+    if (problems.length > 0) output.lines(['not taken over:', ...problems.map(problemLine)]);
+  }
+}
+
+const verbs: Readonly<Record<ImportedServer['action'], string>> = {
+  add: '+',
+  same: '=',
+  conflict: '!',
+  invalid: '!',
+};
+
+function serverLines(
+  { name, action, from, entry, why }: ImportedServer,
+  dryRun: boolean,
+): readonly string[] {
+  const place = `${from.file ?? ''}:${from.line ?? 1} ${from.key}`;
+  const reason = action === 'same' ? 'is there already' : why;
+  const head = `  ${verbs[action]} ${name}  (${place})${reason === undefined ? '' : `: ${reason}`}`;
+  const body =
+    dryRun && action === 'add' ? [`      ${printableLine(JSON.stringify(entry), 2_000)}`] : [];
+  return [printableLine(head, 1_000).trimEnd(), ...body];
+}
+
+function problemLine({ file, line, key, message }: Problem): string {
+  return printableLine(`  ${file}:${line ?? 1} ${key ?? ''}: ${message}`, 1_000);
+}

@@ -1,0 +1,159 @@
+/** Adds to a settings text of ours, and leaves everything else in it as a person wrote it. */
+
+import equal from 'fast-deep-equal';
+import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
+
+export interface Addition {
+  /** Where it goes, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
+  readonly path: readonly (string | number)[];
+  readonly value: unknown;
+}
+
+/**
+ * The text with the additions, each behind what its object or list holds already;
+ * undefined when that cannot be done without changing something else. Not a letter
+ * of what was there goes, and no comment moves.
+ */
+export function addToSettings(text: string, additions: readonly Addition[]): string | undefined {
+  const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
+  const body = text.slice(mark.length);
+  let edited: string | undefined = body;
+  for (const addition of additions) {
+    if (edited === undefined) return undefined;
+    edited = withAddition(edited, addition);
+  }
+  if (edited === undefined || !equal(plain(edited), expectedAfter(plain(body), additions)))
+    return undefined;
+  return mark + edited;
+}
+
+function withAddition(text: string, { path, value }: Addition): string | undefined {
+  let holder = parseTree(text, [], { allowTrailingComma: true });
+  for (const [depth, segment] of path.entries()) {
+    if (holder === undefined) return undefined;
+    const found: Node | undefined =
+      typeof segment === 'string' ? propertyOf(holder, segment) : undefined;
+    if (found === undefined) {
+      const rest = path.slice(depth + 1).toReversed();
+      const content = rest.reduce<unknown>(
+        (inner, key) => (typeof key === 'number' ? [inner] : Object.fromEntries([[key, inner]])),
+        value,
+      );
+      const name = typeof segment === 'string' ? `${JSON.stringify(segment)}: ` : '';
+      return insertInto(text, holder, (indent) => name + jsonText(content, text, indent));
+    }
+    holder = found;
+  }
+  return undefined;
+}
+
+function propertyOf(holder: Node, name: string): Node | undefined {
+  const property = holder.children?.findLast((it) => it.children?.[0]?.value === name);
+  return property?.children?.[1];
+}
+
+// Values of jsonc-parser's SyntaxKind, a const enum that isolated modules cannot read.
+const comma = 5;
+const lineComment = 12;
+const blockComment = 13;
+const lineBreak = 14;
+const blank = 15;
+
+/** Puts one more item behind the last one of an object or list. */
+function insertInto(text: string, holder: Node, write: (indent: string) => string): string {
+  const eol = text.includes('\r\n') ? '\r\n' : '\n';
+  const last = holder.children?.at(-1);
+  if (last === undefined) {
+    const outer = indentAt(text, holder.offset);
+    const inner = outer + unitOf(text);
+    // What stands between the braces can only be a comment: it stays behind its brace.
+    const end = holder.offset + holder.length - 1;
+    const head = text.slice(0, end).replace(/[ \t\r\n]+$/u, '');
+    return `${head}${eol}${inner}${write(inner)}${eol}${outer}${text.slice(end)}`;
+  }
+  const isOnOwnLine = /^\s*$/u.test(text.slice(lineStart(text, last.offset), last.offset));
+  const indent = isOnOwnLine
+    ? indentAt(text, last.offset)
+    : indentAt(text, holder.offset) + unitOf(text);
+  const valueEnd = last.offset + last.length;
+  const { commaEnd, lineEnd } = behind(text, valueEnd);
+  const item = `${eol}${indent}${write(indent)}`;
+  if (commaEnd !== undefined) return `${text.slice(0, lineEnd)}${item},${text.slice(lineEnd)}`;
+  const rest = text.slice(lineEnd);
+  // A brace on the line of the last item moves below the new one.
+  const closing = /^[ \t]*[}\]]/u.test(rest)
+    ? eol + indentAt(text, holder.offset) + rest.trimStart()
+    : rest;
+  return `${text.slice(0, valueEnd)},${text.slice(valueEnd, lineEnd)}${item}${closing}`;
+}
+
+/** The end of a comma behind an item, and of the comments that stand on its line. */
+function behind(text: string, valueEnd: number): { commaEnd?: number; lineEnd: number } {
+  const scanner = createScanner(text, false);
+  scanner.setPosition(valueEnd);
+  let commaEnd: number | undefined;
+  let lineEnd = valueEnd;
+  for (let token: number = scanner.scan(); ; token = scanner.scan()) {
+    const end = scanner.getTokenOffset() + scanner.getTokenLength();
+    if (token === comma && commaEnd === undefined) {
+      commaEnd = end;
+      lineEnd = end;
+    } else if (token === lineComment || token === blockComment) lineEnd = end;
+    else if (token === lineBreak && commaEnd === undefined) {
+      // The comma may stand on a later line.
+      const later = behindLine(text, end);
+      if (later === undefined) break;
+      commaEnd = later;
+      lineEnd = later;
+    } else if (token !== blank) break;
+  }
+  return commaEnd === undefined ? { lineEnd } : { commaEnd, lineEnd };
+}
+
+/** The end of a comma that only comments and blanks part from a place. */
+function behindLine(text: string, offset: number): number | undefined {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(offset);
+  const token: number = scanner.scan();
+  return token === comma ? scanner.getTokenOffset() + scanner.getTokenLength() : undefined;
+}
+
+function jsonText(value: unknown, text: string, indent: string): string {
+  const eol = text.includes('\r\n') ? '\r\n' : '\n';
+  return JSON.stringify(value, null, unitOf(text)).replaceAll('\n', eol + indent);
+}
+
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf('\n', offset - 1) + 1;
+}
+
+function indentAt(text: string, offset: number): string {
+  return /^[ \t]*/u.exec(text.slice(lineStart(text, offset)))?.[0] ?? '';
+}
+
+/** How the text indents already; two blanks where it does not show. */
+function unitOf(text: string): string {
+  return /\n([ \t]+)\S/u.exec(text)?.[1] ?? '  ';
+}
+
+function plain(text: string): unknown {
+  return parse(text, [], { allowTrailingComma: true });
+}
+
+/** What the text must say afterwards, built without the editor that is thereby checked. */
+function expectedAfter(before: unknown, additions: readonly Addition[]): unknown {
+  let value = before;
+  for (const { path, value: added } of additions) value = withValue(value, path, added);
+  return value;
+}
+
+function withValue(holder: unknown, path: readonly (string | number)[], added: unknown): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined) return added;
+  if (typeof first === 'number')
+    return [...(Array.isArray(holder) ? (holder as unknown[]) : []), added];
+  const entries = typeof holder === 'object' && holder !== null ? Object.entries(holder) : [];
+  const earlier = entries.find(([key]) => key === first)?.[1] as unknown;
+  const others = entries.filter(([key]) => key !== first);
+  return Object.fromEntries([...others, [first, withValue(earlier, rest, added)]]);
+}
