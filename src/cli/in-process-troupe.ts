@@ -1,6 +1,6 @@
 /** Runs a troupe inside one command, and ends it whatever happens. */
 
-import { dockerGatewayKey } from '../config/docker-gateway.ts';
+import { dockerGatewayKey } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';

@@ -5,7 +5,7 @@
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';
-import type { Problem, SourceRef } from '../domain/settings.ts';
+import { dockerGatewayKey, type Problem, type SourceRef } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { fingerprintOf } from '../policies/fingerprint.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
@@ -13,9 +13,6 @@ import { isGated, type ParsedServer, withPolicy } from './server-entry.ts';
 
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';
-
-/** Where it is asked for, and so where its server comes from. */
-export const dockerGatewayKey = 'mcp.dockerGateway';
 
 /** What came of asking Docker. */
 export type DockerFinding =

@@ -16,6 +16,9 @@ export interface SourceRef {
   readonly scope: Scope;
 }
 
+/** The key that asks for the gateway of Docker, and so where its server comes from. */
+export const dockerGatewayKey = 'mcp.dockerGateway';
+
 /** Something wrong with the settings that a person should mend. */
 export interface Problem {
   readonly file: string;

@@ -65,10 +65,13 @@ export class CatalogLifetimes {
     left.sort((a, b) => a.leftAt - b.leftAt);
     for (const { owner } of left.splice(0, Math.max(0, surplus))) this.#forget(owner);
     clock.clearTimeout(this.#timer);
-    const dueInMs = left.reduce((least, { leftMs }) => Math.min(least, leftMs), longestTimerMs);
-    this.#timer = left.length === 0 ? undefined : clock.setTimeout(() => this.look(), dueInMs);
+    this.#timer = undefined;
+    const dueInMs = Math.min(...left.map(({ leftMs }) => leftMs));
+    // What is kept for good is never due.
+    if (dueInMs === Number.POSITIVE_INFINITY) return;
+    this.#timer = clock.setTimeout(() => this.look(), Math.min(dueInMs, longestTimerMs));
     // Nobody stays for it.
-    (this.#timer as { unref?: () => void } | undefined)?.unref?.();
+    (this.#timer as { unref?: () => void }).unref?.();
   }
 
   /** The run is over: what was live until now has left. */

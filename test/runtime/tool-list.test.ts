@@ -119,7 +119,7 @@ describe('the list of tools', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('shows the tools of an idle server as deferred, and those of an equal one that comes back', async () => {
+  it('shows the tools of an idle server as deferred, and none of one that left and came back', async () => {
     const lazy = { command: 'srv', idleStopMs: 5_000 };
     const there = await stage({ settings: servers({ db: lazy }) });
     await there.advance(5_000);
@@ -133,8 +133,8 @@ describe('the list of tools', () => {
     await there.apply(servers({ db: { ...lazy, startup: 'lazy' } }));
     expect(there.troupe.status('db')).toMatchObject({
       state: 'dormant',
-      catalog: 'deferred',
-      tools: 1,
+      catalog: 'none',
+      tools: 0,
     });
   });
 
