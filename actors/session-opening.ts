@@ -10,6 +10,7 @@ import type { EmbeddedServer } from '../src/domain/embedded.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type { SessionInput } from '../src/domain/session.ts';
 import type { SessionPhase } from '../src/policies/classify-failure.ts';
+import { launchAsApproved } from './executable-path.ts';
 import type { Liveness } from './http-liveness.ts';
 import { MemoryTransport } from './memory-transport.ts';
 // A type only: what speaks MCP is loaded late, which the file itself explains.
@@ -86,7 +87,7 @@ export class Opening {
     this.secrets = resolved.secrets;
     const setup = this.#connectionSetup(target);
     // First of all, so that the process boots while the SDK is loaded.
-    if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup);
+    if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup, target);
     if (!this.#setup.isWanted()) return;
     const loaded = await this.#loadSpeech(resolved.type);
     // Closed meanwhile: whoever closed it takes care of what is left.
@@ -172,13 +173,18 @@ export class Opening {
     await this.connection?.close(true);
     if (!this.#setup.isWanted()) return;
     const setup = this.#connectionSetup(target);
-    await this.#launch(resolved.launch, setup);
+    await this.#launch(resolved.launch, setup, target);
     if (!this.#setup.isWanted()) return;
     await this.#connect(loaded, resolved, setup, target, { ...era, prior: oldHandshake });
   }
 
-  async #launch(launch: StdioLaunch, setup: ConnectionSetup): Promise<void> {
-    await assertFolder(launch.cwd);
+  async #launch(
+    written: StdioLaunch,
+    setup: ConnectionSetup,
+    target: SessionTarget,
+  ): Promise<void> {
+    await assertFolder(written.cwd);
+    const launch = await this.#approved(written, target);
     if (!this.#setup.isWanted()) return;
     const connection = new StdioTransport(launch, setup);
     this.connection = connection;
@@ -186,6 +192,16 @@ export class Opening {
       await connection.launch();
     } catch (error) {
       throw explainSpawn(error, launch);
+    }
+  }
+
+  async #approved(launch: StdioLaunch, { spec, executable }: SessionTarget): Promise<StdioLaunch> {
+    if (spec.type !== 'stdio' || executable === undefined) return launch;
+    try {
+      return await launchAsApproved(launch, spec, executable);
+    } catch (error) {
+      this.#ports.onExecutableMoved?.();
+      throw error;
     }
   }
 

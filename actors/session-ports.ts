@@ -22,6 +22,8 @@ export type EraVerdict = PriorDiscovery;
 export interface SessionTarget {
   readonly spec: ServerSpec;
   readonly policy: ServerPolicy;
+  /** What was approved as the program to run; null = nothing was found. Absent: no approval is needed. */
+  readonly executable?: string | null;
 }
 
 /** What a server said of itself besides its tools. */
@@ -84,6 +86,8 @@ export interface SessionPorts {
    * are not asked again until they have answered the old handshake. Absent = never.
    */
   readonly leftWhenAsked?: GenerationSet;
+  /** A command leads to another program than the one that was approved; it was not started. */
+  readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** One printable line without secrets: words of the server, or a remark about it. */

@@ -44,6 +44,8 @@ const exitGraceMs = 50;
 export interface StdioLaunch {
   readonly command: string;
   readonly args: readonly string[];
+  /** What the program is told as its own name. Default: the command. */
+  readonly argv0?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
@@ -172,9 +174,10 @@ export class StdioTransport implements Transport, Connection {
     return new Promise((resolve, reject) => {
       if (this.#isClosing)
         throw new NotSentError('The session was closed before its process started.');
-      const { command, args, env, cwd } = this.#launch;
+      const { command, args, argv0 = command, env, cwd } = this.#launch;
       // A group of its own, so that whatever the server starts ends with it.
       const child = spawn(command, args, {
+        argv0,
         cwd,
         env: { ...env, ...this.#setup.kept?.env },
         detached: true,

@@ -5,10 +5,12 @@
  */
 
 import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
+import type { ApprovalDecision } from '../src/domain/approval.ts';
 import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
-import { type ApprovalDecision, admitAll, type Gates } from '../src/policies/admit.ts';
+import { admitAll, type Gates } from '../src/policies/admit.ts';
+import { decisionBy, withDecision } from '../src/policies/approval-records.ts';
 import { approvalFingerprint, settingsDigestOf } from '../src/policies/fingerprint.ts';
 import { planChanges } from '../src/policies/plan-changes.ts';
 import { type ServerCommand, type ServerInput, serverMachine } from './server.ts';
@@ -65,6 +67,8 @@ export type TroupeEvent =
       readonly server: string;
       readonly fingerprint?: string;
     }
+  /** What is on record now, also from other processes, in place of what was. */
+  | { readonly type: 'approvals.changed'; readonly decisions: readonly ApprovalDecision[] }
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
   | { readonly type: 'auth.completed'; readonly server: string }
@@ -251,17 +255,17 @@ export const troupeSetup = setup({
       const fingerprint = approvalFingerprint(desired);
       // A decision about what was shown before an edit decides nothing.
       if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
-      const others = context.decisions.filter(
-        (made) => made.server !== name || made.fingerprint !== fingerprint,
-      );
-      if (event.type === 'approval.revoke') return { decisions: others };
-      const decision = event.type === 'approval.grant' ? 'granted' : 'rejected';
+      const decision = decisionBy[event.type];
       return {
         decisions: newest(
-          [...others, { server: name, fingerprint, decision }],
+          withDecision(context.decisions, { server: name, fingerprint, decision }),
           rememberedDecisions,
         ),
       };
+    }),
+    noteDecisions: assign(({ event }) => {
+      assertEvent(event, 'approvals.changed');
+      return { decisions: event.decisions };
     }),
     noteCatalog: assign(({ context, event }) => {
       assertEvent(event, 'catalog.listed');

@@ -17,8 +17,9 @@
  * serving invokes settingsSource
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
  *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
- *            server.start | server.stop | server.restart | server.reconnect | auth.completed |
- *            system.woke | troupe.lookAgain | done * | error * | error settingsSource --> (stays)
+ *            approvals.changed | server.start | server.stop | server.restart | server.reconnect |
+ *            auth.completed | system.woke | troupe.lookAgain | done * | error * |
+ *            error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
  * serving:
  *   [*] -> starting
@@ -91,6 +92,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'approval.grant': { actions: ['noteDecision', 'reconcile'] },
         'approval.reject': { actions: ['noteDecision', 'reconcile'] },
         'approval.revoke': { actions: ['noteDecision', 'reconcile'] },
+        'approvals.changed': { actions: ['noteDecisions', 'reconcile'] },
         'server.start': { actions: 'routeCommand' },
         'server.stop': { actions: 'routeCommand' },
         'server.restart': { actions: 'routeCommand' },

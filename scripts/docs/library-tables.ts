@@ -65,6 +65,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
   ],
   plan: ['plan()', 'Reads the settings and lists what a pass would do now, and why; does nothing.'],
   approvals: ['approvals()', 'What would run, for every server that a project folder brought.'],
+  approvalsSaved: [
+    'await approvalsSaved()',
+    'Whether every decision so far is on disk; waits for what is being written.',
+  ],
   on: [
     'on(event, listener)',
     'Subscribes; returns a function that ends the subscription. A listener that throws harms nobody.',

@@ -189,15 +189,24 @@ async function decideApproval(
   const approval = approvalOf(troupe, args.server);
   if (args.fingerprint !== undefined && args.fingerprint !== approval.fingerprint) {
     throw new TroupeError(
-      'INVALID_ARGUMENTS',
-      `${args.server} changed since you looked at it; look again and repeat the command`,
+      'PENDING_APPROVAL',
+      `${args.server} changed since it was shown, so nothing was decided; look again and repeat the command`,
       { server: args.server },
     );
   }
   const { fingerprint } = approval;
   troupe.send({ type, server: args.server, fingerprint });
-  if (approval.decision !== decisionAfter[type]) await changeOf(troupe, before, signal);
-  return { approval: approvalOf(troupe, args.server), status: requireServer(troupe, args.server) };
+  // Tools are shown again at once, and the server stays as it is.
+  const isOfServer = approval.because !== 'toolsChanged' || type !== 'approval.grant';
+  if (isOfServer && approval.decision !== decisionAfter[type]) {
+    await changeOf(troupe, before, signal);
+  }
+  const saved = await troupe.approvalsSaved();
+  return {
+    approval: approvalOf(troupe, args.server),
+    status: requireServer(troupe, args.server),
+    saved,
+  };
 }
 
 function approvalOf(troupe: Troupe, server: string): ApprovalRequest {

@@ -46,6 +46,8 @@ export interface Identity {
 export interface DecisionReport {
   readonly approval: ApprovalRequest;
   readonly status: ServerStatus;
+  /** Whether the decision outlives the running troupe. */
+  readonly saved: boolean;
 }
 
 export interface ControlResults {

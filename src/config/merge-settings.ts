@@ -8,11 +8,11 @@
 
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
-import type { Limit, Problem, Settings } from '../domain/settings.ts';
+import { isFolderScope, type Limit, type Problem, type Settings } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
-import { isGated, type ParsedServer, withPolicy } from './server-entry.ts';
+import { type ParsedServer, withPolicy } from './server-entry.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
@@ -36,7 +36,7 @@ export function mergeSettings(
 ): MergedSettings {
   const all = overlay === undefined ? sources : [...sources, overlay];
   const documents = all.flatMap(({ document }) => document ?? []);
-  const own = documents.filter(({ scope }) => !isGated(scope));
+  const own = documents.filter(({ scope }) => !isFolderScope(scope));
   const { servers, ignored } = serversOf(documents);
   const allowed = allowedOf(documents);
   const base = own.reduce(
@@ -52,7 +52,13 @@ export function mergeSettings(
       ),
     ),
     settings: {
-      servers: servers.map((server) => withPolicy(base, server.policy, server.desired)),
+      servers: servers.map(({ policy: choice, desired }) =>
+        withPolicy(base, choice, {
+          ...desired,
+          // A policy may gate more than what a folder brings, never less.
+          gated: desired.gated || base.approval.gatedScopes.includes(desired.source.scope),
+        }),
+      ),
       ...(allowed === undefined ? {} : { allowed }),
       excluded: [...new Set(documents.flatMap(({ mcp }) => mcp.excluded ?? []))],
       ...(limits.length === 0 ? {} : { limits }),
@@ -108,9 +114,9 @@ function shadowedProblem({ desired }: ParsedServer): Problem {
 
 /** The last list of the user's own, narrowed by every list a folder brings. */
 function allowedOf(documents: readonly ParsedDocument[]): readonly string[] | undefined {
-  const own = documents.filter(({ scope }) => !isGated(scope));
+  const own = documents.filter(({ scope }) => !isFolderScope(scope));
   const bounds = documents
-    .filter(({ scope }) => isGated(scope))
+    .filter(({ scope }) => isFolderScope(scope))
     .flatMap(({ mcp }) => (mcp.allowed === undefined ? [] : [mcp.allowed]));
   const first = lastOf(own, ({ mcp }) => mcp.allowed);
   const [list, ...rest] = first === undefined ? bounds : [first, ...bounds];
@@ -120,7 +126,9 @@ function allowedOf(documents: readonly ParsedDocument[]): readonly string[] | un
 
 /** The lists that count: every exclusion, and what `allowedOf` looks at. */
 function limitsOf(documents: readonly ParsedDocument[]): readonly Limit[] {
-  const last = documents.findLast(({ scope, mcp }) => !isGated(scope) && mcp.allowed !== undefined);
+  const last = documents.findLast(
+    ({ scope, mcp }) => !isFolderScope(scope) && mcp.allowed !== undefined,
+  );
   const limit = (document: ParsedDocument, list: Limit['list']): readonly Limit[] => {
     const { file, scope, limitLines } = document;
     const names = document.mcp[list];
@@ -131,7 +139,7 @@ function limitsOf(documents: readonly ParsedDocument[]): readonly Limit[] {
   };
   return documents.flatMap((document) => [
     ...limit(document, 'excluded'),
-    ...(isGated(document.scope) || document === last ? limit(document, 'allowed') : []),
+    ...(isFolderScope(document.scope) || document === last ? limit(document, 'allowed') : []),
   ]);
 }
 

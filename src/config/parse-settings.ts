@@ -6,7 +6,7 @@
  * Nothing here reads a file, an environment or a clock.
  */
 
-import type { Problem, Scope } from '../domain/settings.ts';
+import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
 import type { Conversion } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
@@ -14,7 +14,6 @@ import { readAnyTree } from './formats/settings-language.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type DocumentOrigin,
-  isGated,
   type ParsedServer,
   parseServerEntry,
   problemAt,
@@ -179,7 +178,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
 ]);
 
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
-  if (!isGated(origin.scope)) return [];
+  if (!isFolderScope(origin.scope)) return [];
   return membersOf(mcp.node)
     .filter(({ name }) => ungatedKeys.has(name))
     .map(({ name, line }) => ({

@@ -13,6 +13,7 @@ import {
   restartRules,
   type ServerPolicy,
 } from '../domain/policy.ts';
+import { scopes } from '../domain/settings.ts';
 
 // Beyond a thousand "no limit" is meant, and that is another word.
 const maxCount = 1_000;
@@ -248,8 +249,8 @@ export const policySchemas: {
   },
   approval: {
     gatedScopes: ruled(
-      list(z.enum(['project', 'workspace', 'local'])),
-      'a list of "project", "workspace" or "local"',
+      list(z.enum(scopes)),
+      'a list of "managed", "user", "project", "workspace", "local", "config" or "api"',
     ),
     perCall: truth(),
   },

@@ -11,7 +11,14 @@ import type { z } from 'zod';
 
 import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../domain/policy.ts';
 import type { Era, ServerSpec, TransportKind } from '../domain/server-spec.ts';
-import type { DesiredServer, Problem, Scope, SourceRef, ToolFilter } from '../domain/settings.ts';
+import {
+  type DesiredServer,
+  isFolderScope,
+  type Problem,
+  type Scope,
+  type SourceRef,
+  type ToolFilter,
+} from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
@@ -59,11 +66,6 @@ export interface ParsedServer {
   readonly policy: PolicyChoice;
   /** What of the entry is ignored. */
   readonly problems: readonly Problem[];
-}
-
-/** Says whether servers of this scope need approval, because a folder brings them. */
-export function isGated(scope: Scope): boolean {
-  return scope === 'project' || scope === 'workspace' || scope === 'local';
 }
 
 /** A problem at one place of a document. Settings of the host have no lines. */
@@ -151,7 +153,7 @@ function validServer(
   { choice, remarks }: Exclude<ParsedPolicy, { readonly fault: unknown }>,
 ): ParsedServer {
   const spec = specOf(member.name, entry, origin.projectRoot);
-  const gated = isGated(origin.scope);
+  const gated = isFolderScope(origin.scope);
   const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
   const folder = folderOf(member, origin, entry, spec);
   const idle = remarks.map(({ path: where, message }) =>
@@ -266,7 +268,7 @@ function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
 /** A gated entry says when it starts; how it is treated is not its business. */
 function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
   const startup = entry.startup === undefined ? {} : { mode: entry.startup };
-  if (isGated(origin.scope)) {
+  if (isFolderScope(origin.scope)) {
     const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
     return { choice: { overrides }, remarks: [] };
   }
@@ -332,7 +334,7 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
       tools: { include: ['*'], exclude: [] },
       policy: defaultPolicy,
       source: sourceOf(member, origin),
-      gated: isGated(origin.scope),
+      gated: isFolderScope(origin.scope),
       invalid: problemAt(origin, { ...fault, path: pathInText(member, fault.path) }),
     },
   };

@@ -9,6 +9,7 @@
  */
 
 import type { FailureKind } from './failure.ts';
+import type { Scope } from './scope.ts';
 
 /** The names that tools are shown under. */
 export interface NamingPolicy {
@@ -253,8 +254,11 @@ export interface AdmissionPolicy {
 }
 
 export interface ApprovalPolicy {
-  /** Scopes whose servers may start only when a person agreed. */
-  readonly gatedScopes: readonly ('project' | 'workspace' | 'local')[];
+  /**
+   * Scopes whose servers may start only when a person agreed, besides `project`, `workspace` and
+   * `local`, of which that always holds.
+   */
+  readonly gatedScopes: readonly Scope[];
   /** Whether every call is asked for as well. */
   readonly perCall: boolean;
 }

@@ -1,11 +1,8 @@
 import type { ServerPolicy } from './policy.ts';
+import type { Scope } from './scope.ts';
 import type { TransportKind } from './server-spec.ts';
 
-/**
- * Where a server was declared. Folder scopes (`project`, `workspace`, `local`)
- * are gated: what a folder brings needs approval before it may start.
- */
-export type Scope = 'managed' | 'user' | 'project' | 'workspace' | 'local' | 'config' | 'api';
+export { isFolderScope, type Scope, scopes } from './scope.ts';
 
 /** The place a value came from. */
 export interface SourceRef {
@@ -63,8 +60,13 @@ export interface DesiredServer {
   readonly policy: ServerPolicy;
   readonly description?: string;
   readonly source: SourceRef;
-  /** Whether the server needs approval because a folder brought it. */
+  /** Whether the server needs approval: because a folder brought it, or by policy. */
   readonly gated: boolean;
+  /**
+   * Real path of the program that the command of a gated server leads to at present; decides
+   * about approval with the generation. Absent: not known, not local, or not there.
+   */
+  readonly executable?: string;
   /** Set when the entry cannot be used; it then blocks this server alone. */
   readonly invalid?: Problem;
 }

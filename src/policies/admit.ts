@@ -3,18 +3,11 @@
  * allows a server, one list that does not is enough to keep it out.
  */
 
+import type { ApprovalDecision } from '../domain/approval.ts';
 import type { AdmittedServer } from '../domain/plan.ts';
 import type { Verdict } from '../domain/server-state.ts';
-import type { DesiredServer, Settings } from '../domain/settings.ts';
+import { type DesiredServer, isFolderScope, type Settings } from '../domain/settings.ts';
 import { approvalFingerprint } from './fingerprint.ts';
-
-/** What a person once said about one server exactly as it was then. */
-export interface ApprovalDecision {
-  readonly server: string;
-  /** The approval fingerprint that the decision is about; it covers no other. */
-  readonly fingerprint: string;
-  readonly decision: 'granted' | 'rejected';
-}
 
 /** Everything besides the server itself that admission depends on. */
 export interface Gates {
@@ -71,7 +64,7 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
   return (desired) => {
     const { name, gated } = desired;
     if (!desired.enabled) return 'disabled';
-    if (gated && !gates.trusted) return 'untrusted';
+    if (isFolderScope(desired.source.scope) && !gates.trusted) return 'untrusted';
     if (excluded.has(name)) return 'excluded';
     if (!allowLists.every((names) => names.has(name))) return 'notAllowed';
     if (desired.invalid !== undefined) return 'invalidConfig';

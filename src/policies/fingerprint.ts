@@ -54,20 +54,34 @@ export interface ApprovalSubject {
   readonly generation: string;
   readonly scope: Scope;
   readonly name: string;
+  /** Where the command leads to; absent where that is no question. */
+  readonly executable?: string;
 }
 
 /**
  * Names what a person approves: this connection, under this name, from this
- * scope. A yes to a project's server says nothing about a workspace's.
+ * scope, run by this program. A yes to a project's server says nothing about a
+ * workspace's, and none to another program that now answers to the same command.
  */
 export function approvalFingerprintOf(subject: ApprovalSubject): string {
-  const { generation, scope, name } = subject;
-  return digestOf({ generation, scope, name });
+  const { generation, scope, name, executable } = subject;
+  return digestOf({
+    generation,
+    scope,
+    name,
+    ...(executable === undefined ? {} : { executable }),
+  });
 }
 
 /** The fingerprint that a decision about this server binds to. */
-export function approvalFingerprint({ generation, name, source }: DesiredServer): string {
-  return approvalFingerprintOf({ generation, name, scope: source.scope });
+export function approvalFingerprint(desired: DesiredServer): string {
+  const { generation, name, source, executable } = desired;
+  return approvalFingerprintOf({
+    generation,
+    name,
+    scope: source.scope,
+    ...(executable === undefined ? {} : { executable }),
+  });
 }
 
 /**

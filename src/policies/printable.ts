@@ -36,12 +36,20 @@ export function printableLine(text: string, maxLength: number): string {
   );
 }
 
+// All that is no letter, mark, number, sign or plain blank, and what is made not to be seen.
+const unseen = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
+
 /**
  * Shows every character, for a person who decides by reading: what would hide or
  * act is written as `\u{200b}`, and nothing is left out, folded or cut.
  */
 export function spelledOut(text: string): string {
-  return text.replace(unprintable, escaped).replace(/[\t\n]/gu, escaped);
+  return text.replace(unseen, escaped);
+}
+
+/** The same as one word in quotation marks, which can be read in one way only. */
+export function quotedWord(text: string): string {
+  return `"${spelledOut(text.replace(/["\\]/gu, String.raw`\$&`))}"`;
 }
 
 function escaped(character: string): string {

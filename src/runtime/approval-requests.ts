@@ -1,45 +1,94 @@
+/** What a person must see of every gated server before deciding. Values of secrets are left out. */
+
+import type { ApprovalReason, ApprovalRecord, ToolChange } from '../domain/approval.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
-import type { Settings } from '../domain/settings.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
-import type { ApprovalDecision } from '../policies/admit.ts';
-import { approvalFingerprint } from '../policies/fingerprint.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import { lastAgreed, recordOf } from '../policies/approval-records.ts';
+import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
+import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
+import { unpinnedPackages } from '../policies/unpinned-package.ts';
 import type { ApprovalRequest } from './troupe.ts';
 
-/** What a person must see of every gated server before deciding. Values of secrets are left out. */
-export function approvalRequestsOf(
-  settings: Settings | null,
-  decisions: readonly ApprovalDecision[],
-  specOf: (generation: string) => ServerSpec | undefined,
-): readonly ApprovalRequest[] {
-  const gated = (settings?.servers ?? []).filter((server) => server.gated && !server.invalid);
-  return gated.map((desired) => {
-    const fingerprint = approvalFingerprint(desired);
-    const made = decisions.findLast(
-      (decision) => decision.server === desired.name && decision.fingerprint === fingerprint,
-    );
-    return {
-      server: desired.name,
-      fingerprint,
-      decision: made?.decision ?? 'pending',
-      source: desired.source,
-      ...shown(specOf(desired.generation)),
-    };
-  });
+/** One gated server and what is known of it. */
+export interface ApprovalCase {
+  readonly desired: DesiredServer;
+  readonly spec: ServerSpec | undefined;
+  readonly records: readonly ApprovalRecord[];
+  /** Tools that are not what was approved with it. */
+  readonly toolChanges: readonly ToolChange[];
+  /** Whether somebody looked for what its command leads to. */
+  readonly isLookedUp: boolean;
 }
 
-function shown(spec: ServerSpec | undefined): Partial<ApprovalRequest> {
-  if (spec === undefined) return {};
+/** What a decision binds to that is made by looking at the request. */
+export function shownFingerprint({ desired, toolChanges }: ApprovalCase): string {
+  const fingerprint = approvalFingerprint(desired);
+  return toolChanges.length === 0 ? fingerprint : digestOf({ fingerprint, toolChanges });
+}
+
+export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
+  const { desired, spec, toolChanges } = asked;
+  const { name, source, executable } = desired;
+  const warnings = spec === undefined ? [] : warningsOf(spec, asked);
+  return {
+    server: name,
+    fingerprint: shownFingerprint(asked),
+    source,
+    ...stateOf(asked),
+    ...(spec === undefined ? {} : shown(spec)),
+    ...(executable === undefined ? {} : { executable }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+    ...(toolChanges.length === 0 ? {} : { toolChanges }),
+  };
+}
+
+type State = Pick<ApprovalRequest, 'decision' | 'because' | 'changes'>;
+
+function stateOf({ desired, spec, records, toolChanges }: ApprovalCase): State {
+  const fingerprint = approvalFingerprint(desired);
+  const record = recordOf(records, { server: desired.name, fingerprint });
+  if (record?.decision === 'granted') {
+    return toolChanges.length === 0
+      ? { decision: 'granted' }
+      : { decision: 'pending', because: 'toolsChanged' };
+  }
+  const agreed = lastAgreed(records, desired.name);
+  const facts = spec === undefined ? [] : specFactsOf(spec, desired.executable);
+  const changes = agreed === undefined ? [] : compareFacts(agreed.facts, facts);
+  const more = changes.length === 0 ? {} : { changes };
+  if (record?.decision === 'rejected') return { decision: 'rejected', ...more };
+  if (record !== undefined) return { decision: 'pending', because: 'revoked', ...more };
+  const because = agreed === undefined ? 'new' : reasonFor(changes);
+  return { decision: 'pending', because, ...more };
+}
+
+function reasonFor(changes: NonNullable<State['changes']>): ApprovalReason {
+  const isMove = changes.length > 0 && changes.every(({ field }) => field === 'executable');
+  return isMove ? 'executableMoved' : 'changed';
+}
+
+function shown(spec: ServerSpec): Partial<ApprovalRequest> {
   if (spec.type === 'memory') return {};
   if (spec.type !== 'stdio') return { url: spec.url, headerNames: Object.keys(spec.headers) };
   const { command, args, cwd, env } = spec;
   return { command, args, cwd, envNames: Object.keys(env) };
 }
 
-/** The error of a decision about settings that are no longer those in force. */
-export function outdatedDecision(server: string): TroupeError {
-  return new TroupeError(
-    'PENDING_APPROVAL',
-    `The settings of ${server} changed since they were shown, so nothing was decided. Look again and decide about the present ones.`,
-    { server },
-  );
+// What makes a program load or find other code than its command line says.
+const loadsCode =
+  /^(?:LD_|DYLD_)|^(?:PATH|NODE_OPTIONS|NODE_PATH|PYTHONPATH|PYTHONSTARTUP|BASH_ENV|ENV|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|GIT_SSH_COMMAND)$/u;
+
+function warningsOf(
+  spec: ServerSpec,
+  { desired, isLookedUp }: Pick<ApprovalCase, 'desired' | 'isLookedUp'>,
+): readonly string[] {
+  if (spec.type !== 'stdio') return [];
+  const isMissing = isLookedUp && desired.executable === undefined;
+  return [
+    ...(isMissing ? ['the command is not found at present; when it is, this is asked again'] : []),
+    ...unpinnedPackages(spec.command, spec.args),
+    ...Object.keys(spec.env)
+      .filter((name) => loadsCode.test(name))
+      .map((name) => `${name} decides what code is loaded; see its value in the settings`),
+  ];
 }

@@ -1,3 +1,5 @@
+// What is joined here is one list; to tear it apart would only hide how long it is.
+// oxlint-disable eslint/max-lines
 /**
  * Joins charts and actors into a running troupe: the only place that knows both.
  * What does I/O comes in as parts, so that a test runs the very same assembly
@@ -7,6 +9,7 @@
 import type { DockerGateway } from '../../actors/docker-gateway.ts';
 import { createGenerationSet } from '../../actors/generation-set.ts';
 import type { ProcessKeeper } from '../../actors/process-keeper.ts';
+import type { SessionOwner, SessionTarget } from '../../actors/session-ports.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
@@ -20,9 +23,8 @@ import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
-import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
-import { approvalRequestsOf, outdatedDecision } from './approval-requests.ts';
+import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
@@ -68,6 +70,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   protected readonly catalogs: Catalogs;
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
+  readonly #approvals: ApprovalDesk;
   readonly #settings: SettingsReader;
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
@@ -103,7 +106,9 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
     this.#records = new ServerRecords(parts.clock, this.#listeners);
     const embedded = options.servers ?? {};
-    this.#settings = embeddingReader(createSettingsReader(settings), embedded);
+    this.#approvals = this.#createApprovals(settings.projectRoot);
+    const reader = embeddingReader(createSettingsReader(settings), embedded);
+    this.#settings = this.#approvals.lookedUpBy(reader);
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
@@ -119,16 +124,16 @@ class RunningTroupe extends ServerRequests implements Troupe {
         slots,
         startupGateMs,
       },
-      settings: { ...settings, reader: this.catalogs.lookedUpBy(this.#settings) },
+      settings: {
+        ...settings,
+        reader: this.catalogs.lookedUpBy(this.#settings),
+      },
       specs: this.#specs,
       session: {
         registry: sessions,
         ...this.catalogs.session,
-        specOf: ({ server, generation }) => {
-          const spec = this.#specs.get(generation);
-          const policy = this.#board.sighting(server)?.desired.policy;
-          return spec === undefined || policy === undefined ? undefined : { spec, policy };
-        },
+        specOf: (owner) => this.#targetOf(owner),
+        onExecutableMoved: () => this.#root.send({ type: 'settings.reload' }),
         processes: this.#processes,
         overSse,
         leftWhenAsked: createGenerationSet(),
@@ -215,8 +220,32 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   approvals(): readonly ApprovalRequest[] {
-    const { settings, decisions } = this.#root.getSnapshot().context;
-    return approvalRequestsOf(settings, decisions, (generation) => this.#specs.get(generation));
+    return this.#approvals.requests();
+  }
+
+  approvalsSaved(): Promise<boolean> {
+    return this.#approvals.saved();
+  }
+
+  /** What a session of this server opens. */
+  #targetOf({ server, generation }: SessionOwner): SessionTarget | undefined {
+    const spec = this.#specs.get(generation);
+    const desired = this.#board.sighting(server)?.desired;
+    if (spec === undefined || desired === undefined) return undefined;
+    return { spec, policy: desired.policy, ...this.#approvals.boundTo(desired) };
+  }
+
+  #createApprovals(projectRoot: string): ApprovalDesk {
+    return new ApprovalDesk({
+      parts: this.#parts,
+      projectRoot,
+      onProblems: (list) => this.#problems.setOfApprovals(list),
+      root: () => this.#root,
+      specOf: (generation) => this.#specs.get(generation),
+      catalogs: () => this.catalogs,
+      listeners: this.#listeners,
+      remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
+    });
   }
 
   #createCatalogs(sessions: SessionRegistry): Catalogs {
@@ -227,6 +256,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
       sessions,
       listeners: this.#listeners,
       root: () => this.#root,
+      onListed: ({ server, generation }) => this.#approvals.noteListed(server, generation),
+      heldTools: (desired) => this.#approvals.heldTools(desired),
       remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
       onProblems: (list) => this.#problems.setOfCatalogs(list),
     });
@@ -263,8 +294,14 @@ class RunningTroupe extends ServerRequests implements Troupe {
     // Nobody is left to obey.
     if (this.#state === 'stopped') return;
     this.#wokenAt = this.#parts.clock.now();
-    this.#root.send(checked);
+    this.#obey(checked);
     this.#wokenAt = null;
+  }
+
+  #obey(event: HostEvent): void {
+    if (!isApprovalOrder(event)) this.#root.send(event);
+    else
+      this.#approvals.decide(event, this.#desiredNamed(event.server), (it) => this.#root.send(it));
   }
 
   async waitFor(
@@ -307,6 +344,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#root.on('reconciled', (event) => {
       this.#onReconciled(event);
     });
+    this.#approvals.follow();
     this.#root.on('actor.broke', ({ actorId, message }) => {
       const whatNow =
         actorId === 'settingsSource'
@@ -321,9 +359,11 @@ class RunningTroupe extends ServerRequests implements Troupe {
         this.desk.close();
         this.#board.close();
         this.#settleReady?.();
-        const closing = [this.#processes?.close(), this.catalogs.close()].filter(
-          (one) => one !== undefined,
-        );
+        const closing = [
+          this.#processes?.close(),
+          this.catalogs.close(),
+          this.#approvals.close(),
+        ].filter((one) => one !== undefined);
         if (closing.length === 0) settle();
         else void Promise.all(closing).then(() => settle());
       };
@@ -369,7 +409,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   #onStatus(status: ServerStatus): void {
     this.#records.noteStatus(status, this.#board.sighting(status.name)?.session ?? 0);
     this.#listeners.emit('status.changed', { status });
-    this.#askPerson(status);
+    if (this.#needs.newly(status)) this.#listeners.emit('auth.needed', { server: status.name });
     this.#checkReady();
   }
 
@@ -380,17 +420,6 @@ class RunningTroupe extends ServerRequests implements Troupe {
   protected async afterFirstPass(options: CallOptions): Promise<CallOptions> {
     if (this.hasLooked()) return options;
     return afterFirstPass(this.#root, this.#parts.clock, () => this.hasLooked(), options);
-  }
-
-  /** Tells the host once for each thing that a person has to decide or do. */
-  #askPerson(status: ServerStatus): void {
-    const need = this.#needs.newly(status);
-    const server = status.name;
-    if (need === 'login') this.#listeners.emit('auth.needed', { server });
-    const desired = this.#board.sighting(server)?.desired;
-    if (need !== 'approval' || desired === undefined) return;
-    const fingerprint = approvalFingerprint(desired);
-    this.#listeners.emit('approval.needed', { server, fingerprint });
   }
 
   #checkReady(): void {
@@ -418,8 +447,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   #refuseIdleTalk(event: HostEvent): void {
     if (!('server' in event)) return;
     const desired = this.#desiredNamed(event.server);
-    if (!('fingerprint' in event) || event.fingerprint === undefined) return;
-    if (event.fingerprint !== approvalFingerprint(desired)) throw outdatedDecision(event.server);
+    if (isApprovalOrder(event)) this.#approvals.refuseOutdated(event, desired);
   }
 
   #waitFor(

@@ -23,7 +23,14 @@ import { provablyNeverRan } from '../policies/replay-decision.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
-import { badTimeout, cancelled, outOfTime, overloaded, shuttingDown } from './call-refusal.ts';
+import {
+  badTimeout,
+  cancelled,
+  changedTool,
+  outOfTime,
+  overloaded,
+  shuttingDown,
+} from './call-refusal.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
@@ -353,14 +360,17 @@ export class CallDesk {
 
   #toolNameOf(address: ToolAddress, sighting: Sighting): string {
     const { tools } = this.#ports;
+    const wanted = 'exposedName' in address ? address.exposedName : address.tool;
     if ('exposedName' in address) {
-      const known = tools.named(address.exposedName);
+      const known = tools.named(wanted);
       if (known?.server === address.server) return known.tool;
+      if (tools.isHeld(sighting, wanted)) throw changedTool(sighting.status.name, wanted);
       throw unknownTool(address.exposedName, tools.all());
     }
     const { name: server } = sighting.status;
     const shown = tools.of(server);
     if (shown.some(({ tool }) => tool === address.tool)) return address.tool;
+    if (tools.isHeld(sighting, wanted)) throw changedTool(server, wanted);
     throw unknownTool(
       address.tool,
       shown.map(({ tool }) => ({ name: tool })),

@@ -2,6 +2,10 @@
 
 import type { ServerState } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { printableLine } from '../policies/printable.ts';
+
+// A name may be as long as a line, and who asked knows it.
+const shownLength = 128;
 
 export function cancelled(server: string): TroupeError {
   return new TroupeError('CANCELLED', `The call to ${server} was cancelled before it was sent.`, {
@@ -41,5 +45,14 @@ export function overloaded(server: string): TroupeError {
     'OVERLOADED',
     `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
     { server, retryable: true },
+  );
+}
+
+export function changedTool(server: string, tool: string): TroupeError {
+  const shown = printableLine(tool, shownLength);
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${shown} of ${server} is not what was approved, and is held back. See what changed and decide: troupe approve ${server}`,
+    { server, tool: shown },
   );
 }

@@ -20,6 +20,8 @@ export interface CatalogKeepingPorts {
   readonly onKnown: (owner: SessionOwner) => void;
   /** They are not any more. */
   readonly onForgotten: (owner: SessionOwner) => void;
+  /** All tools of this generation were told anew. */
+  readonly onListed: (owner: SessionOwner) => void;
 }
 
 // A tenth of a second: files are read in a few milliseconds, and a dead network
@@ -65,6 +67,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
         completions,
         ...(instructions === undefined ? {} : { instructions }),
       });
+      if (extra.partial !== true) this.#ports.onListed(owner);
       this.#save(owner);
     },
     putSide: (owner, lists) => {

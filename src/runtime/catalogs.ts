@@ -1,7 +1,9 @@
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
-import type { SessionPorts } from '../../actors/session-ports.ts';
+import type { SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
 import type { Clock } from '../domain/clock.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import type { ListedTool } from '../domain/tool.ts';
 import { CatalogKeeping } from './catalog-keeping.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { EraStore } from './era-store.ts';
@@ -22,6 +24,10 @@ export interface CatalogsPorts {
   readonly listeners: Listeners;
   /** Made later than this; told which catalogs are known. */
   readonly root: () => RootRef;
+  /** All tools of this generation were told anew. */
+  readonly onListed: (owner: SessionOwner) => void;
+  /** Tools of a server that are neither shown nor called. */
+  readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
   /** Something that a person who looks at this server should know. */
   readonly remark: (server: string, line: string) => void;
   readonly onProblems: CatalogFilesPorts['onProblems'];
@@ -36,6 +42,7 @@ export class Catalogs {
   readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched'>;
   readonly #keeping: CatalogKeeping;
   readonly #isKept: boolean;
+  readonly #store: CatalogStore;
   #isLookDue = false;
 
   constructor(ports: CatalogsPorts) {
@@ -45,8 +52,10 @@ export class Catalogs {
       this.invalidate();
     });
     const sightings = () => board().sightings();
+    this.#store = catalogs;
     this.tools = new ToolList({
       sightings,
+      heldTools: ports.heldTools,
       catalogs,
       onChange: (servers) => {
         listeners.emit('tools.changed', { servers });
@@ -85,6 +94,7 @@ export class Catalogs {
       onForgotten: (owner) => {
         ports.root().send({ type: 'catalog.forgotten', ...owner });
       },
+      onListed: ports.onListed,
     });
     this.session = {
       catalogs: this.#keeping.catalogs,
@@ -108,6 +118,11 @@ export class Catalogs {
       this.#isLookDue = false;
       this.#keeping.look();
     });
+  }
+
+  /** What a server itself calls its tools, whether or not they are shown. */
+  listedBy({ server, generation }: SessionOwner): readonly ListedTool[] {
+    return this.#store.get(server, generation).tools;
   }
 
   /** Before a pass can spawn anybody, what is stored of the servers is known. */

@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
+import { createApprovalStore } from '../../actors/approval-store.ts';
 import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
+import { approvedPathOf } from '../../actors/executable-path.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { watchSleep } from '../../actors/sleep-watch.ts';
@@ -32,6 +34,13 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     seed: options.seed ?? randomInt(seedRange),
     env,
     createSession: createSessionLogic,
+    keepApprovals: (ports) =>
+      createApprovalStore({
+        ...ports,
+        clock,
+        stateDir: stateDir === undefined ? undefined : resolve(stateDir),
+      }),
+    findExecutable: (spec) => approvedPathOf(spec, env),
     ...(stateDir === undefined
       ? {}
       : {

@@ -1,26 +1,17 @@
 import type { ServerStatus } from '../domain/status.ts';
 
-export type Need = 'approval' | 'login';
-
-/** Remembers what a person was already asked, so that nobody is asked twice for one thing. */
+/** Remembers which servers a person was already asked to log in to, so that nobody is asked twice. */
 export class PersonNeeds {
   readonly #asked = new Map<string, string>();
 
-  /** What is newly needed of a person for this server; undefined when nothing is. */
-  newly({ name, state, reason, generation }: ServerStatus): Need | undefined {
-    const need = needOf(state, reason);
-    if (need === undefined) {
+  /** Whether a log-in is newly needed for this server. */
+  newly({ name, state, generation }: ServerStatus): boolean {
+    if (state !== 'authRequired') {
       this.#asked.delete(name);
-      return undefined;
+      return false;
     }
-    const question = `${need} ${generation}`;
-    if (this.#asked.get(name) === question) return undefined;
-    this.#asked.set(name, question);
-    return need;
+    if (this.#asked.get(name) === generation) return false;
+    this.#asked.set(name, generation);
+    return true;
   }
-}
-
-function needOf(state: ServerStatus['state'], reason: ServerStatus['reason']): Need | undefined {
-  if (state === 'authRequired') return 'login';
-  return reason === 'pendingApproval' ? 'approval' : undefined;
 }

@@ -1,7 +1,12 @@
+import { resolve } from 'node:path';
+import { createApprovalStore } from '../../actors/approval-store.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
+import { approvedPathOf } from '../../actors/executable-path.ts';
 import { readSettings } from '../../actors/settings-reader.ts';
 import { planOf } from '../../machines/troupe.ts';
 import type { Step } from '../domain/plan.ts';
+import { decisionsOf } from '../policies/approval-records.ts';
+import { withExecutables } from './gated-executables.ts';
 import { realClock } from './real-clock.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -9,17 +14,27 @@ import type { TroupeOptions } from './troupe.ts';
 /** Lists the steps that a troupe with these options would begin with. Starts nothing. */
 export async function previewPlan(options: TroupeOptions): Promise<readonly Step[]> {
   const { clock = realClock, env = process.env } = options;
-  const { settings } = await readSettings(
-    settingsPortsOf(options, {
-      watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
-    }),
-  );
+  const ports = settingsPortsOf(options, {
+    watchDocker: (docker) => createDockerGateway({ ...docker, clock, env }),
+  });
+  const { projectRoot } = ports;
+  const reading = await readSettings(ports);
+  const { settings } = await withExecutables(reading, (spec) => approvedPathOf(spec, env));
+  const { stateDir } = options;
+  const approvals = createApprovalStore({
+    projectRoot,
+    clock,
+    stateDir: stateDir === undefined ? undefined : resolve(stateDir),
+    onProblems: () => {},
+    watch: () => () => {},
+  });
+  await approvals.load();
   return planOf({
     settings,
     trusted: options.trusted ?? true,
     launchBound: options.allow ?? null,
     hostAllowed: null,
-    decisions: [],
+    decisions: decisionsOf(approvals.records()),
     live: new Map(),
   });
 }

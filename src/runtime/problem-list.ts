@@ -7,13 +7,14 @@ export class ProblemList {
   #ofSettings: readonly Problem[] = [];
   #ofProcesses: readonly Problem[] = [];
   #ofCatalogs: readonly Problem[] = [];
+  #ofApprovals: readonly Problem[] = [];
 
   constructor(onChange: (problems: readonly Problem[]) => void) {
     this.#onChange = onChange;
   }
 
   all(): readonly Problem[] {
-    return [...this.#ofSettings, ...this.#ofProcesses, ...this.#ofCatalogs];
+    return [...this.#ofSettings, ...this.#ofProcesses, ...this.#ofCatalogs, ...this.#ofApprovals];
   }
 
   /** The same list again changes nothing. */
@@ -30,6 +31,11 @@ export class ProblemList {
 
   setOfCatalogs(problems: readonly Problem[]): void {
     this.#ofCatalogs = deepFreeze(problems);
+    this.#tell();
+  }
+
+  setOfApprovals(problems: readonly Problem[]): void {
+    this.#ofApprovals = deepFreeze(problems);
     this.#tell();
   }
 

@@ -7,6 +7,7 @@ import {
   fromCallback,
   type InspectionEvent,
 } from 'xstate';
+import type { ApprovalStore, ApprovalStorePorts } from '../../actors/approval-store.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
@@ -18,6 +19,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/status.ts';
+import type { FindExecutable } from './gated-executables.ts';
 import type { RootRef, RootSnapshot } from './status-board.ts';
 
 /** What an assembly needs besides the options of a host. */
@@ -34,6 +36,12 @@ export interface TroupeParts {
   ) => ReturnType<typeof createCoreMeter>;
   /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
   readonly watchSleep?: (onWoke: () => void) => () => void;
+  /** Keeps what persons decide. */
+  readonly keepApprovals: (
+    ports: Pick<ApprovalStorePorts, 'projectRoot' | 'onProblems'>,
+  ) => ApprovalStore;
+  /** Looks for what the commands of gated servers lead to. Default: nobody does, and commands are started as written. */
+  readonly findExecutable?: FindExecutable;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Default: the disk. */
@@ -64,6 +72,7 @@ export interface RootPorts {
     | 'overSse'
     | 'leftWhenAsked'
     | 'embedded'
+    | 'onExecutableMoved'
   > & { readonly processes: ProcessKeeper | undefined };
 }
 

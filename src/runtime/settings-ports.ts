@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { DockerGatewayPorts } from '../../actors/docker-gateway.ts';
+import { realFolder } from '../../actors/real-folder.ts';
 import type { SettingsFileRef, SettingsReaderPorts } from '../../actors/settings-reader.ts';
 import { withEmbedded } from './embedded-servers.ts';
 import type { TroupeParts } from './root-actor.ts';
@@ -11,7 +12,8 @@ export function settingsPortsOf(
   parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
   processes: DockerGatewayPorts['processes'] = () => undefined,
 ): SettingsReaderPorts {
-  const projectRoot = resolve(options.projectRoot ?? process.cwd());
+  // However it is spelled: what was approved in a folder is approved in this one.
+  const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
   const files = (options.sources ?? []).map((source): SettingsFileRef => {
     const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
     // A folder need not bring settings; a file that was named must be there.

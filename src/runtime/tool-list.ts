@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { exposeTools, type ServerTools } from '../policies/expose-tools.ts';
+import { exposeTools, type ServerTools, toolNamesOf } from '../policies/expose-tools.ts';
 import { passesFilter } from '../policies/tool-filter.ts';
 import type { CatalogStore } from './catalog-store.ts';
 import type { Sighting } from './status-board.ts';
@@ -10,6 +10,8 @@ import type { Sighting } from './status-board.ts';
 export interface ToolListPorts {
   readonly sightings: () => readonly Sighting[];
   readonly catalogs: CatalogStore;
+  /** Tools that are not what was approved. */
+  readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
   readonly onChange: (servers: readonly string[]) => void;
   /** Tools of this server are left out, because all together are too many. */
   readonly onCut: (server: string, shownCount: number, count: number) => void;
@@ -62,7 +64,14 @@ export class ToolList {
 
   countOf(desired: DesiredServer, generation: string): number {
     const { tools } = this.#ports.catalogs.get(desired.name, generation);
-    return tools.filter(({ name }) => passesFilter(desired.tools, name)).length;
+    const held = this.#ports.heldTools(desired);
+    return tools.filter(({ name }) => passesFilter(desired.tools, name) && !held.has(name)).length;
+  }
+
+  /** Says whether a tool is held back, by its own name or by one under which it would be exposed. */
+  isHeld({ desired }: Sighting, name: string): boolean {
+    const held = [...this.#ports.heldTools(desired)];
+    return held.some((tool) => tool === name || toolNamesOf(desired.name, tool).includes(name));
   }
 
   /** What the server itself calls its tools, whether or not they are shown. */
@@ -130,7 +139,8 @@ export class ToolList {
     if (catalog === 'none' || sighting.leaving) return [];
     const { tools: filter, policy } = sighting.desired;
     const { descriptionMaxLength } = policy.catalog;
-    const tools = this.listed(sighting);
+    const held = this.#ports.heldTools(sighting.desired);
+    const tools = this.listed(sighting).filter((tool) => !held.has(tool.name));
     return [{ server: name, filter, catalog, tools, descriptionMaxLength }];
   }
 }

@@ -3,6 +3,7 @@
  * no chart and no actor is handed out.
  */
 
+import type { ApprovalChange, ApprovalReason, ToolChange } from '../domain/approval.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -48,8 +49,9 @@ export interface TroupeOptions {
   readonly projectRoot?: string;
   /**
    * Folder for what outlives a run: the processes that run, so that the next troupe with this
-   * folder ends what a killed one left behind, and the catalogs of servers, which the next one
-   * shows before it is connected. Default: none; nothing is written.
+   * folder ends what a killed one left behind, the catalogs of servers, which the next one
+   * shows before it is connected, and what was decided about servers that need approval.
+   * Default: none; nothing is written.
    */
   readonly stateDir?: string;
   /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */
@@ -124,11 +126,21 @@ export interface ApprovalRequest {
   /** The decision binds to this and to nothing else. */
   readonly fingerprint: string;
   readonly decision: 'pending' | 'rejected' | 'granted';
+  /** Why a decision is needed; only while it is pending. */
+  readonly because?: ApprovalReason;
+  /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
+  readonly changes?: readonly ApprovalChange[];
+  /** Tools that are held back, because they are not the ones that were approved. */
+  readonly toolChanges?: readonly ToolChange[];
+  /** What a person should think of, one sentence each. */
+  readonly warnings?: readonly string[];
   /** Where the server was declared. */
   readonly source: ServerStatus['source'];
   /** Program and arguments of a local server, whole. */
   readonly command?: string;
   readonly args?: readonly string[];
+  /** Real path of what the command leads to at present. */
+  readonly executable?: string;
   readonly cwd?: string;
   /** Names only: values may be secret. */
   readonly envNames?: readonly string[];
@@ -176,6 +188,11 @@ export interface Troupe extends AsyncDisposable {
   plan(): Promise<readonly Step[]>;
   /** What would run, for every gated server. */
   approvals(): readonly ApprovalRequest[];
+  /**
+   * Settles when all that was decided so far is on disk. False when it is not: without a
+   * `stateDir`, or because it cannot be written, of which the problems of the snapshot tell.
+   */
+  approvalsSaved(): Promise<boolean>;
   /**
    * Calls a tool by its exposed name, at most once.
    * @throws TroupeError with `code` and `outcome`.

@@ -5,6 +5,7 @@
  */
 
 import type { InspectionEvent } from 'xstate';
+import { createApprovalStore } from '../../actors/approval-store.ts';
 import { startWakeUps } from '../../actors/settings-debounce.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
@@ -31,6 +32,10 @@ export interface ScriptedTroupeOptions {
   /** Upper bound on the servers that may ever connect. Default: none. */
   readonly allow?: readonly string[];
   readonly clock?: VirtualClockOptions;
+  /** Where decisions about servers outlive the run. Default: nowhere. */
+  readonly keepApprovals?: TroupeParts['keepApprovals'];
+  /** What the command of a gated server leads to. Default: nobody looks. */
+  readonly findExecutable?: NonNullable<TroupeParts['findExecutable']>;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: TroupeParts['keepCatalogs'];
   /** Sees every event of the charts, for example `recordTrace().inspect`. */
@@ -90,6 +95,10 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       clock,
       seed: options.seed ?? 1,
       env: {},
+      keepApprovals:
+        options.keepApprovals ??
+        ((approvalPorts) => createApprovalStore({ ...approvalPorts, clock })),
+      ...(options.findExecutable === undefined ? {} : { findExecutable: options.findExecutable }),
       createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
       // Loaded already, so that what happens next depends on the clock alone.
       settings: { ...ports, startWakeUps },

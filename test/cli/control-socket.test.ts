@@ -208,7 +208,7 @@ describe('the control socket', () => {
     const person = await client(socketPath);
     await expect(
       person.request('approve', { server: 'gated', fingerprint: 'old' }),
-    ).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
+    ).rejects.toMatchObject({ code: 'PENDING_APPROVAL' });
     const report = await person.request('approve', { server: 'gated', fingerprint: 'f1' });
     expect(report.approval.decision).toBe('granted');
     expect(report.status.state).toBe('connecting');

@@ -20,7 +20,7 @@ export interface CliRun {
 export interface CliSetting {
   readonly folder: string;
   readonly troupe?: Troupe;
-  readonly stdin?: string;
+  readonly stdin?: string | Readable;
   readonly env?: Readonly<Record<string, string>>;
   /** Makes stdout and stderr terminals of so many columns. Default: no terminals. */
   readonly columns?: number;
@@ -60,7 +60,7 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
     argv,
     cwd: setting.folder,
     env: { MCP_TROUPE_HOME: path.join(setting.folder, 'state'), ...setting.env },
-    stdin: Readable.from([setting.stdin ?? '']),
+    stdin: setting.stdin instanceof Readable ? setting.stdin : Readable.from([setting.stdin ?? '']),
     stdout: out.stream,
     stderr: err.stream,
     version: '1.2.3',

@@ -136,6 +136,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     logs: (name) => parts.logs?.get(name),
     plan: () => Promise.resolve(parts.steps ?? []),
     approvals: () => approvals,
+    approvalsSaved: async () => true,
     callTool: notHere,
     callServerTool: call,
     on(name, listener) {

@@ -44,6 +44,7 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
   'approval.grant': { type: 'approval.grant', server } as EventObject,
   'approval.reject': { type: 'approval.reject', server } as EventObject,
   'approval.revoke': { type: 'approval.revoke', server } as EventObject,
+  'approvals.changed': { type: 'approvals.changed', decisions: [] } as EventObject,
   'trust.changed': { type: 'trust.changed', trusted: false } as EventObject,
   'allow.changed': { type: 'allow.changed', allowed: [] } as EventObject,
   'auth.completed': { type: 'auth.completed', server } as EventObject,

@@ -66,6 +66,7 @@ const looks: ReadonlySet<string> = new Set([
   'approval.grant',
   'approval.reject',
   'approval.revoke',
+  'approvals.changed',
   'system.woke',
   'troupe.lookAgain',
 ]);
@@ -126,6 +127,8 @@ const silent: Events = {
   'approval.grant': [{ type: 'approval.grant', server: 'db' }],
   'approval.reject': [],
   'approval.revoke': [{ type: 'approval.revoke', server: 'db' }],
+  // Another process took everything back.
+  'approvals.changed': [{ type: 'approvals.changed', decisions: [] }],
   'slot.requested': [
     { type: 'slot.requested', actorId: 'db.0', pool: 'local', demanded: false, retry: false },
     { type: 'slot.requested', actorId: 'db.1', pool: 'local', demanded: false, retry: false },

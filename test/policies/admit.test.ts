@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ApprovalDecision } from '../../src/domain/approval.ts';
 import type { Verdict } from '../../src/domain/server-state.ts';
 import type { DesiredServer, Problem, Settings } from '../../src/domain/settings.ts';
-import { type ApprovalDecision, admit, admitAll, type Gates } from '../../src/policies/admit.ts';
+import { admit, admitAll, type Gates } from '../../src/policies/admit.ts';
 import { approvalFingerprintOf } from '../../src/policies/fingerprint.ts';
 import { desiredServer } from './desired-server.ts';
 
@@ -230,7 +231,7 @@ function naiveVerdict(server: DesiredServer, gates: Gates): Verdict {
   if (!listed(gates.hostAllowed)) verdict = 'notAllowed';
   if (!listed(gates.launchBound)) verdict = 'notAllowed';
   if (gates.excluded.some((each) => each === server.name)) verdict = 'excluded';
-  if (server.gated && !gates.trusted) verdict = 'untrusted';
+  if (server.source.scope === 'project' && !gates.trusted) verdict = 'untrusted';
   if (!server.enabled) verdict = 'disabled';
   return verdict;
 }

@@ -7,6 +7,7 @@ import type { HttpSpec, ServerSpec, StdioSpec } from '../../src/domain/server-sp
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import {
+  approvalFingerprint,
   approvalFingerprintOf,
   digestOf,
   fingerprintOf,
@@ -154,8 +155,19 @@ describe('approval fingerprint', () => {
     ['generation', { ...subject, generation: 'b'.repeat(64) }],
     ['scope', { ...subject, scope: 'workspace' as const }],
     ['name', { ...subject, name: 'db2' }],
+    ['program', { ...subject, executable: '/usr/bin/node' }],
   ])('changes with the %s', (_field, changed) => {
     expect(approvalFingerprintOf(changed)).not.toBe(approvalFingerprintOf(subject));
+  });
+
+  it('of a server is that of its parts', () => {
+    const { generation, name, source } = desired;
+    const parts = { generation, name, scope: source.scope };
+    expect(approvalFingerprint(desired)).toBe(approvalFingerprintOf(parts));
+    const executable = '/usr/bin/node';
+    expect(approvalFingerprint({ ...desired, executable })).toBe(
+      approvalFingerprintOf({ ...parts, executable }),
+    );
   });
 
   it('ignores everything else', () => {

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { printableLine, printableText, spelledOut } from '../../src/policies/printable.ts';
+import {
+  printableLine,
+  printableText,
+  quotedWord,
+  spelledOut,
+} from '../../src/policies/printable.ts';
 
 const limit = 100;
 
@@ -13,12 +18,30 @@ describe('a text spelled out', () => {
     ['tag\u{e0041}', String.raw`tag\u{e0041}`],
     ['two\nlines\tand \ud800', String.raw`two\u{a}lines\u{9}and \u{d800}`],
     ['\u{1f600} é', '\u{1f600} é'],
+    ['two\u00a0\u2003kinds of \u3000blank', String.raw`two\u{a0}\u{2003}kinds of \u{3000}blank`],
+    [
+      'filler\u3164, joiner\u034f, selector\ufe0f',
+      String.raw`filler\u{3164}, joiner\u{34f}, selector\u{fe0f}`,
+    ],
   ])('of %j is %j', (text, expected) => {
     expect(spelledOut(text)).toBe(expected);
   });
 
   it('is never cut', () => {
     expect(spelledOut('x'.repeat(100_000))).toHaveLength(100_000);
+  });
+});
+
+describe('a quoted word', () => {
+  it.each([
+    ['--sql', '"--sql"'],
+    ['two words', '"two words"'],
+    ['say "no"', String.raw`"say \"no\""`],
+    // Written out or escaped by us: the two look different.
+    [String.raw`\u{200b}`, String.raw`"\\u{200b}"`],
+    ['\u200b', String.raw`"\u{200b}"`],
+  ])('of %j is %s', (text, expected) => {
+    expect(quotedWord(text)).toBe(expected);
   });
 });
 

@@ -22,7 +22,7 @@ async function writeProject(
 const fingerprintNow = (there: Stage): string => there.troupe.approvals()[0]?.fingerprint ?? '';
 
 describe('a server that a folder brings', () => {
-  it('does not run before it is approved, and asks once', async () => {
+  it('does not run before it is approved, and asks after every pass as long as it waits', async () => {
     const there = await stage({ projectSettings: db });
     const asked: unknown[] = [];
     there.troupe.on('approval.needed', (event) => asked.push(event));
@@ -30,9 +30,17 @@ describe('a server that a folder brings', () => {
     expect(there.sessions.scripts).toHaveLength(0);
     there.troupe.send({ type: 'system.woke' });
     await there.apply(servers({ other: 'srv' }));
-    expect(asked).toEqual([]);
+    const first = { server: 'db', fingerprint: fingerprintNow(there) };
+    expect(asked).toEqual([first, first]);
     await writeProject(there, servers({ db: 'newer' }));
-    expect(asked).toEqual([{ server: 'db', fingerprint: fingerprintNow(there) }]);
+    const second = { server: 'db', fingerprint: fingerprintNow(there) };
+    expect(second).not.toEqual(first);
+    expect(asked.slice(2)).not.toContainEqual(first);
+    expect(asked.at(-1)).toEqual(second);
+    const count = asked.length;
+    there.troupe.send({ type: 'approval.reject', server: 'db' });
+    there.troupe.send({ type: 'system.woke' });
+    expect(asked).toHaveLength(count);
   });
 
   it('shows a person what would run, without values that may be secret', async () => {

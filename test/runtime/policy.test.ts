@@ -167,9 +167,9 @@ describe('a policy', () => {
   });
 
   it('of the host is reported where it asks for what this version does not do', () => {
-    const { errors } = setUp({ policy: { catalog: { pinTools: 'hold' } } });
+    const { errors } = setUp({ policy: { reload: { mode: 'full' } } });
     expect(errors).toEqual([
-      { message: expect.stringContaining('has no effect'), error: 'policy.catalog.pinTools' },
+      { message: expect.stringContaining('has no effect'), error: 'policy.reload.mode' },
     ]);
   });
 

@@ -1,63 +1,122 @@
-import { spelledOut } from '../../policies/printable.ts';
+import { createInterface } from 'node:readline';
+import { quotedWord } from '../../policies/printable.ts';
 import type { ApprovalRequest } from '../../runtime/troupe.ts';
+import { approvalLines } from '../approval-lines.ts';
+import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
+import type { ControlClient } from '../control-client.ts';
 import { withRunning } from '../running-troupe.ts';
 import { statusLine } from '../status-log.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 
-/** Defines `approve`, `reject` and `revoke`: decisions about servers that the project folder brought. */
+/** Nobody has decided yet. */
+const waitingExitCode = 10;
+
+/** Defines `approve`, `reject` and `revoke`: decisions about servers that need approval. */
 export function defineApprovalCommands(define: DefineCommand): void {
-  define(decisionCommand(
-    'approve',
-    'let a server start that the project folder brought',
-    'The decision is about the command line shown, and holds until that changes.',
-  ));
-  define(decisionCommand('reject', 'keep a server from starting that the project folder brought'));
-  define(decisionCommand(
-    'revoke',
-    'take a decision back: a server that runs is ended and waits for approval again',
-  ));
+  define(decisionCommand('approve', '[server]', {
+    summary:
+      'let a server start that the project folder brought; without a server, list what waits',
+    details:
+      'All that would run is shown first, and in a terminal you are asked. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
+    examples: 'troupe approve db',
+  }));
+  define(decisionCommand('reject', '<server>', {
+    summary: 'keep a server from starting that the project folder brought',
+    details: 'It is not asked for again before its settings change.',
+    examples: 'troupe reject db',
+  }));
+  define(decisionCommand('revoke', '<server>', {
+    summary: 'take a decision back: a server that runs is ended and waits for approval again',
+    details: 'This holds for every process with the same project and state folder.',
+    examples: 'troupe revoke db',
+  }));
 }
 
-function decisionCommand(decision: Decision, summary: string, details?: string): CommandDefinition {
+interface Words {
+  readonly summary: string;
+  readonly details: string;
+  readonly examples: string;
+}
+
+function decisionCommand(decision: Decision, argument: string, words: Words): CommandDefinition {
   return {
-    usage: `${decision} <server>`,
-    summary,
-    ...(details === undefined ? {} : { details }),
-    example: `troupe ${decision} db`,
-    async run({ launch, output }, [server = '']) {
-      return withRunning(launch, async (client) => {
+    usage: `${decision} ${argument}`,
+    summary: words.summary,
+    details: words.details,
+    example: words.examples,
+    options: (command) => {
+      command.option('--fingerprint <hex>', 'decide about this and nothing else, as it was shown');
+      if (decision === 'approve') command.option('--yes', 'do not ask in a terminal');
+    },
+    async run(session, [server], flags) {
+      return withRunning(session.launch, async (client) => {
         const { approvals } = await client.request('approvals', {});
+        if (server === undefined) return listWaiting(session, approvals);
         const asked = approvals.find((each) => each.server === server);
-        if (asked !== undefined) output.lines(describe(asked));
+        if (asked !== undefined) session.output.lines(approvalLines(asked));
+        const given = textOf(flags['fingerprint']);
+        const isSure = decision !== 'approve' || given !== undefined || flags['yes'] === true;
+        if (asked !== undefined && !isSure && !(await isAgreed(session, asked))) {
+          session.output.note(`nothing was decided about ${quotedWord(server)}`);
+          return waitingExitCode;
+        }
         // What was shown is what is decided: the fingerprint keeps a later edit out, and no
         // server has the empty one. The troupe says what is amiss with one that was not shown.
-        const fingerprint = asked?.fingerprint ?? '';
-        const report = await client.request(decision, { server, fingerprint });
-        output.document(report);
-        output.lines([statusLine(report.status, Date.now())]);
-        return 0;
+        const fingerprint = given ?? asked?.fingerprint ?? '';
+        return decide(session, client, decision, { server, fingerprint });
       });
     },
   };
 }
 
-/** What would run, whole: a person decides by reading it. */
-function describe(request: ApprovalRequest): string[] {
-  const { source, command, args = [], cwd, envNames = [], url, headerNames = [] } = request;
-  const line = source.line === undefined ? '' : `:${source.line}`;
-  const words = command === undefined ? [] : [command, ...args];
-  const facts: readonly (readonly [string, string])[] = [
-    ['server', request.server],
-    ['from', `${source.file ?? ''}${line}`],
-    ['runs', words.map((word) => `"${word.replaceAll('"', String.raw`\"`)}"`).join(' ')],
-    ['in', cwd ?? ''],
-    ['variables', envNames.join(', ')],
-    ['connects to', url ?? ''],
-    ['headers', headerNames.join(', ')],
-  ];
-  return facts
-    .filter(([, value]) => value !== '')
-    .map(([title, value]) => `${title.padEnd(12)} ${spelledOut(value)}`);
+async function decide(
+  { output }: CliSession,
+  client: ControlClient,
+  decision: Decision,
+  about: { readonly server: string; readonly fingerprint: string },
+): Promise<number> {
+  const report = await client.request(decision, about);
+  output.document(report);
+  output.lines([statusLine(report.status, Date.now())]);
+  if (!report.saved) {
+    output.note('the decision is not saved and ends with the running troupe; see troupe status');
+  }
+  return 0;
+}
+
+function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest[]): number {
+  const waiting = approvals.filter(({ decision }) => decision === 'pending');
+  output.document({ approvals: waiting });
+  if (waiting.length === 0) {
+    output.lines(['nothing waits for approval']);
+    return 0;
+  }
+  output.lines(waiting.flatMap((request) => [...approvalLines(request), '']));
+  output.lines(
+    waiting.map(({ server }) => `decide: troupe approve ${server}, or troupe reject ${server}`),
+  );
+  return waitingExitCode;
+}
+
+/** Asks at a terminal. Elsewhere the command itself is the answer. */
+async function isAgreed(
+  { host, output }: CliSession,
+  { server }: ApprovalRequest,
+): Promise<boolean> {
+  const { stdin, stdout } = host;
+  if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) return true;
+  const questions = createInterface({ input: stdin, output: stdout });
+  const answer = await new Promise<string>((resolve) => {
+    questions.question(`approve ${quotedWord(server)}? [y/N] `, resolve);
+    // Ctrl-C and the end of the input answer nothing, which is no yes.
+    questions.once('close', () => resolve(''));
+  });
+  questions.close();
+  return /^y(?:es)?$/iu.test(answer.trim());
+}
+
+function textOf(flag: unknown): string | undefined {
+  return typeof flag === 'string' ? flag : undefined;
 }

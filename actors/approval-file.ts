@@ -1,0 +1,157 @@
+/**
+ * The file in which decisions outlive a run. It says who may start, so nothing in
+ * it is believed unless all of it is as we write it and nobody else could have
+ * written it.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+import { z } from 'zod';
+
+import type { ApprovalRecord } from '../src/domain/approval.ts';
+
+const version = 1;
+// Some ten thousand decisions; more than that nobody made.
+const maxBytes = 4 * 1024 * 1024;
+
+const text = z.string();
+const digest = z.string().regex(/^[0-9a-f]{64}$/u);
+
+const recordSchema = z.strictObject({
+  /** Real path of the project. */
+  project: text.min(1),
+  server: text.min(1),
+  fingerprint: digest,
+  decision: z.enum(['granted', 'rejected', 'revoked']),
+  decidedAt: z.number(),
+  facts: z.array(z.strictObject({ field: text, shown: text, digest })),
+  pins: z.array(z.strictObject({ tool: text, digest, definition: text.optional() })),
+});
+const fileSchema = z.strictObject({ version: z.literal(version), records: z.array(recordSchema) });
+
+/** A decision and the project that it is about. */
+export interface StoredApproval extends ApprovalRecord {
+  readonly project: string;
+}
+
+export type ApprovalReading =
+  /** Of all projects; empty when there is no file. */
+  | { readonly records: readonly StoredApproval[] }
+  /** Its content is not what we write: it belongs aside. */
+  | { readonly damage: string }
+  /** It is not to be believed, and not ours to change. What is wrong, and what to do. */
+  | { readonly refusal: string };
+
+/** Reads the decisions of all projects. Never rejects. */
+export async function readApprovals(file: string): Promise<ApprovalReading> {
+  let handle: FileHandle | undefined;
+  try {
+    // A named pipe would wait for a writer; a link may lead to what somebody else can write.
+    handle = await open(
+      file,
+      constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0),
+    );
+    const found = await handle.stat();
+    if (!found.isFile()) return { refusal: 'is not a file; move it away' };
+    const fault = faultOf(found);
+    if (fault !== undefined) return { refusal: fault };
+    if (found.size > maxBytes) return { damage: 'it is larger than it may be' };
+    return parse(await handle.readFile('utf8'));
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return { records: [] };
+    if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
+    return { refusal: `cannot be read (${code}); let this user read it` };
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+}
+
+/** Replaces the file: the old content or the new one, also after a loss of power. */
+export async function writeApprovals(
+  file: string,
+  records: readonly StoredApproval[],
+): Promise<void> {
+  const content = textOf(records);
+  const draft = `${file}.${randomUUID()}.tmp`;
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw error;
+  }
+  await syncFolder(path.dirname(file));
+}
+
+/** Moves a damaged file out of the way and returns where it is now. */
+export async function setAside(file: string, wallNow: number): Promise<string> {
+  const time = new Date(wallNow).toISOString().replaceAll(/[:.]/gu, '-');
+  const aside = `${file}.damaged-${time}-${randomUUID().slice(0, 4)}`;
+  await rename(file, aside);
+  return aside;
+}
+
+/** Who else could have written it. */
+function faultOf({
+  mode,
+  uid,
+}: {
+  readonly mode: number;
+  readonly uid: number;
+}): string | undefined {
+  // Elsewhere these numbers say nothing.
+  if (process.getuid === undefined) return undefined;
+  if (uid !== process.getuid()) return 'belongs to another user; move it away';
+  if ((mode & 0o077) === 0) return undefined;
+  return 'is open to other users; see that it is as you want it, then chmod 600 it';
+}
+
+function parse(content: string): ApprovalReading {
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    return { damage: 'it is no JSON' };
+  }
+  const written = z.object({ version: z.int() }).safeParse(value);
+  if (written.success && written.data.version > version) {
+    return { refusal: 'was written by a newer version; use that one, or move the file away' };
+  }
+  const { success, data } = fileSchema.safeParse(value);
+  if (!success) return { damage: 'it does not hold what it should' };
+  return { records: data.records as readonly StoredApproval[] };
+}
+
+/** What is only there to be compared by a person goes before a decision does. */
+function textOf(records: readonly StoredApproval[]): string {
+  const whole = `${JSON.stringify({ version, records }, undefined, 1)}\n`;
+  if (Buffer.byteLength(whole) <= maxBytes) return whole;
+  const bare = records.map(({ pins, ...record }) => ({
+    ...record,
+    pins: pins.map(({ tool, digest: pinned }) => ({ tool, digest: pinned })),
+  }));
+  const short = `${JSON.stringify({ version, records: bare })}\n`;
+  if (Buffer.byteLength(short) <= maxBytes) return short;
+  throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
+}
+
+/** Makes the new name last; where folders cannot be opened, the system sees to it. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

@@ -1,0 +1,112 @@
+/** Finds what a command would run, the way the system does when the process is started. */
+
+import { constants } from 'node:fs';
+import { access, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+import type { StdioSpec } from '../src/domain/server-spec.ts';
+import type { Variables } from '../src/policies/expand-variables.ts';
+import { digestOf } from '../src/policies/fingerprint.ts';
+import { looksSecret } from '../src/policies/redact.ts';
+import { resolveSpec, SettingError } from './session-target.ts';
+import type { StdioLaunch } from './stdio-transport.ts';
+
+export interface Executable {
+  /** Absolute path where the command was found. */
+  readonly file: string;
+  /** What that leads to over all links: what a person approves. */
+  readonly realPath: string;
+}
+
+/** Where the system looks when a process has no PATH. */
+const usualPath = '/bin:/usr/bin';
+
+/** Undefined when there is nothing that could be run. */
+export async function findExecutable({
+  command,
+  cwd,
+  env,
+}: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>): Promise<Executable | undefined> {
+  for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
+    // An empty place is the working folder.
+    const file = path.resolve(cwd, place, command);
+    for (const ending of endings(env)) {
+      const found = await executableAt(file + ending);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * What admission knows an executable by: its real path. One that is written with a
+ * secret in it is known by a digest.
+ */
+export async function approvedPathOf(
+  spec: StdioSpec,
+  variables: Variables,
+): Promise<string | undefined> {
+  const found = await findExecutable(launchOf(spec, variables));
+  return found === undefined ? undefined : shownPath(spec, found);
+}
+
+/**
+ * The launch of the very program that was approved, whatever PATH says a moment later.
+ *
+ * @param approved - null when nothing was found then
+ * @throws SettingError when the command leads elsewhere now.
+ */
+export async function launchAsApproved(
+  launch: StdioLaunch,
+  spec: StdioSpec,
+  approved: string | null,
+): Promise<StdioLaunch> {
+  const found = await findExecutable(launch);
+  const present = found === undefined ? null : shownPath(spec, found);
+  if (present !== approved) {
+    throw new SettingError(
+      `The command "${launch.command}" leads to another program than the one that was approved, and was not started.`,
+    );
+  }
+  return found === undefined ? launch : { ...launch, command: found.file, argv0: launch.command };
+}
+
+/** The path under which an executable is approved and shown. */
+function shownPath({ command }: Pick<StdioSpec, 'command'>, found: Executable): string {
+  const names = [...command.matchAll(/\$\{([^}:]*)/gu)].map(([, name = '']) => name);
+  return names.some(looksSecret) ? `sha256:${digestOf(found.realPath)}` : found.realPath;
+}
+
+function launchOf(spec: StdioSpec, variables: Variables): StdioLaunch {
+  try {
+    // Only what decides where it is found: an unset variable elsewhere is no question here.
+    const { PATH } = spec.env;
+    const part = { ...spec, args: [], env: PATH === undefined ? {} : { PATH } };
+    const resolved = resolveSpec(part, variables);
+    if (resolved.type === 'stdio') return resolved.launch;
+  } catch {
+    // Nobody can tell before the variable is set.
+  }
+  return { command: '', args: [], env: {}, cwd: '/' };
+}
+
+function placesOf(command: string, searchPath: string): readonly string[] {
+  if (command === '') return [];
+  const hasFolder = command.includes('/') || command.includes(path.sep);
+  return hasFolder ? [''] : searchPath.split(path.delimiter);
+}
+
+function endings(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  if (process.platform !== 'win32') return [''];
+  return ['', ...(env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';')];
+}
+
+async function executableAt(file: string): Promise<Executable | undefined> {
+  try {
+    await access(file, constants.X_OK);
+    if (!(await stat(file)).isFile()) return undefined;
+    return { file, realPath: await realpath(file) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+/** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
+
+import type { ApprovalReason } from '../domain/approval.ts';
+import { quotedWord, spelledOut } from '../policies/printable.ts';
+import type { ApprovalRequest } from '../runtime/troupe.ts';
+
+const titleWidth = 12;
+
+const why: Readonly<Record<ApprovalReason, string>> = {
+  new: 'it was never approved',
+  changed: 'it is not what was approved',
+  executableMoved: 'its command leads to another program than the one that was approved',
+  revoked: 'its approval was taken back',
+  toolsChanged: 'some of its tools are not what was approved, and are held back',
+};
+
+/** Nothing is cut: a line may be as long as what it shows. */
+export function approvalLines(request: ApprovalRequest): string[] {
+  const { source, because, command, args = [], executable, cwd, url } = request;
+  const { envNames = [], headerNames = [], warnings = [], changes = [] } = request;
+  const line = source.line === undefined ? '' : `:${source.line}`;
+  const words = command === undefined ? [] : [command, ...args];
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    ['server', request.server],
+    ['from', `${source.file ?? source.scope}${line}`],
+    ['asked', because === undefined ? undefined : why[because]],
+    ['runs', words.map(quotedWord).join(' ')],
+    ['program', executable],
+    ['in', cwd],
+    ['variables', envNames.map(nameWord).join(', ')],
+    ['connects to', url],
+    ['headers', headerNames.map(nameWord).join(', ')],
+    ...changes.map(({ field, before, now }) => ['changed', changed(field, before, now)] as const),
+    ...warnings.map((warning) => ['warning', warning] as const),
+    ['fingerprint', request.fingerprint],
+  ];
+  return [
+    ...facts.flatMap(([title, value]) =>
+      value === undefined || value === ''
+        ? []
+        : [`${title.padEnd(titleWidth)} ${spelledOut(value)}`],
+    ),
+    ...toolLines(request),
+  ];
+}
+
+function changed(field: string, before: string | undefined, now: string | undefined): string {
+  if (before === undefined)
+    return `${field} is new${now === '' ? '' : `: ${quotedWord(now ?? '')}`}`;
+  if (now === undefined) return `${field} is gone${before === '' ? '' : `: ${quotedWord(before)}`}`;
+  // Alike to see: the rest is a secret.
+  if (before === now) return `${field} has another value`;
+  return `${field}: ${quotedWord(before)} became ${quotedWord(now)}`;
+}
+
+function toolLines({ toolChanges = [] }: ApprovalRequest): string[] {
+  return toolChanges.flatMap(({ tool, diff }) => [
+    `${'tool'.padEnd(titleWidth)} ${quotedWord(tool)}`,
+    ...diff.map((line) => `  ${spelledOut(line)}`),
+  ]);
+}
+
+/** A name that could be read as two is quoted. */
+function nameWord(name: string): string {
+  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
+}

@@ -1,0 +1,64 @@
+/** What a person decided about a server that needs approval, and what they saw when they did. */
+
+/** `revoked` is a grant or a rejection taken back: it is asked for again, and never counts as a yes. */
+export type Decision = 'granted' | 'rejected' | 'revoked';
+
+/** What a person once said about one server exactly as it was then. */
+export interface ApprovalDecision {
+  readonly server: string;
+  /** The approval fingerprint that the decision is about; it covers no other. */
+  readonly fingerprint: string;
+  readonly decision: 'granted' | 'rejected';
+}
+
+/** One thing that a person saw of a server, free of secrets, so that a later edit can be told. */
+export interface SpecFact {
+  /** As in settings: `command`, `args[0]`, `env.KEY`. */
+  readonly field: string;
+  /** Empty when the value is not to be kept. */
+  readonly shown: string;
+  /** Of the true value, so that a change of what is not kept is seen as well. */
+  readonly digest: string;
+}
+
+/** A tool as it was when its server was approved, or when it first turned up afterwards. */
+export interface ToolPin {
+  readonly tool: string;
+  readonly digest: string;
+  /** What the digest is of, to be compared by a person; left out where it is long. */
+  readonly definition?: string;
+}
+
+/** A decision as it is kept. */
+export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
+  readonly decision: Decision;
+  /** Wall milliseconds. */
+  readonly decidedAt: number;
+  readonly facts: readonly SpecFact[];
+  readonly pins: readonly ToolPin[];
+}
+
+/** What is otherwise than it was when the server was last approved. */
+export interface ApprovalChange {
+  readonly field: string;
+  /** Absent: there was no such field. Empty: it is not shown. */
+  readonly before?: string;
+  readonly now?: string;
+}
+
+/** A tool that is not what was approved. */
+export interface ToolChange {
+  readonly tool: string;
+  /** Lines of a comparison: `- ` was approved, `+ ` is announced now. */
+  readonly diff: readonly string[];
+}
+
+/** Why a decision is needed. */
+export const approvalReasons = [
+  'new',
+  'changed',
+  'executableMoved',
+  'revoked',
+  'toolsChanged',
+] as const;
+export type ApprovalReason = (typeof approvalReasons)[number];

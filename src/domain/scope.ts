@@ -1,0 +1,19 @@
+/**
+ * Where a server was declared. Folder scopes (`project`, `workspace`, `local`)
+ * are gated: what a folder brings needs approval before it may start.
+ */
+export const scopes = [
+  'managed',
+  'user',
+  'project',
+  'workspace',
+  'local',
+  'config',
+  'api',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+/** Says whether a folder brought it, rather than the person or the host. */
+export function isFolderScope(scope: Scope): boolean {
+  return scope === 'project' || scope === 'workspace' || scope === 'local';
+}

@@ -1,0 +1,22 @@
+import type { MergedSettings } from '../config/merge-settings.ts';
+import type { StdioSpec } from '../domain/server-spec.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+
+/** Says what a command leads to at present; undefined when that is nothing. */
+export type FindExecutable = (spec: StdioSpec) => Promise<string | undefined>;
+
+/** The same settings; gated servers name the program that their command leads to. */
+export async function withExecutables<Reading extends MergedSettings>(
+  reading: Reading,
+  find: FindExecutable | undefined,
+): Promise<Reading> {
+  if (find === undefined) return reading;
+  const { settings, specs } = reading;
+  const lookUp = async (desired: DesiredServer): Promise<DesiredServer> => {
+    const spec = desired.gated ? specs.get(desired.generation) : undefined;
+    const executable = spec?.type === 'stdio' ? await find(spec) : undefined;
+    return executable === undefined ? desired : { ...desired, executable };
+  };
+  const servers = await Promise.all(settings.servers.map(lookUp));
+  return { ...reading, settings: { ...settings, servers } };
+}

@@ -1,0 +1,126 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { approvedPathOf, findExecutable, launchAsApproved } from '../../actors/executable-path.ts';
+import type { StdioSpec } from '../../src/domain/server-spec.ts';
+
+let folder = '';
+const at = (...parts: string[]): string => path.join(folder, ...parts);
+
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'executables-')));
+  for (const name of ['one', 'two', 'work', 'two/folder']) mkdirSync(at(name), { recursive: true });
+  for (const name of ['one/tool', 'two/tool', 'two/other', 'work/local', 'one/plain']) {
+    writeFileSync(at(name), '#!/bin/sh\n', { mode: 0o755 });
+  }
+  chmodSync(at('one/plain'), 0o644);
+  writeFileSync(at('two/plain'), '#!/bin/sh\n', { mode: 0o755 });
+  mkdirSync(at('one/folder'));
+  symlinkSync(at('two/other'), at('one/linked'));
+  symlinkSync(at('nowhere'), at('one/broken'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const find = (command: string, searchPath?: string) =>
+  findExecutable({
+    command,
+    cwd: at('work'),
+    env: searchPath === undefined ? { PATH: `${at('one')}:${at('two')}` } : { PATH: searchPath },
+  });
+const spec = (change: Partial<StdioSpec> = {}): StdioSpec => ({
+  type: 'stdio',
+  command: 'tool',
+  args: [],
+  env: {},
+  cwd: at('work'),
+  era: 'auto',
+  ...change,
+});
+
+describe('the program of a command', () => {
+  it.each([
+    ['the first on PATH', 'tool', 'one/tool', 'one/tool'],
+    ['the first that may be executed', 'plain', 'two/plain', 'two/plain'],
+    ['what a link leads to', 'linked', 'one/linked', 'two/other'],
+    [
+      'that of the working folder, when it is written with a folder',
+      './local',
+      'work/local',
+      'work/local',
+    ],
+  ])('is %s', async (_what, command, file, realPath) => {
+    expect(await find(command)).toEqual({ file: at(file), realPath: at(realPath) });
+  });
+
+  it.each(['folder', 'broken', 'local', 'missing', ''])('is none for %j', async (command) => {
+    expect(await find(command)).toBeUndefined();
+  });
+
+  it('is looked for in the working folder where PATH has an empty place', async () => {
+    expect(await find('local', `:${at('one')}`)).toMatchObject({ realPath: at('work/local') });
+  });
+
+  it('is looked for where the system does when there is no PATH', async () => {
+    const found = await findExecutable({ command: 'sh', cwd: '/', env: {} });
+    expect(found?.file).toMatch(/^(?:\/usr)?\/bin\/sh$/u);
+  });
+});
+
+describe('what is approved as a program', () => {
+  const env = () => ({ PATH: at('one'), HOME: folder, TOKEN: 'two' });
+
+  it('follows the PATH that the server gets', async () => {
+    expect(await approvedPathOf(spec(), env())).toBe(at('one/tool'));
+    expect(await approvedPathOf(spec({ env: { PATH: at('two') } }), env())).toBe(at('two/tool'));
+  });
+
+  it('is found behind a variable, and hidden behind one that holds a secret', async () => {
+    const named = spec({ command: '${HOME}/two/tool' });
+    expect(await approvedPathOf(named, env())).toBe(at('two/tool'));
+    const secret = await approvedPathOf(spec({ command: `${folder}/\${TOKEN}/tool` }), env());
+    expect(secret).toMatch(/^sha256:[0-9a-f]{64}$/u);
+  });
+
+  it('is nothing while a variable is not set', async () => {
+    expect(await approvedPathOf(spec({ command: '${UNSET}/tool' }), env())).toBeUndefined();
+    const elsewhere = spec({ env: { KEY: '${UNSET}' }, args: ['${UNSET}'] });
+    expect(await approvedPathOf(elsewhere, env())).toBe(at('one/tool'));
+  });
+});
+
+describe('a launch', () => {
+  const launch = { command: 'tool', args: ['a'], cwd: '/', env: {} };
+
+  it('starts the very file that was approved, under the name it was called by', async () => {
+    const there = { ...launch, env: { PATH: at('one') } };
+    expect(await launchAsApproved(there, spec(), at('one/tool'))).toEqual({
+      ...there,
+      command: at('one/tool'),
+      argv0: 'tool',
+    });
+  });
+
+  it.each([
+    ['another program was approved', 'two', 'one/tool'],
+    ['nothing was found when it was approved', 'one', null],
+    ['the program is gone', 'work', 'one/tool'],
+  ])('is refused when %s', async (_when, place, approved) => {
+    const there = { ...launch, env: { PATH: at(place) } };
+    const expected = approved === null ? null : at(approved);
+    await expect(launchAsApproved(there, spec(), expected)).rejects.toThrow('another program');
+  });
+
+  it('that finds nothing, as when it was approved, is left to fail as usual', async () => {
+    const there = { ...launch, env: { PATH: at('work') } };
+    expect(await launchAsApproved(there, spec(), null)).toBe(there);
+  });
+});
