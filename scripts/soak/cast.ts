@@ -1,6 +1,7 @@
 /** The thirty servers of a soak: stdio and HTTP, every fifth of them faulty. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
@@ -13,12 +14,14 @@ export interface Member {
   readonly isFaulty: boolean;
   /** The entry in the settings; another edition is another generation. */
   readonly entry: (edition: number) => Settings;
+  /** Another server under the same name, which costs next to nothing to start. */
+  readonly standIn: (edition: number) => Settings;
 }
 
 export interface Cast {
   readonly members: readonly Member[];
-  /** Processes of ours that serve HTTP, which are no children of the troupe. */
-  readonly hostPids: readonly number[];
+  /** In the environment of every local server and of whatever it starts. */
+  readonly mark: string;
   end(): Promise<void>;
 }
 
@@ -28,18 +31,21 @@ const remoteCount = 10;
 const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const hostile = fileOf('faults/servers/hostile-stdio.mjs');
 
-function local(name: string, words: readonly string[]): Pick<Member, 'name' | 'entry'> {
+type Part = Pick<Member, 'name' | 'entry'>;
+
+function local(name: string, mark: string, words: readonly string[]): Part {
   return {
     name,
     // Servers ignore the last two words; the fingerprint does not.
     entry: (edition) => ({
       command: process.execPath,
       args: [...words, '--edition', String(edition)],
+      env: { SOAK: mark },
     }),
   };
 }
 
-function remote(name: string, address: string): Pick<Member, 'name' | 'entry'> {
+function remote(name: string, address: string): Part {
   return { name, entry: (edition) => ({ type: 'http', url: `${address}?edition=${edition}` }) };
 }
 
@@ -51,28 +57,36 @@ export async function startCast(): Promise<Cast> {
   const echoes = await serve([fileOf('bench/servers/http-echo.mjs')]);
   const resets = await serve([fileOf('faults/servers/hostile-http.mjs'), '0', 'reset-call']);
   const hosts = [echoes, resets];
+  const mark = randomUUID();
   const healthy = { tools: ['echo'], isFaulty: false };
   const faulty = { tools: ['echo'], isFaulty: true };
-  const members: readonly Member[] = [
+  const parts: readonly Omit<Member, 'standIn'>[] = [
     ...numbered(localCount, 'local').map((name) => ({
-      ...local(name, [fileOf('bench/servers/stdio-echo.mjs')]),
+      ...local(name, mark, [fileOf('bench/servers/stdio-echo.mjs')]),
       ...healthy,
     })),
     ...numbered(remoteCount, 'remote').map((name) => ({
       ...remote(name, `${echoes.origin}/${name}`),
       ...healthy,
     })),
-    { ...local('crashes', [hostile, 'crash-after', '--n', '20']), ...faulty },
+    { ...local('crashes', mark, [hostile, 'crash-after', '--n', '20']), ...faulty },
     // A call of `slow` is never answered there, and one of `echo` ends the process.
-    { ...local('hangs', [hostile, 'crash-on-call']), ...faulty, tools: ['slow', 'slow', 'echo'] },
-    { ...local('floods', [hostile, 'list-changed-storm', '--n', '1000']), ...faulty },
-    { ...local('flaps', [hostile, 'exit-1']), ...faulty },
-    { ...local('silent', [hostile, 'hang-init']), ...faulty },
+    {
+      ...local('hangs', mark, [hostile, 'crash-on-call']),
+      ...faulty,
+      tools: ['slow', 'slow', 'echo'],
+    },
+    { ...local('floods', mark, [hostile, 'list-changed-storm', '--n', '1000']), ...faulty },
+    { ...local('flaps', mark, [hostile, 'exit-1']), ...faulty },
+    { ...local('silent', mark, [hostile, 'hang-init']), ...faulty },
     { ...remote('resets', `${resets.origin}/mcp`), ...faulty },
   ];
   return {
-    members,
-    hostPids: hosts.flatMap(({ child }) => child.pid ?? []),
+    members: parts.map((part) => ({
+      ...part,
+      standIn: remote(part.name, `${echoes.origin}/stand-in/${part.name}`).entry,
+    })),
+    mark,
     end: async () => {
       await Promise.all(hosts.map(({ child }) => ended(child)));
     },

@@ -43,7 +43,7 @@ export class Sampler {
   async take(): Promise<Sample> {
     const delayP99Ms = this.#delay.percentile(99) / 1e6;
     // What a collection frees may hold what only the next one finds.
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let turn = 0; turn < 3; turn += 1) {
       globalThis.gc?.();
       await pause(10);
     }

@@ -38,6 +38,9 @@ export class Workload {
   readonly #absent = new Set<string>();
   #draws = 0;
   #isOver = false;
+  #underWay = 0;
+  /** Settles when the rest is over; absent while there is work. */
+  #rest: Promise<void> | undefined;
 
   constructor(troupe: Troupe, members: readonly Member[], seed: number) {
     this.#troupe = troupe;
@@ -64,6 +67,22 @@ export class Workload {
     this.#isOver = true;
   }
 
+  /** Looks at the troupe while it has nothing to do: no call is under way, nothing is disturbed. */
+  async atRest<Seen>(look: () => Promise<Seen>): Promise<Seen> {
+    let resume = (): void => {};
+    this.#rest = new Promise((resolve) => {
+      resume = resolve;
+    });
+    const untilMs = performance.now() + settleMs;
+    while (this.#underWay > 0 && performance.now() < untilMs) await pause(10);
+    try {
+      return await look();
+    } finally {
+      this.#rest = undefined;
+      resume();
+    }
+  }
+
   async #bringAllBack(): Promise<void> {
     this.#absent.clear();
     this.#apply();
@@ -78,8 +97,11 @@ export class Workload {
 
   async #keepCalling(): Promise<void> {
     while (!this.#isOver) {
+      await this.#rest;
       const member = this.#pick(this.#members);
+      this.#underWay += 1;
       await this.#call(member, this.#pick(member.tools));
+      this.#underWay -= 1;
       await pause(betweenCallsMs);
     }
   }
@@ -124,6 +146,7 @@ export class Workload {
       revive: () => this.#revive(),
     };
     while (!this.#isOver) {
+      await this.#rest;
       const [kind, disturb] = this.#pick(Object.entries(kinds));
       this.disturbances[kind] = (this.disturbances[kind] ?? 0) + 1;
       disturb();

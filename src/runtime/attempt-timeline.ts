@@ -19,8 +19,8 @@ const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
 };
 
 interface Trial {
-  /** Whose session it is: numbers begin anew with each actor. */
-  readonly owner: object;
+  /** Whose session it is: numbers begin anew with each life. */
+  readonly life: number;
   readonly session: number;
   readonly generation: string;
   readonly attempt: number;
@@ -36,7 +36,8 @@ interface Trial {
 
 /** One look at a server. */
 export interface Observation {
-  readonly owner: object;
+  /** Of the actor, counted over all of the troupe. */
+  readonly life: number;
   readonly snapshot: ServerSnapshot;
   readonly condition: StateName;
   /** Wall time, milliseconds since 1970. */
@@ -51,15 +52,15 @@ export interface Observation {
 export class AttemptTimeline {
   readonly #trials: Trial[] = [];
 
-  observe({ owner, snapshot, condition, nowMs }: Observation): void {
+  observe({ life, snapshot, condition, nowMs }: Observation): void {
     const { session, generation, attempt, loss, delayMs } = snapshot.context;
     const phase = phaseOf[condition.state];
     let trial = this.#trials.at(-1);
-    if (phase !== undefined && session > 0 && !isOf(trial, owner, session)) {
+    if (phase !== undefined && session > 0 && !isOf(trial, life, session)) {
       if (trial !== undefined) end(trial, nowMs);
       if (trial !== undefined) trial.waitMs = nowMs - (trial.endedAtMs ?? nowMs);
       trial = {
-        owner,
+        life,
         session,
         generation,
         attempt,
@@ -72,7 +73,7 @@ export class AttemptTimeline {
       if (this.#trials.length > keptAttempts) this.#trials.shift();
     }
     // What happens to a server that never tried is no part of a timeline.
-    if (trial === undefined || !isOf(trial, owner, session)) return;
+    if (trial === undefined || !isOf(trial, life, session)) return;
     if (loss !== null) trial.failure = loss;
     if (phase !== undefined) {
       if (trial.phase !== phase) closePhase(trial, nowMs);
@@ -85,9 +86,9 @@ export class AttemptTimeline {
   }
 
   /** The actor is gone: whatever went on has ended. */
-  close(owner: object, nowMs: number): void {
+  close(life: number, nowMs: number): void {
     const trial = this.#trials.at(-1);
-    if (trial?.owner === owner) end(trial, nowMs);
+    if (trial?.life === life) end(trial, nowMs);
   }
 
   /** The oldest first. */
@@ -96,8 +97,8 @@ export class AttemptTimeline {
   }
 }
 
-function isOf(trial: Trial | undefined, owner: object, session: number): boolean {
-  return trial?.owner === owner && trial.session === session;
+function isOf(trial: Trial | undefined, life: number, session: number): boolean {
+  return trial?.life === life && trial.session === session;
 }
 
 function closePhase(trial: Trial, nowMs: number): void {

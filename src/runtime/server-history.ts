@@ -14,9 +14,9 @@ import { TimerStamps } from './timer-stamps.ts';
 
 export interface ServerHistory {
   readonly timeline: AttemptTimeline;
-  /** Of the actor that lives now. */
+  /** Of the present life. */
   timers: TimerStamps;
-  owner: object | undefined;
+  life: number | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
   /** The failure that its chart holds, and since when: the same words may tell of a new one. */
   cause: Failure | null;
@@ -26,6 +26,9 @@ export interface ServerHistory {
 export class ServerHistories {
   readonly #histories = new Map<string, ServerHistory>();
   readonly #rows = new WeakMap<object, number>();
+  // Numbers, because an actor that is held is never collected, with all that it knew.
+  readonly #lives = new WeakMap<object, number>();
+  #lifeCount = 0;
 
   /** Sees every event of the charts, of which it takes the decisions of servers. */
   readonly inspect = (event: InspectionEvent): void => {
@@ -40,19 +43,20 @@ export class ServerHistories {
   }
 
   /** Has to hear of every snapshot of every server, in their order. */
-  observe(server: string, seen: Observation): void {
+  observe(server: string, owner: object, seen: Omit<Observation, 'life'>): void {
+    const life = this.#lifeOf(owner);
     const history = this.#histories.get(server) ?? {
       timeline: new AttemptTimeline(),
       timers: new TimerStamps(),
-      owner: undefined,
+      life: undefined,
       lastFailure: undefined,
       cause: null,
       causedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.#histories.set(server, history);
-    if (history.owner !== seen.owner) {
-      if (history.owner !== undefined) history.timeline.close(history.owner, seen.nowMs);
-      history.owner = seen.owner;
+    if (history.life !== life) {
+      if (history.life !== undefined) history.timeline.close(history.life, seen.nowMs);
+      history.life = life;
       history.timers = new TimerStamps();
     }
     const { lastError } = seen.snapshot.context;
@@ -61,7 +65,15 @@ export class ServerHistories {
       history.causedAtMs = seen.nowMs;
     }
     history.timers.observe(seen.snapshot, seen.nowMs);
-    history.timeline.observe(seen);
+    history.timeline.observe({ ...seen, life });
+  }
+
+  #lifeOf(owner: object): number {
+    const known = this.#lives.get(owner);
+    if (known !== undefined) return known;
+    this.#lifeCount += 1;
+    this.#lives.set(owner, this.#lifeCount);
+    return this.#lifeCount;
   }
 
   noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {

@@ -4,8 +4,9 @@ import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
 
 // Per server as much as the ring of one session's stderr holds.
 const logBytes = 65_536;
-// What a line costs besides its text, so that a flood of short ones is bounded as well.
-const lineBytes = 40;
+// What a line costs besides its text: an object of five fields, its time as text, the head of
+// two strings and a place in a list. Lines about the life of a server are shorter than that.
+const lineBytes = 128;
 // Removed servers together: the whole logs of the last 64, more of quiet ones.
 const departedBytes = 4_194_304;
 

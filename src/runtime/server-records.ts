@@ -46,7 +46,7 @@ export class ServerRecords {
   readonly noteSnapshot = (name: string, owner: ServerRef, snapshot: ServerSnapshot): void => {
     const condition = conditionOf(snapshot);
     const nowMs = this.#clock.wallNow();
-    this.#histories.observe(name, { owner, snapshot, condition, nowMs });
+    this.#histories.observe(name, owner, { snapshot, condition, nowMs });
   };
 
   readonly noteLine = (server: string, line: string, from: LogOrigin): void => {

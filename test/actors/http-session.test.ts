@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import { type HttpFixture, type HttpMode, startHttpFixture } from '../fixtures/http-server.ts';
@@ -20,6 +20,7 @@ let bench: Bench | undefined;
 let server: HttpFixture | undefined;
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   bench?.stop();
   await server?.close();
   server = undefined;
@@ -250,6 +251,16 @@ describe('calls of an HTTP session', () => {
       expect(session.server.seen).not.toContain('POST ping');
     },
   );
+
+  // Node 20 remembers each joined signal for as long as one that it was joined from is there.
+  it('join no signal that outlives them with their own', async () => {
+    const { bench: session } = await opened();
+    const join = vi.spyOn(AbortSignal, 'any');
+    for (let count = 0; count < 5; count += 1)
+      expect(await call(session)).toMatchObject({ result: {} });
+    const joined = join.mock.calls.flatMap(([signals]) => [...signals]);
+    expect(joined).toHaveLength(new Set(joined).size);
+  });
 
   it('fail when the server is gone, and the session ends', async () => {
     const session = await opened();

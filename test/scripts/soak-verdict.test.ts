@@ -1,20 +1,17 @@
 import { describe, expect, it } from 'vitest';
+
 import type { Sample } from '../../scripts/soak/sample.ts';
-import {
-  type CallCounts,
-  floorsOf,
-  growthOf,
-  judge,
-  type Soaked,
-  trendOf,
-  warmed,
-} from '../../scripts/soak/verdict.ts';
+import { growthOf, medianOf, trendOf } from '../../scripts/soak/trend.ts';
+import { type CallCounts, judge, type Soaked, warmUpMsOf } from '../../scripts/soak/verdict.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
 
 const mebibyte = 1024 * 1024;
-const everyMs = 3_000;
+const everyMs = 15_000;
+const count = 240;
+const hourMs = 3_600_000;
 
 function samplesOf(change: (index: number) => Partial<Sample> = () => ({})): readonly Sample[] {
-  return Array.from({ length: 1_200 }, (_, index) => ({
+  return Array.from({ length: count }, (_, index) => ({
     atMs: index * everyMs,
     heapBytes: 40 * mebibyte,
     rssBytes: 150 * mebibyte,
@@ -39,6 +36,7 @@ const calls: CallCounts = {
 
 const good: Soaked = {
   samples: samplesOf(),
+  runMs: count * everyMs,
   calls,
   fdsBefore: 30,
   fdsAfter: 30,
@@ -48,7 +46,7 @@ const good: Soaked = {
 };
 
 const brokenBy = (change: Partial<Soaked>): readonly string[] =>
-  judge({ ...good, ...change }).flatMap(({ rule, isKept }) => (isKept ? [] : [rule]));
+  judge({ ...good, ...change }).flatMap(({ rule, verdict }) => (verdict === 'kept' ? [] : [rule]));
 
 describe('the verdict of a soak', () => {
   it('is good when nothing grows and nothing is left', () => {
@@ -60,19 +58,19 @@ describe('the verdict of a soak', () => {
       'a heap that surely grows by two megabytes an hour',
       {
         samples: samplesOf((index) => ({
-          heapBytes: 40 * mebibyte + (index / 1_200) * 2 * mebibyte,
+          heapBytes: 40 * mebibyte + (index / count) * 2 * mebibyte,
         })),
       },
       /heap/u,
     ],
     [
       'descriptors that no child explains',
-      { samples: samplesOf((index) => ({ fdCount: 100 + Math.floor(index / 200) })) },
-      /stay flat/u,
+      { samples: samplesOf((index) => ({ fdCount: 100 + Math.floor(index / 40) })) },
+      /do not grow/u,
     ],
     [
       'a listener more at the end',
-      { samples: samplesOf((index) => ({ listenerCount: index < 700 ? 7 : 8 })) },
+      { samples: samplesOf((index) => ({ listenerCount: index < 140 ? 7 : 8 })) },
       /listeners/u,
     ],
     ['descriptors kept after the stop', { fdsAfter: 40 }, /given back/u],
@@ -90,56 +88,101 @@ describe('the verdict of a soak', () => {
 
   it('lets more children have more pipes', () => {
     const samples = samplesOf((index) => ({
-      childCount: 20 + (index > 700 ? 3 : 0),
-      fdCount: 100 + (index > 700 ? 9 : 0),
+      childCount: 20 + (index > 140 ? 3 : 0),
+      fdCount: 100 + (index > 140 ? 9 : 0),
     }));
     expect(brokenBy({ samples })).toEqual([]);
   });
 
-  it('does not mind what grows during the warm-up, nor what floods hold for a moment', () => {
+  it('does not mind what grows during the warm-up, nor what is held for a moment', () => {
     const samples = samplesOf((index) => ({
       heapBytes: mebibyte * (Math.min(40, 10 + index) + (index % 7 === 0 ? 20 : 0)),
     }));
     expect(brokenBy({ samples })).toEqual([]);
   });
+
+  it.each<readonly [string, number, Soaked['samples'], string]>([
+    ['a flat heap is shown in an hour', hourMs, samplesOf(), 'kept'],
+    [
+      'a leak is shown in an hour',
+      hourMs,
+      samplesOf((index) => ({ heapBytes: mebibyte * (40 + index / 40 + noise(index)) })),
+      'broken',
+    ],
+    [
+      'noise in ten minutes shows nothing',
+      hourMs / 6,
+      samplesOf((index) => ({ heapBytes: mebibyte * (40 + noise(index)) })).slice(0, 40),
+      'not shown',
+    ],
+    [
+      'a leak that noise may be shows nothing',
+      hourMs / 6,
+      samplesOf((index) => ({ heapBytes: mebibyte * (40 + index / 120 + noise(index)) })).slice(
+        0,
+        40,
+      ),
+      'not shown',
+    ],
+    ['a run of a few samples shows nothing', hourMs / 60, samplesOf().slice(0, 4), 'not shown'],
+  ])('says what it knows of the heap: %s', (_what, runMs, samples, verdict) => {
+    const [heap] = judge({ ...good, runMs, samples });
+    expect(heap?.rule).toContain('heap');
+    expect(heap?.verdict).toBe(verdict);
+  });
 });
 
+/** Scatter of a quarter of a unit to either side, the same in every run. */
+function noise(index: number): number {
+  return chanceOf(1, index) / 2 - 0.25;
+}
+
 describe('the numbers of a soak', () => {
+  const line = Array.from({ length: 12 }, (_, index) => [index * hourMs, 1 + 2 * index] as const);
+
   it('find the slope of a line, and no error in it', () => {
-    const { perHour, errorPerHour } = trendOf([
-      [0, 1],
-      [3_600_000, 3],
-      [7_200_000, 5],
-    ]);
+    const { perHour, errorPerHour } = trendOf(line);
     expect(perHour).toBeCloseTo(2);
     expect(errorPerHour).toBeCloseTo(0);
   });
 
-  it('know nothing of a slope from two values', () => {
-    expect(trendOf([[0, 1]]).errorPerHour).toBe(Infinity);
+  it('are not led astray by a few samples that are far off', () => {
+    const { perHour } = trendOf([...line, [0.5 * hourMs, 500], [11.5 * hourMs, -300]]);
+    expect(perHour).toBeGreaterThan(1.5);
+    expect(perHour).toBeLessThan(2.5);
   });
 
-  it('take the least of each whole group', () => {
-    const points = [4, 3, 5, 9, 8, 7, 1].map((value, index) => [index, value] as const);
-    expect(floorsOf(points, 3)).toEqual([
-      [1, 3],
-      [5, 7],
-    ]);
+  it('know nothing of a slope from few values', () => {
+    expect(trendOf(line.slice(0, 7)).errorPerHour).toBe(Infinity);
+  });
+
+  it('believe samples less that resemble their neighbours', () => {
+    const loose = Array.from({ length: 60 }, (_, index) => [index, noise(index)] as const);
+    const sticky = loose.map(([at], index) => [at, noise(Math.floor(index / 6))] as const);
+    expect(trendOf(sticky).errorPerHour).toBeGreaterThan(2 * trendOf(loose).errorPerHour);
+  });
+
+  it('hold the true slope within their error nineteen times of twenty', () => {
+    const runs = Array.from({ length: 100 }, (_, run) =>
+      trendOf(
+        Array.from({ length: 40 }, (_value, index) => [
+          index * hourMs,
+          index + 8 * noise(1 + run * 40 + index),
+        ]),
+      ),
+    );
+    const hits = runs.filter(({ perHour, errorPerHour }) => Math.abs(perHour - 1) <= errorPerHour);
+    expect(hits.length).toBeGreaterThanOrEqual(90);
   });
 
   it('compare the last third with the first', () => {
     expect(growthOf([1, 1, 1, 5, 5, 5, 3, 3, 3])).toBe(2);
+    expect(medianOf([4, 1, 3, 2])).toBe(2.5);
   });
 
   it('leave out a quarter as the warm-up, between a minute and a half and ten minutes', () => {
-    expect(warmed(samplesOf().slice(0, 401)).at(0)?.atMs).toBe(300_000);
-    expect(warmed(samplesOf().slice(0, 101)).at(0)?.atMs).toBe(90_000);
-    expect(warmed(samplesOf()).at(0)?.atMs).toBe(600_000);
-  });
-
-  it('do not pretend to know the slope of a short run', () => {
-    const [heap] = judge({ ...good, samples: samplesOf().slice(0, 30) });
-    expect(heap?.isKept).toBe(true);
-    expect(heap?.seen).toContain('too short');
+    expect(warmUpMsOf(20 * 60_000)).toBe(300_000);
+    expect(warmUpMsOf(5 * 60_000)).toBe(90_000);
+    expect(warmUpMsOf(hourMs)).toBe(600_000);
   });
 });

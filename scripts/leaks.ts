@@ -1,0 +1,99 @@
+/**
+ * npm run leaks: how many bytes each thing that a troupe does all day leaves behind.
+ *
+ *     npm run leaks -- --only 'call over HTTP' --kinds
+ *
+ * Each operation has a process of its own: a warm-up, which fills what has a bound, then twice
+ * the same work, and what the heap holds before, between and after. What grows in both halves
+ * is a leak; what grows in one of them is chance. Exit code 1 when an operation leaves more than
+ * its bound. `--kinds` lists what grew.
+ */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { bytesOf, type Census, growthOf, StoredHeap } from './leaks/heap-census.ts';
+import { type Operation, operations } from './leaks/operations.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    kinds: { type: 'boolean', default: false },
+    // For the process of an operation.
+    here: { type: 'boolean', default: false },
+  },
+});
+
+const shownKinds = 12;
+
+function operationNamed(name: string): Operation {
+  const operation = operations[name];
+  if (operation !== undefined) return operation;
+  console.error(`No operation "${name}"; there are: ${Object.keys(operations).join(', ')}.`);
+  process.exit(2);
+}
+
+async function storedHeap(): Promise<StoredHeap> {
+  // What a collection frees may hold what only the next one finds.
+  for (let turn = 0; turn < 3; turn += 1) {
+    globalThis.gc?.();
+    await pause(200);
+  }
+  return new StoredHeap();
+}
+
+async function heapsOf({ start, warmUpCount, count }: Operation): Promise<readonly StoredHeap[]> {
+  const { repeat, end } = await start();
+  const heaps: StoredHeap[] = [];
+  for (const times of [warmUpCount, count, count]) {
+    await repeat(times);
+    heaps.push(await storedHeap());
+  }
+  await end();
+  return heaps;
+}
+
+/** Says whether it keeps its bound. */
+async function weigh(name: string): Promise<boolean> {
+  const operation = operationNamed(name);
+  const { count, mostBytes } = operation;
+  const from = performance.now();
+  const heaps = await heapsOf(operation);
+  const tookMs = performance.now() - from;
+  const censuses = heaps.map((heap) => heap.census());
+  for (const heap of heaps) heap.remove();
+  const [before, between, after] = censuses as [Census, Census, Census];
+  const halves = [bytesOf(between) - bytesOf(before), bytesOf(after) - bytesOf(between)].map(
+    (bytes) => bytes / count,
+  );
+  const isKept = Math.min(...halves) <= mostBytes;
+  const [first, second] = halves.map((half) => half.toFixed(1).padStart(8));
+  console.log(
+    `${isKept ? 'kept  ' : 'BROKEN'}  ${name.padEnd(34)} ${first} ${second} bytes each (at most ${mostBytes}), ${count} twice, ${(tookMs / 1_000).toFixed(0)} s`,
+  );
+  if (values.kinds)
+    for (const { kind, count: more, bytes } of growthOf(before, after).slice(0, shownKinds))
+      console.log(`          ${bytes} bytes more in ${more} more of ${kind}`);
+  return isKept;
+}
+
+async function weighApart(name: string): Promise<boolean> {
+  const words = ['--here', '--only', name, ...(values.kinds ? ['--kinds'] : [])];
+  const child = spawn(
+    process.execPath,
+    ['--expose-gc', '--import', 'tsx', fileURLToPath(import.meta.url), ...words],
+    { stdio: 'inherit' },
+  );
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code === 0;
+}
+
+let areKept = true;
+for (const name of values.only ?? Object.keys(operations)) {
+  operationNamed(name);
+  areKept = (await (values.here ? weigh(name) : weighApart(name))) && areKept;
+}
+process.exitCode = areKept ? 0 : 1;

@@ -1,0 +1,38 @@
+/** Fills what has a bound, so that what grows afterwards has none. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Troupe } from '../../src/index.ts';
+import type { Member, Settings } from './cast.ts';
+
+// A machine that does something else as well takes half a minute.
+const mostMs = 300_000;
+
+/** The settings of a troupe that is yet to be aged. */
+export function youngSettings(members: readonly Member[], edition = 0): Settings {
+  return {
+    mcpServers: Object.fromEntries(members.map(({ name, standIn }) => [name, standIn(edition)])),
+  };
+}
+
+/**
+ * Lets every server live short lives, each as another generation, until its log is full. The
+ * log is what fills last: whatever else is remembered of a server, or of its generations, has
+ * fewer places. Left to the soak itself that takes hours, and looks like a leak.
+ */
+export async function age(troupe: Troupe, members: readonly Member[]): Promise<void> {
+  const untilMs = performance.now() + mostMs;
+  const hasFullLog = ({ name }: Member): boolean => (troupe.logs(name)?.[0]?.number ?? 0) > 1;
+  const isReady = ({ name }: Member, before: string | undefined): boolean => {
+    const status = troupe.status(name);
+    return status?.state === 'ready' && status.generation !== before;
+  };
+  for (let edition = 1; !members.every(hasFullLog); edition += 1) {
+    const before = members.map(({ name }) => troupe.status(name)?.generation);
+    troupe.send({ type: 'settings.changed', settings: youngSettings(members, edition) });
+    while (!members.every((member, index) => isReady(member, before[index]))) {
+      if (performance.now() > untilMs) throw new Error(`not aged within ${mostMs} ms`);
+      await pause(2);
+    }
+  }
+}
