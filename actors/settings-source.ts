@@ -8,7 +8,7 @@
  * Before each fact the specs it speaks of are put into the spec book.
  *
  * Accepts `settings.reload` (read now, and ask Docker again if its gateway is
- * wanted), `settings.overlay` (the host's own settings, replaced) and
+ * wanted), `settings.changed` (the host's own settings, replaced) and
  * `io.dispose`. Never throws; after it was stopped or disposed of it sends
  * nothing.
  */
@@ -20,14 +20,14 @@ import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
-import type { startWakeUps } from './settings-debounce.ts';
+import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
   createSettingsReader,
   type SettingsReader,
   type SettingsReaderPorts,
   type SettingsReading,
 } from './settings-reader.ts';
-import { startWakeUpsLate } from './settings-wake-ups.ts';
+import type { startWakeUps } from './settings-wake-ups.ts';
 import { type WatchFiles, watchSettingsFiles } from './settings-watcher.ts';
 
 export interface SettingsPorts extends SettingsReaderPorts {
@@ -87,7 +87,7 @@ export function createSettingsSource(ports: SettingsPorts) {
         return;
       }
       if (order.type === 'settings.reload') docker?.lookAgain();
-      if (order.type === 'settings.overlay') reader.setOverlay(order.settings);
+      if (order.type === 'settings.changed') reader.setOverlay(order.settings);
       wakeUps.command();
     });
     return dispose;

@@ -1,20 +1,19 @@
 /**
  * Says that a settings file may have changed.
  *
- * The folder of each file is watched, not the file: a watch on a file ends with
- * the first editor that saves by renaming. Where even that does not hold (the
- * folder is missing or was deleted, the path leads over a link, the system has no
- * watches left) the file is looked at once a second instead.
+ * Not the file is watched but the folders that decide what is found at its
+ * path: its own, those of the links on the way, and the one in which a part of
+ * the path is missing. A watch on a file ends with the first editor that saves
+ * by renaming. Each event makes the way be looked at again, for it may lead
+ * elsewhere now. What cannot be watched is looked at once a second instead.
  *
  * Reports too much rather than too little; whether anything changed is for the
  * reader to find out. After it was stopped it reports nothing.
  */
 
-import { unwatchFile, watchFile } from 'node:fs';
-import { access, realpath } from 'node:fs/promises';
+import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
+import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
-
-import type { FSWatcher } from 'chokidar';
 
 export interface WatchListener {
   changed(): void;
@@ -25,95 +24,282 @@ export interface WatchListener {
 /** Watches files until the returned function is called. Never throws. */
 export type WatchFiles = (files: readonly string[], listener: WatchListener) => () => void;
 
+/** One name in one folder on the way to a file. */
+interface Hop {
+  readonly folder: string;
+  readonly name: string;
+  /** Without a watch here an edit goes unseen; elsewhere only the loss of a whole branch does. */
+  readonly isNeeded: boolean;
+}
+
+interface FolderWatch {
+  readonly watcher: FSWatcher;
+  /** The files whose way leads through each name. */
+  readonly names: Map<string, Set<string>>;
+}
+
 // Once a second: an edit is seen within two, and a look costs microseconds.
 const pollIntervalMs = 1_000;
 
-export const watchSettingsFiles: WatchFiles = (paths, listener) => {
-  const files = paths.map((file) => path.resolve(file));
-  const polled = new Set<string>();
-  let isStopped = false;
+// As many links as Linux follows.
+const maxLinks = 40;
 
-  const changed = (): void => {
-    if (isStopped) return;
-    listener.changed();
-  };
-  const poll = (file: string): void => {
-    if (isStopped || polled.has(file)) return;
-    polled.add(file);
-    watchFile(file, { interval: pollIntervalMs, persistent: false }, changed);
-    // What happened between the last watch and the first look.
-    changed();
-  };
-  const pollWhatWatchesMiss = async (): Promise<void> => {
-    for (const file of files) if (await isBeyondWatches(file)) poll(file);
-  };
+// A folder that comes and goes between our looking and our watching is there or gone by then.
+const maxTries = 5;
 
-  const folders = [...new Set(files.map((file) => path.dirname(file)))];
-  const wanted = new Set([...folders, ...files]);
-  const names = new Set(files.map((file) => path.basename(file)));
-  let watcher: FSWatcher | undefined;
+// With inotify a watch of a folder costs a kilobyte, hears of nothing below it and hinders
+// nobody, so that all folders up to the root may be watched. Elsewhere none of this holds,
+// and the names in events may differ from those in paths.
+const isInotify = process.platform === 'linux';
 
-  const fallBack = (error: unknown): void => {
-    if (isStopped) return;
-    void watcher?.close();
-    for (const file of files) poll(file);
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    listener.slowed(
-      `settings are looked at once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
-    );
-  };
-  const watchFolders = async (): Promise<void> => {
-    // Loaded here, so that a host without files to watch never pays for it.
-    const { watch } = await import('chokidar');
-    if (isStopped) return;
-    watcher = watch([], {
-      depth: 0,
-      ignoreInitial: true,
-      ignored: (name) => !wanted.has(path.resolve(name)),
-    });
-    watcher
-      .on('all', () => {
-        changed();
-        void pollWhatWatchesMiss();
-      })
-      // What chokidar leaves out, such as an edit that keeps the time of the file.
-      .on('raw', (_event, name: string | null) => {
-        if (name === null || names.has(path.basename(name))) changed();
-      })
-      .on('error', fallBack)
-      // Edits made before the watch stood are found by one more look.
-      .on('ready', changed);
-    watcher.add(folders);
-  };
-  if (folders.length > 0) void watchFolders().catch(fallBack);
-  void pollWhatWatchesMiss();
+const usedUpCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 
+export const watchSettingsFiles: WatchFiles = (files, listener) =>
+  watchFilesWith(watch, files, listener);
+
+/** The same with another way to watch a folder. */
+export function watchFilesWith(
+  watchFolder: typeof watch,
+  files: readonly string[],
+  listener: WatchListener,
+): () => void {
+  const paths = files.map((file) => path.resolve(file));
+  const watcher = new FilesWatcher(watchFolder, paths, listener);
+  watcher.look(paths);
   return () => {
-    isStopped = true;
-    for (const file of polled) unwatchFile(file, changed);
-    void watcher?.close();
+    watcher.stop();
   };
-};
+}
 
-/** Says whether a file's folder is missing, or its path leads over a link. */
-async function isBeyondWatches(file: string): Promise<boolean> {
-  try {
-    const folder = path.dirname(file);
-    if ((await realpath(folder)) !== folder) return true;
-    await access(file);
-    return (await realpath(file)) !== file;
-  } catch (error) {
-    // A missing file in a folder that is there: the folder's watch sees it come.
-    return (
-      !(await hasFolder(file)) ||
-      !(error instanceof Error && 'code' in error && error.code === 'ENOENT')
+class FilesWatcher {
+  readonly #watchFolder: typeof watch;
+  readonly #files: readonly string[];
+  readonly #listener: WatchListener;
+  readonly #watches = new Map<string, FolderWatch>();
+  readonly #routes = new Map<string, readonly Hop[]>();
+  readonly #polled = new Set<string>();
+  /** Files whose way has to be looked at, and how often that was in vain. */
+  #due = new Map<string, number>();
+  #isLooking = false;
+  #isUsedUp = false;
+  #isStopped = false;
+  readonly #changed = (): void => {
+    if (!this.#isStopped) this.#listener.changed();
+  };
+
+  constructor(watchFolder: typeof watch, files: readonly string[], listener: WatchListener) {
+    this.#watchFolder = watchFolder;
+    this.#files = files;
+    this.#listener = listener;
+  }
+
+  look(files: Iterable<string>): void {
+    for (const file of files) this.#due.set(file, 0);
+    void this.#lookAtDue();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#close([...this.#watches.keys()]);
+    for (const file of this.#polled) unwatchFile(file, this.#changed);
+  }
+
+  async #lookAtDue(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    let isNew = false;
+    while (this.#due.size > 0) {
+      const due = this.#due;
+      this.#due = new Map();
+      for (const [file, tries] of due) {
+        const hops = await routeTo(file);
+        if (this.#isStopped || this.#isUsedUp) return;
+        if (this.#follow(file, hops, tries)) isNew = true;
+      }
+    }
+    this.#isLooking = false;
+    // Edits made before the watch stood are found by one more look.
+    if (isNew) this.#changed();
+  }
+
+  /** Watches this way in place of the last one. True when something was not watched before. */
+  #follow(file: string, hops: readonly Hop[], tries: number): boolean {
+    const before = this.#routes.get(file) ?? [];
+    this.#routes.set(file, hops);
+    this.#leave(file, before);
+    const opened = hops.map((hop) => this.#enter(file, hop));
+    if (this.#isUsedUp) return true;
+    this.#close(before.map(({ folder }) => folder).filter((folder) => this.#isUnused(folder)));
+    const isNew = opened.includes('new');
+    // A folder may have come, gone or taken the place of another since we looked at the way.
+    const mayDiffer = (isNew && tries === 0) || opened.includes('gone');
+    if (mayDiffer && tries < maxTries) this.#due.set(file, tries + 1);
+    if (hops.some(({ isNeeded }, index) => isNeeded && opened[index] === 'closed')) {
+      this.#poll(file);
+    } else if (this.#polled.delete(file)) unwatchFile(file, this.#changed);
+    return isNew;
+  }
+
+  /** Has a file told of what happens to one name on its way. */
+  #enter(file: string, { folder, name }: Hop): 'watched' | 'new' | 'gone' | 'closed' {
+    const code = this.#watches.has(folder) ? 'watched' : this.#open(folder);
+    const names = this.#watches.get(folder)?.names;
+    names?.set(name, (names.get(name) ?? new Set()).add(file));
+    if (code === 'watched') return code;
+    if (code === undefined) return 'new';
+    if (usedUpCodes.has(code)) this.#fallBack(code);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'closed';
+  }
+
+  #leave(file: string, hops: readonly Hop[]): void {
+    for (const { folder, name } of hops) {
+      const names = this.#watches.get(folder)?.names;
+      const others = names?.get(name);
+      others?.delete(file);
+      if (others?.size === 0) names?.delete(name);
+    }
+  }
+
+  /** Watches a folder; gives the code of what went wrong. */
+  #open(folder: string): string | undefined {
+    if (this.#isUsedUp) return 'EMFILE';
+    try {
+      const watcher = this.#watchFolder(folder, { persistent: false }, (event, name) => {
+        this.#hear(folder, event, name);
+      });
+      const own: FolderWatch = { watcher, names: new Map() };
+      this.#watches.set(folder, own);
+      watcher.on('error', (error) => {
+        if (this.#watches.get(folder) !== own) return;
+        if (usedUpCodes.has(codeOf(error))) this.#fallBack(codeOf(error));
+        else this.#lose(folder);
+      });
+      return undefined;
+    } catch (error) {
+      return codeOf(error);
+    }
+  }
+
+  #hear(folder: string, event: string, name: string | null): void {
+    const names = this.#watches.get(folder)?.names;
+    if (this.#isStopped || names === undefined) return;
+    const files = isInotify && name !== null ? names.get(name) : everyFile(names);
+    // A folder tells of its own end under its own name.
+    const isOwnEnd = event === 'rename' && (name === null || name === path.basename(folder));
+    if (isOwnEnd) this.#lose(folder);
+    if (files === undefined) return;
+    // Another folder may have the place of this one, and the old watch would stay with the old.
+    if (event === 'rename' && name !== null) this.#closeBelow(path.join(folder, name));
+    this.#changed();
+    this.look(files);
+  }
+
+  #lose(folder: string): void {
+    const files = everyFile(this.#watches.get(folder)?.names ?? new Map());
+    this.#close([folder]);
+    this.#changed();
+    this.look(files);
+  }
+
+  #closeBelow(place: string): void {
+    this.#close(
+      [...this.#watches.keys()].filter(
+        (folder) => folder === place || folder.startsWith(place + path.sep),
+      ),
+    );
+  }
+
+  #isUnused(folder: string): boolean {
+    return this.#watches.get(folder)?.names.size === 0;
+  }
+
+  #close(folders: readonly string[]): void {
+    for (const folder of folders) {
+      this.#watches.get(folder)?.watcher.close();
+      this.#watches.delete(folder);
+    }
+  }
+
+  #poll(file: string): void {
+    if (this.#polled.has(file)) return;
+    this.#polled.add(file);
+    watchFile(file, { interval: pollIntervalMs, persistent: false }, this.#changed);
+    // What happened between the last watch and the first look.
+    this.#changed();
+  }
+
+  #fallBack(code: string): void {
+    if (this.#isUsedUp) return;
+    this.#isUsedUp = true;
+    this.#close([...this.#watches.keys()]);
+    for (const file of this.#files) this.#poll(file);
+    this.#listener.slowed(
+      `settings are looked at once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
     );
   }
 }
 
-async function hasFolder(file: string): Promise<boolean> {
-  return access(path.dirname(file)).then(
-    () => true,
-    () => false,
-  );
+function everyFile(names: ReadonlyMap<string, ReadonlySet<string>>): ReadonlySet<string> {
+  return new Set([...names.values()].flatMap((files) => [...files]));
+}
+
+/** The folders and the names in them that decide what is found at a path, as far as it leads. */
+async function routeTo(file: string): Promise<readonly Hop[]> {
+  const hops: Hop[] = [];
+  let { root: folder } = path.parse(file);
+  let rest = partsOf(file.slice(folder.length));
+  let linkCount = 0;
+  for (;;) {
+    const [name, ...more] = rest;
+    if (name === undefined) return hops;
+    rest = more;
+    if (name === '..') {
+      folder = path.dirname(folder);
+      continue;
+    }
+    const place = path.join(folder, name);
+    const found = await lookAt(place);
+    const isEnd = found === undefined || (found.target === undefined && rest.length === 0);
+    const isNeeded = isEnd || found.target !== undefined;
+    if (isNeeded || isInotify) hops.push({ folder, name, isNeeded });
+    // Written under another name it is no news in this folder; a file tells of itself as a folder does.
+    if (found?.hasOtherNames === true) hops.push({ folder: place, name, isNeeded: false });
+    if (isEnd) return hops;
+    if (found.target === undefined) {
+      folder = place;
+      continue;
+    }
+    linkCount += 1;
+    if (linkCount > maxLinks) return hops;
+    const { root } = path.parse(found.target);
+    if (root !== '') folder = root;
+    rest = [...partsOf(found.target.slice(root.length)), ...rest];
+  }
+}
+
+function partsOf(route: string): string[] {
+  const parts = path.sep === '/' ? route.split('/') : route.split(/[\\/]/u);
+  return parts.filter((part) => part !== '' && part !== '.');
+}
+
+interface Found {
+  /** Of a link. */
+  readonly target?: string;
+  /** It is a file with several hard links. */
+  readonly hasOtherNames: boolean;
+}
+
+/** What is there; undefined: nothing that we may see. */
+async function lookAt(place: string): Promise<Found | undefined> {
+  try {
+    const found = await lstat(place);
+    if (found.isSymbolicLink()) return { target: await readlink(place), hasOtherNames: false };
+    return { hasOtherNames: found.isFile() && found.nlink > 1 };
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

@@ -73,8 +73,7 @@ export type TroupeEvent =
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
   | { readonly type: 'auth.completed'; readonly server: string }
   | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
-  | { readonly type: 'settings.reload' }
-  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
+  | Exclude<SettingsCommand, { readonly type: 'io.dispose' }>
   | SettingsFact
   | {
       readonly type: 'slot.requested';
@@ -384,12 +383,7 @@ export const troupeSetup = setup({
     }),
     passToSettingsSource: enqueueActions(({ event, enqueue }) => {
       assertEvent(event, ['settings.reload', 'settings.changed']);
-      enqueue.sendTo(
-        'settingsSource',
-        event.type === 'settings.reload'
-          ? event
-          : { type: 'settings.overlay', settings: event.settings },
-      );
+      enqueue.sendTo('settingsSource', event);
     }),
 
     retireAll: enqueueActions(({ context, enqueue }) => {

@@ -6,7 +6,7 @@ export type SettingsCommand =
   /** Reads all files again, now. */
   | { readonly type: 'settings.reload' }
   /** Replaces what the host itself contributes. */
-  | { readonly type: 'settings.overlay'; readonly settings: Readonly<Record<string, unknown>> }
+  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
   | { readonly type: 'io.dispose' };
 
 export interface SettingsFact {

@@ -6,7 +6,7 @@
 
 import type { InspectionEvent } from 'xstate';
 import { createApprovalStore } from '../../actors/approval-store.ts';
-import { startWakeUps } from '../../actors/settings-debounce.ts';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';

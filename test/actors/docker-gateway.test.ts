@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
-import { startWakeUps } from '../../actors/settings-debounce.ts';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import type { WatchListener } from '../../actors/settings-watcher.ts';
 import type { DockerFinding } from '../../src/config/docker-gateway.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -51,7 +51,8 @@ async function start(initial = on) {
       looks.shift()?.(finding);
       await clock.advanceAndSettle(0);
     },
-    async reload() {
+    async reload(afterMs = 0) {
+      await clock.advanceAndSettle(afterMs);
       bench.send({ type: 'settings.reload' });
       await clock.advanceAndSettle(0);
     },
@@ -100,7 +101,7 @@ describe('the gateway of Docker among the settings', () => {
     await source.answer(there);
     expect(source.told().at(-1)).toEqual(['db', 'MCP_DOCKER']);
     expect(source.facts.at(-1)?.settings.problems).toEqual([]);
-    await source.reload();
+    await source.reload(1_000);
     expect(source.told().at(-1)).toEqual(['db', 'MCP_DOCKER']);
     await source.answer(noDaemon);
     expect(source.told().at(-1)).toEqual(['db']);

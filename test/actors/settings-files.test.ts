@@ -3,8 +3,13 @@
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  chmodSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -21,6 +26,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { readSettingsFile } from '../../actors/settings-file.ts';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { watchSettingsFiles } from '../../actors/settings-watcher.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { namesOf, serversText, startSettings } from './settings-bench.ts';
@@ -38,12 +44,15 @@ function temporaryFolder(): string {
 }
 
 /** A watched file in a folder of its own, two levels below a temporary one. */
-async function start() {
+async function start(
+  make: (file: string) => void = (file) => writeFileSync(file, one),
+  place = 'settings',
+) {
   const root = temporaryFolder();
-  const folder = path.join(root, 'settings');
+  const folder = path.join(root, place);
   const file = path.join(folder, 'troupe.json');
-  mkdirSync(folder);
-  writeFileSync(file, one);
+  mkdirSync(folder, { recursive: true });
+  make(file);
 
   // The first signal is the watch itself: only from then on are edits its business.
   let begin = (): void => {};
@@ -54,6 +63,7 @@ async function start() {
     files: [{ file, scope: 'config' }],
     projectRoot: root,
     clock: realClock,
+    startWakeUps,
     watch: (files, listener) =>
       watchSettingsFiles(files, {
         ...listener,
@@ -179,6 +189,7 @@ describe('a watched settings file', () => {
       files: [{ file, scope: 'project', optional: true }],
       projectRoot: root,
       clock: realClock,
+      startWakeUps,
       watch: (files, listener) => watchSettingsFiles(files, { ...listener, slowed: () => {} }),
     });
     onTestFinished(() => bench.stop());
@@ -188,6 +199,236 @@ describe('a watched settings file', () => {
     const settings = await bench.next();
     expect(namesOf(settings)).toEqual(['one']);
     expect(settings.servers[0]?.gated).toBe(true);
+  });
+});
+
+/** Ways to save, as programs do it: each makes the file hold `two`. */
+const savings: readonly (readonly [who: string, save: (file: string) => void])[] = [
+  [
+    'vim, which tries whether it may write, keeps a copy and writes a new file',
+    (file) => {
+      const trial = path.join(path.dirname(file), '4913');
+      writeFileSync(trial, '');
+      unlinkSync(trial);
+      renameSync(file, `${file}~`);
+      writeFileSync(file, two);
+      chmodSync(file, 0o644);
+      unlinkSync(`${file}~`);
+    },
+  ],
+  [
+    'emacs, which locks by a link to nowhere and keeps the old file',
+    (file) => {
+      const lock = path.join(path.dirname(file), '.#troupe.json');
+      symlinkSync('somebody@somewhere.123:456', lock);
+      renameSync(file, `${file}~`);
+      writeFileSync(file, two);
+      unlinkSync(lock);
+    },
+  ],
+  [
+    'an editor that empties the file and writes it in two steps',
+    (file) => {
+      truncateSync(file);
+      appendFileSync(file, two.slice(0, 12));
+      appendFileSync(file, two.slice(12));
+    },
+  ],
+  ['sed -i', (file) => void execFileSync('sed', ['-i', 's/one/two/', file])],
+  [
+    'git checkout, which deletes and creates',
+    (file) => {
+      unlinkSync(file);
+      writeFileSync(file, two);
+    },
+  ],
+  [
+    'a program that breaks a hard link',
+    (file) => {
+      linkSync(file, `${file}.old`);
+      unlinkSync(file);
+      linkSync(`${file}.old`, `${file}.copy`);
+      writeFileSync(`${file}.new`, two);
+      renameSync(`${file}.new`, file);
+    },
+  ],
+];
+
+describe('a settings file saved by', () => {
+  it.each(savings)('%s is read again, once', async (_who, save) => {
+    const { file, facts, next } = await start();
+    save(file);
+    const settings = await next();
+    expect(namesOf(settings)).toEqual(['two']);
+    expect(settings.problems).toEqual([]);
+    expect(facts).toHaveLength(2);
+  });
+});
+
+describe('a settings file with two names', () => {
+  // Elsewhere a folder tells of its own names only.
+  it.runIf(process.platform === 'linux')(
+    'is read again when it is written under the other',
+    async () => {
+      const { root, next } = await start((file) => {
+        writeFileSync(file, one);
+        linkSync(file, path.join(path.dirname(file), '../other.json'));
+      });
+      writeFileSync(path.join(root, 'other.json'), two);
+      expect(namesOf(await next())).toEqual(['two']);
+      writeFileSync(path.join(root, 'other.json'), three);
+      expect(namesOf(await next())).toEqual(['three']);
+    },
+  );
+});
+
+describe('a settings file behind links', () => {
+  it('is read again when its folder is a link that is swapped by ln -sfn', async () => {
+    const { folder, next } = await start((file) => {
+      const own = path.dirname(file);
+      for (const [name, text] of [
+        ['first', one],
+        ['second', two],
+      ] as const) {
+        mkdirSync(`${own}.${name}`);
+        writeFileSync(path.join(`${own}.${name}`, 'troupe.json'), text);
+      }
+      rmSync(own, { recursive: true });
+      symlinkSync(`${own}.first`, own);
+    });
+    execFileSync('ln', ['-sfn', `${folder}.second`, folder]);
+    expect(namesOf(await next())).toEqual(['two']);
+    writeFileSync(path.join(`${folder}.second`, 'troupe.json'), three);
+    expect(namesOf(await next())).toEqual(['three']);
+  });
+
+  it('is read again whenever Kubernetes swaps the folder behind two links', async () => {
+    const put = (folder: string, stamp: string, text: string): void => {
+      mkdirSync(path.join(folder, stamp));
+      writeFileSync(path.join(folder, stamp, 'troupe.json'), text);
+      symlinkSync(stamp, path.join(folder, '..data_tmp'));
+      renameSync(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
+    };
+    const { folder, next } = await start((file) => {
+      put(path.dirname(file), '..2026_1', one);
+      symlinkSync('..data/troupe.json', file);
+    });
+    put(folder, '..2026_2', two);
+    rmSync(path.join(folder, '..2026_1'), { recursive: true });
+    expect(namesOf(await next())).toEqual(['two']);
+    put(folder, '..2026_3', three);
+    rmSync(path.join(folder, '..2026_2'), { recursive: true });
+    expect(namesOf(await next())).toEqual(['three']);
+  });
+
+  it('is read again when a link that led nowhere leads somewhere', async () => {
+    const { root, next } = await start((file) => {
+      writeFileSync(file, one);
+      symlinkSync('../above.json', `${file}.new`);
+      renameSync(`${file}.new`, file);
+      writeFileSync(path.join(path.dirname(file), '../above.json'), one);
+    });
+    unlinkSync(path.join(root, 'above.json'));
+    expect((await next()).servers).toEqual([]);
+    writeFileSync(path.join(root, 'above.json'), two);
+    expect(namesOf(await next())).toEqual(['two']);
+  });
+});
+
+describe('a settings file in a folder that moves', () => {
+  // Only inotify can be told to watch the folders above without watching all that is in them.
+  it.runIf(process.platform === 'linux')(
+    'is read again when another took the place of a folder above',
+    async () => {
+      const { root, file, next } = await start(undefined, 'x/a/b');
+      const other = path.join(root, 'y/a/b');
+      mkdirSync(other, { recursive: true });
+      writeFileSync(path.join(other, 'troupe.json'), two);
+      renameSync(path.join(root, 'x'), path.join(root, 'z'));
+      renameSync(path.join(root, 'y'), path.join(root, 'x'));
+      expect(namesOf(await next())).toEqual(['two']);
+      writeFileSync(file, three);
+      expect(namesOf(await next())).toEqual(['three']);
+    },
+  );
+
+  it('is read again each time the folder is removed and created', async () => {
+    const { folder, file, next } = await start();
+    for (const [text, name] of [
+      [two, 'two'],
+      [three, 'three'],
+    ] as const) {
+      // Within the grace of a deletion, as a checkout does it.
+      rmSync(folder, { recursive: true });
+      mkdirSync(folder);
+      writeFileSync(file, text);
+      expect(namesOf(await next())).toEqual([name]);
+    }
+  });
+});
+
+describe('a settings file that turns into something else', () => {
+  it.each<[what: string, make: (file: string) => void]>([
+    ['a folder', (file) => mkdirSync(file)],
+    ['a named pipe', (file) => void execFileSync(pipeMaker, [file])],
+    ['a device', (file) => symlinkSync('/dev/zero', file)],
+    ['more than a megabyte', (file) => writeFileSync(file, one.padEnd(1_000_001))],
+    ['half a file', (file) => writeFileSync(file, one.slice(0, 12))],
+    ['zeros', (file) => writeFileSync(file, Buffer.alloc(64))],
+    ['a circle of links', (file) => symlinkSync(file, file)],
+  ])('keeps its last good content while it is %s, and recovers', async (_what, make) => {
+    const { file, next } = await start();
+    rmSync(file);
+    make(file);
+    const broken = await next();
+    expect(namesOf(broken)).toEqual(['one']);
+    expect(broken.problems).toMatchObject([{ file }]);
+
+    rmSync(file, { recursive: true });
+    writeFileSync(file, two);
+    const mended = await next();
+    expect(namesOf(mended)).toEqual(['two']);
+    expect(mended.problems).toEqual([]);
+  });
+
+  // Root may read everything.
+  it.skipIf(process.getuid?.() === 0)(
+    'keeps its last good content while it may not be read, and recovers',
+    async () => {
+      const { file, next } = await start();
+      chmodSync(file, 0);
+      expect((await next()).problems).toMatchObject([
+        { message: expect.stringContaining('EACCES') },
+      ]);
+      writeFileSync(`${file}.new`, two);
+      renameSync(`${file}.new`, file);
+      expect(namesOf(await next())).toEqual(['two']);
+    },
+  );
+});
+
+describe('the end of a watch', () => {
+  it.runIf(process.platform === 'linux')('gives every watch back', async () => {
+    const watchesOf = (fd: string): number => {
+      const lines = readFileSync(path.join('/proc/self/fdinfo', fd), 'utf8').split('\n');
+      return lines.filter((line) => line.startsWith('inotify wd')).length;
+    };
+    const isInotify = (fd: string): boolean => {
+      try {
+        return readlinkSync(path.join('/proc/self/fd', fd)) === 'anon_inode:inotify';
+      } catch {
+        return false;
+      }
+    };
+    const watchCount = (): number =>
+      readdirSync('/proc/self/fd')
+        .filter(isInotify)
+        .reduce((sum, fd) => sum + watchesOf(fd), 0);
+    const before = watchCount();
+    const { stop } = await start();
+    expect(watchCount()).toBeGreaterThan(before);
+    stop();
+    expect(watchCount()).toBe(before);
   });
 });
 

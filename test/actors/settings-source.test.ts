@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startWakeUps } from '../../actors/settings-debounce.ts';
 import type { FileReading } from '../../actors/settings-file.ts';
 import { readSettings, type SettingsFileRef } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
+import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import type { WatchListener } from '../../actors/settings-watcher.ts';
+import type { Settings } from '../../src/domain/settings.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { namesOf, serversText, startSettings } from './settings-bench.ts';
@@ -275,6 +276,24 @@ describe('settings source', () => {
     expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
   });
 
+  it('reads at most four times in any second, and the last settings of a host win', async () => {
+    const source = start({ [mine.file]: '{}' });
+    await source.next();
+    for (let count = 0; count < 300; count += 1) {
+      const settings = { mcpServers: { [`a${count}`]: { command: 'x' } } };
+      source.send({ type: 'settings.changed', settings });
+      await source.advance(10);
+    }
+    await source.advance(1_000);
+    expect(namesOf(source.facts.at(-1)?.settings as Settings)).toEqual(['a299']);
+    const times = source.facts.map(({ at }) => at);
+    for (const [index, at] of times.entries())
+      expect((times[index + 4] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThanOrEqual(1_000);
+    // Four in each of the three seconds, but for what the first one had read before.
+    expect(times.length).toBeGreaterThan(8);
+    expect(source.clock.pendingCount).toBe(0);
+  });
+
   it('puts the settings of the host above all files, and replaces them when told to', async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }) },
@@ -284,7 +303,7 @@ describe('settings source', () => {
     expect(first.servers).toMatchObject([{ transport: 'http', source: { scope: 'api' } }]);
     expect(first.excluded).toEqual(['a']);
 
-    source.send({ type: 'settings.overlay', settings: {} });
+    source.send({ type: 'settings.changed', settings: {} });
     const second = await source.next();
     expect(second.servers).toMatchObject([{ transport: 'stdio', source: { file: mine.file } }]);
     expect(second.excluded).toEqual([]);
@@ -297,7 +316,7 @@ describe('settings source', () => {
     const overlay = { mcpServers: { a: { command: 'x' } } };
     const source = start({ [mine.file]: '{}' }, { overlay });
     await source.next();
-    source.send({ type: 'settings.overlay', settings });
+    source.send({ type: 'settings.changed', settings });
     const after = await source.next();
     expect(namesOf(after)).toEqual(['a']);
     expect(after.problems).toMatchObject([{ file: 'host settings' }]);
@@ -345,7 +364,7 @@ describe('settings source', () => {
     expect(source.isWatching()).toBe(false);
     await source.release();
     source.write(mine.file, serversText({ c: 'z' }));
-    source.send({ type: 'settings.overlay', settings: {} });
+    source.send({ type: 'settings.changed', settings: {} });
     source.send({ type: 'io.dispose' });
     await source.advance(60_000);
     expect(source.facts).toHaveLength(1);

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-
+import { startWakeUpsLate } from '../../actors/settings-late-wake-ups.ts';
 import type { SettingsReading } from '../../actors/settings-reader.ts';
-import { startWakeUpsLate } from '../../actors/settings-wake-ups.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 const nothing = { settings: {}, specs: new Map() } as unknown as SettingsReading;
@@ -34,7 +33,7 @@ function start({ againInMs }: { readonly againInMs?: number } = {}) {
         : new Promise<void>((resolve) => waiting.set(count, resolve)),
     /** Settles when RxJS has been loaded and its timers are set. */
     timerSet: async () => {
-      while (!clock.runNext()) await import('../../actors/settings-debounce.ts');
+      while (!clock.runNext()) await import('../../actors/settings-wake-ups.ts');
     },
   };
 }
