@@ -22,8 +22,8 @@ import { redact } from '../src/policies/redact.ts';
 import type { KeptProcess, ProcessKeeper } from './process-keeper.ts';
 import { resolveSpec } from './session-target.ts';
 import { killGroup } from './stdio-ending.ts';
-import { forgetGroup, watchGroup } from './stdio-groups.ts';
-import type { StdioLaunch } from './stdio-transport.ts';
+import { forgetGroup, processSystem, watchGroup } from './stdio-groups.ts';
+import type { StdioLaunch } from './stdio-system.ts';
 
 export interface DockerLookPorts {
   readonly clock: Clock;
@@ -152,7 +152,7 @@ async function ask(
   kept?.started(pid);
   const isLate = await isOverdue(clock, signal, exited);
   if (!isLate) await isOverdue(clock, signal, closed(child), drainMs);
-  const group = { leader: pid, clock, exited, hasExited: () => hasExited };
+  const group = { system: processSystem, leader: pid, clock, exited, hasExited: () => hasExited };
   // Also after an answer: what the program left behind was only there for the question.
   if (await killGroup({ ...group, descendants: kept?.descendants })) kept?.gone();
   child.stdout.destroy();

@@ -9,7 +9,7 @@ import type { Variables } from '../src/policies/expand-variables.ts';
 import { digestOf } from '../src/policies/fingerprint.ts';
 import { looksSecret } from '../src/policies/redact.ts';
 import { resolveSpec, SettingError } from './session-target.ts';
-import type { StdioLaunch } from './stdio-transport.ts';
+import type { StdioLaunch } from './stdio-system.ts';
 
 export interface Executable {
   /** Absolute path where the command was found. */
@@ -30,7 +30,7 @@ export async function findExecutable({
   for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
     // An empty place is the working folder.
     const file = path.resolve(cwd, place, command);
-    for (const ending of endings(env)) {
+    for (const ending of endings(command, env)) {
       const found = await executableAt(file + ending);
       if (found !== undefined) return found;
     }
@@ -96,9 +96,14 @@ function placesOf(command: string, searchPath: string): readonly string[] {
   return hasFolder ? [''] : searchPath.split(path.delimiter);
 }
 
-function endings(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+function endings(
+  command: string,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
   if (process.platform !== 'win32') return [''];
-  return ['', ...(env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';')];
+  const known = (env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';');
+  // Beside `npx.cmd` lies an `npx` for other shells, which Windows does not mean.
+  return path.extname(command) === '' ? [...known, ''] : ['', ...known];
 }
 
 async function executableAt(file: string): Promise<Executable | undefined> {

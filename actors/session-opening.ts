@@ -28,7 +28,8 @@ import {
   SettingError,
 } from './session-target.ts';
 import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
-import { type StdioLaunch, StdioTransport } from './stdio-transport.ts';
+import type { StdioLaunch } from './stdio-system.ts';
+import { StdioTransport } from './stdio-transport.ts';
 
 type Speech = typeof speech;
 /** What a session needs of late: what speaks MCP, and what reaches remote servers. */

@@ -5,10 +5,8 @@ import { stat } from 'node:fs/promises';
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
 import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
 import { looksSecret, secretsInArgs, secretsInText, secretsOf } from '../src/policies/redact.ts';
-import type { StdioLaunch } from './stdio-transport.ts';
-
-// What a program needs to find its home, its tools and its terminal; the same list as the SDK's.
-const inherited = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
+import { environmentOf } from './stdio-environment.ts';
+import type { StdioLaunch } from './stdio-system.ts';
 
 /** A setting that cannot be used; its message names the key. */
 export class SettingError extends Error {
@@ -55,7 +53,7 @@ function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand, sec
   const launch: StdioLaunch = {
     command: expand('command', spec.command),
     args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
-    env: { ...inheritedFrom(variables), ...expandAll('env', spec.env, expand) },
+    env: environmentOf(variables, expandAll('env', spec.env, expand), process.platform),
     cwd: expand('cwd', spec.cwd),
   };
   secrets.push(...secretsInArgs(launch.args));
@@ -109,16 +107,6 @@ function expandAll(
   );
 }
 
-function inheritedFrom(variables: Variables): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of inherited) {
-    const value = variables[name];
-    // A value that begins so is a shell function, as in Shellshock.
-    if (value !== undefined && !value.startsWith('()')) kept[name] = value;
-  }
-  return kept;
-}
-
 /** Node reports a missing folder as a missing command, so the folder is looked at first. */
 export async function assertFolder(cwd: string): Promise<void> {
   let isFolder = false;
@@ -145,6 +133,8 @@ export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
 const spawnReasons: Readonly<Record<string, string>> = {
   ENOENT: 'was not found on PATH',
   EACCES: 'is not executable',
+  UNSAFE_ARGUMENT:
+    'is a script for cmd.exe, to which an argument cannot be passed safely: it holds "%", a line break, or a quotation mark beside one of & | < > ^ ( ); start the program itself, such as node with the path of its file, or put the value into "env"',
   ERR_INVALID_ARG_VALUE:
     'cannot be started: the command is empty, or it, an argument or the environment holds a null character',
   E2BIG: 'cannot be started: its arguments and environment are too large',

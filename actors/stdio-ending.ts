@@ -8,25 +8,14 @@
 import type { Clock } from '../src/domain/clock.ts';
 import type { ClosePolicy } from '../src/domain/policy.ts';
 import { signalAll } from './process-marks.ts';
-import { hasMembers, isMember, signalGroup } from './stdio-groups.ts';
+import type { Group } from './stdio-system.ts';
 
-// The kernel tells nobody when a group is empty, so it is asked; mostly once.
+// The system tells nobody when a group is empty, so it is asked; mostly once.
 const askAgainMs = 20;
 // SIGKILL cannot be refused; who is still there after this hangs in the kernel.
 const killedMs = 250;
 // The same after a crash, whose end must be known within 100 ms.
 const crashedMs = 30;
-
-/** What there is to know of a group that is not asked to leave. */
-export interface Group {
-  readonly leader: number;
-  readonly clock: Clock;
-  /** Resolves when the leader has exited. */
-  readonly exited: Promise<void>;
-  readonly hasExited: () => boolean;
-  /** Everybody that descends from the leader, in the group or not. */
-  readonly descendants?: (() => Promise<readonly number[]>) | undefined;
-}
 
 export interface GroupEnding extends Group {
   /** The leader died by itself, and its group was sent SIGKILL at that moment. */
@@ -50,28 +39,8 @@ export async function endGroup(ending: GroupEnding): Promise<boolean> {
 
 /** Kills a group without asking first; says whether nobody is left. */
 export async function killGroup(group: Group): Promise<boolean> {
-  await signal(group, 'SIGKILL', 'tree');
+  await group.system.signal(group, 'SIGKILL', 'tree');
   return isEmptyWithin(group, killedMs);
-}
-
-/**
- * The group first: it needs no search. Who is in it has the signal already, and must
- * not get it twice: many servers take a second SIGTERM for "at once".
- */
-async function signal(
-  { leader, descendants, hasExited }: Group,
-  name: NodeJS.Signals,
-  scope: ClosePolicy['scope'],
-): Promise<void> {
-  if (scope === 'child') {
-    // Once it has exited, its number may be another's.
-    if (!hasExited()) signalAll([leader], name);
-    return;
-  }
-  signalGroup(leader, name);
-  if (scope === 'group' || descendants === undefined) return;
-  const escaped = (await descendants()).filter((pid) => !isMember(pid, leader));
-  signalAll(escaped, name);
 }
 
 async function isGoneAfter(
@@ -80,14 +49,14 @@ async function isGoneAfter(
 ): Promise<boolean> {
   if (by !== 'stdinEnd') {
     // Whoever is asked, nobody is left behind.
-    await signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
+    await ending.system.signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
     return isEmptyWithin(ending, waitMs);
   }
   if (!ending.hasExited()) {
     ending.endInput();
     await within(ending.clock, waitMs, ending.exited);
   }
-  return ending.hasExited() && (await isEmpty(ending));
+  return ending.hasExited() && (await ending.system.isEmpty(ending));
 }
 
 async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
@@ -95,16 +64,11 @@ async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
   const deadline = clock.now() + limitMs;
   if (!group.hasExited()) await within(clock, limitMs, group.exited);
   while (group.hasExited()) {
-    if (await isEmpty(group)) return true;
+    if (await group.system.isEmpty(group)) return true;
     if (clock.now() >= deadline) return false;
     await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
   }
   return false;
-}
-
-async function isEmpty({ leader, descendants }: Group): Promise<boolean> {
-  if (await hasMembers(leader)) return false;
-  return descendants === undefined || (await descendants()).length === 0;
 }
 
 function within(clock: Clock, limitMs: number, event: Promise<void>): Promise<void> {

@@ -4,17 +4,16 @@
  * survive their parent otherwise. When it is killed, that is for the guardian.
  */
 
-import { readFileSync } from 'node:fs';
+import { posixSystem } from './stdio-posix.ts';
+import type { ProcessSystem } from './stdio-system.ts';
+import { createWindowsSystem } from './stdio-windows.ts';
 
-import { hasProcessTable } from './process-identity.ts';
-import { createLook } from './process-look.ts';
+/** Of the machine that this runs on. */
+export const processSystem: ProcessSystem =
+  process.platform === 'win32' ? createWindowsSystem() : posixSystem;
 
 const live = new Set<number>();
 let isWatching = false;
-
-function killAll(): void {
-  for (const leader of live) signalGroup(leader, 'SIGKILL');
-}
 
 /** Remembers the group that is led by this process. */
 export function watchGroup(leader: number): void {
@@ -22,50 +21,9 @@ export function watchGroup(leader: number): void {
   if (isWatching) return;
   isWatching = true;
   // One listener for all: a listener per session would run into Node's warning at ten.
-  process.once('exit', killAll);
+  process.once('exit', () => processSystem.killAll(live));
 }
 
 export function forgetGroup(leader: number): void {
   live.delete(leader);
-}
-
-/** Signals every member of the group; says whether there was one. Signal 0 only asks. */
-export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(-leader, signal);
-    return true;
-  } catch (error) {
-    // EPERM: there is a member, but it took another user's identity and is out of reach.
-    return (error as NodeJS.ErrnoException).code === 'EPERM' && signal === 0;
-  }
-}
-
-/** Says whether anybody in the group still runs. Zombies that nobody reaped do not. */
-export async function hasMembers(leader: number): Promise<boolean> {
-  if (!signalGroup(leader, 0)) return false;
-  if (!hasProcessTable) return true;
-  // Rare: something outlived its leader. In a container whose first process reaps nobody,
-  // only the process table tells the living from the dead.
-  return (await lookForGroups()).includes(leader);
-}
-
-const lookForGroups = createLook((pid) => {
-  const place = placeIn(pid);
-  return place?.state === 'Z' || place?.state === 'X' ? undefined : place?.group;
-});
-
-/** Says whether the process is in the group, dead or alive. Linux only. */
-export function isMember(pid: number, leader: number): boolean {
-  return placeIn(pid)?.group === leader;
-}
-
-function placeIn(pid: number): { readonly state: string; readonly group: number } | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may itself hold spaces and parentheses.
-    const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state, group: Number(group) };
-  } catch {
-    return undefined;
-  }
 }

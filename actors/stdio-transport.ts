@@ -31,24 +31,16 @@ import {
 } from './session-connection.ts';
 import { endOf } from './session-ending.ts';
 import { readMessages } from './session-messages.ts';
-import { endGroup, type Group, killGroup } from './stdio-ending.ts';
-import { forgetGroup, signalGroup, watchGroup } from './stdio-groups.ts';
+import { endGroup, killGroup } from './stdio-ending.ts';
+import { forgetGroup, processSystem, watchGroup } from './stdio-groups.ts';
 import { createLineReader } from './stdio-lines.ts';
 import { createStderrRing } from './stdio-stderr.ts';
+import type { Group, StdioLaunch } from './stdio-system.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
 // A broken pipe is mostly the first sign of an exit, which then says more.
 const exitGraceMs = 50;
-
-export interface StdioLaunch {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** What the program is told as its own name. Default: the command. */
-  readonly argv0?: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-}
 
 export class StdioTransport implements Transport, Connection {
   readonly kind = 'stdio';
@@ -58,6 +50,7 @@ export class StdioTransport implements Transport, Connection {
 
   readonly #launch: StdioLaunch;
   readonly #setup: ConnectionSetup;
+  readonly #system;
   readonly #stderr;
   /** What it writes to stdout that is no MCP; the first line is told in a remark. */
   readonly #noise;
@@ -77,9 +70,10 @@ export class StdioTransport implements Transport, Connection {
   readonly #exited: Promise<void>;
   #reportExit: () => void = () => {};
 
-  constructor(launch: StdioLaunch, setup: ConnectionSetup) {
+  constructor(launch: StdioLaunch, setup: ConnectionSetup, system = processSystem) {
     this.#launch = launch;
     this.#setup = setup;
+    this.#system = system;
     const ringOf = (stream: 'stderr' | 'stdout') =>
       createStderrRing(
         setup.clock,
@@ -170,25 +164,27 @@ export class StdioTransport implements Transport, Connection {
     return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
   }
 
-  #spawn(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#isClosing)
-        throw new NotSentError('The session was closed before its process started.');
-      const { command, args, argv0 = command, env, cwd } = this.#launch;
-      // A group of its own, so that whatever the server starts ends with it.
-      const child = spawn(command, args, {
-        argv0,
-        cwd,
-        env: { ...env, ...this.#setup.kept?.env },
-        detached: true,
-        shell: false,
-        windowsHide: true,
-      });
-      this.#child = child;
-      if (child.pid !== undefined) {
-        watchGroup(child.pid);
-        this.#setup.kept?.started(child.pid);
-      }
+  async #spawn(): Promise<void> {
+    const { kept } = this.#setup;
+    const { env, cwd } = this.#launch;
+    const found = this.#system.startOf(this.#launch);
+    // Only what must be waited for is: elsewhere the process boots before anybody else goes on.
+    const { command, args, ...how } = found instanceof Promise ? await found : found;
+    if (this.#isClosing)
+      throw new NotSentError('The session was closed before its process started.');
+    const child = spawn(command, args, {
+      ...how,
+      cwd,
+      env: { ...env, ...kept?.env },
+      shell: false,
+      windowsHide: true,
+    });
+    this.#child = child;
+    if (child.pid !== undefined) {
+      watchGroup(child.pid);
+      kept?.started(child.pid);
+    }
+    await new Promise<void>((resolve, reject) => {
       this.#listen(child, reject);
       child.once('spawn', resolve);
     });
@@ -262,7 +258,7 @@ export class StdioTransport implements Transport, Connection {
     if (this.#isClosing || pid === undefined) return;
     // What the server started has lost its master; it may also hold our pipes.
     this.#hasCrashed = true;
-    signalGroup(pid, 'SIGKILL');
+    void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
     this.#afterDrain(() =>
       this.#lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
     );
@@ -327,6 +323,7 @@ export class StdioTransport implements Transport, Connection {
 
   #group(leader: number): Group {
     return {
+      system: this.#system,
       leader,
       clock: this.#setup.clock,
       exited: this.#exited,

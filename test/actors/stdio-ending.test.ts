@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import { endGroup } from '../../actors/stdio-ending.ts';
+import { posixSystem } from '../../actors/stdio-posix.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { isRunning } from './session-bench.ts';
 import { startDeaf } from './stubborn-processes.ts';
@@ -55,6 +56,7 @@ describe('ending a group', () => {
       hasExited = true;
     });
     const isGone = await endGroup({
+      system: posixSystem,
       leader: leader.pid as number,
       // The grace of SIGTERM lasts until all have heard who should.
       clock: {
@@ -99,6 +101,7 @@ describe('ending a group', () => {
     });
     const leader = child.pid as number;
     const isGone = await endGroup({
+      system: posixSystem,
       leader,
       clock: realClock,
       exited,
