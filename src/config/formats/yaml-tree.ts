@@ -1,6 +1,7 @@
 /** YAML as a tree that knows the line of every key, read by the package `yaml`. */
 
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -64,6 +65,8 @@ class TreeLimit extends Error {
 class TreeBuilder {
   readonly #document: Document;
   readonly #counter: LineCounter;
+  /** What each alias stands for: to find it takes a walk through the text, and an alias may be met often. */
+  readonly #targets = new Map<Alias, Node>();
   #nodes = 0;
 
   constructor(document: Document, counter: LineCounter) {
@@ -78,7 +81,7 @@ class TreeBuilder {
     if (this.#nodes > maxNodes)
       throw new TreeLimit(`the text holds more than ${maxNodes} values; split it`, line);
     if (isAlias(node)) {
-      const target = node.resolve(this.#document);
+      const target = this.#targetOf(node);
       if (target === undefined)
         throw new TreeLimit('an alias names no anchor above it; write the value itself', line);
       // The lines of what it stands for are elsewhere: here is where it counts.
@@ -103,6 +106,14 @@ class TreeBuilder {
       if (isScalar(key) && key.value === '<<') return mergedMembers(node, pairs);
       return [{ name: nameOf(key), line, node }];
     });
+  }
+
+  #targetOf(alias: Alias): Node | undefined {
+    const known = this.#targets.get(alias);
+    if (known !== undefined) return known;
+    const target = alias.resolve(this.#document);
+    if (target !== undefined) this.#targets.set(alias, target);
+    return target;
   }
 
   #lineOf(node: unknown): number | undefined {
