@@ -48,7 +48,7 @@ export interface ServerContext extends ServerInput {
   readonly lastError: Failure | null;
   /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
   readonly crashTimes: readonly number[];
-  /** When ready sessions were lost for whatever cause: newest `policy.storm.reconnectStorm.limit`. */
+  /** When ready sessions were lost for whatever cause, or exchanged because calls failed: newest `policy.storm.reconnectStorm.limit`. */
   readonly lossTimes: readonly number[];
   readonly impairments: readonly DegradedReason[];
   /** Looks in a row that found nobody; at most `policy.health.failures`. */

@@ -146,7 +146,7 @@ export const engagedStates = serverSetup.createStateConfig({
         'server.idled': { actions: 'restWhenIdle', target: 'closing' },
         'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
         // The session is exchanged at once: it has not ended, so nothing is waited for.
-        'breaker.tripped': { actions: 'takeTryBack', target: 'closing' },
+        'breaker.tripped': { actions: ['takeTryBack', 'recordExchange'], target: 'closing' },
         'server.hung': { actions: 'recordHang', target: 'closing' },
       },
       after: { sustainedReady: { actions: 'forgetAttempts' } },

@@ -25,7 +25,7 @@ import {
   hasAttemptsLeft,
   isRestartForbidden,
 } from '../src/policies/restart-decision.ts';
-import { recordInWindow } from '../src/policies/window-limit.ts';
+import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
 import {
   hasHung,
   honourRetryAfter,
@@ -61,10 +61,13 @@ export type ServerCommand =
   | { readonly type: 'server.woke'; readonly spreadMs: number };
 
 /** Edges of the call path; `session` tells which session they are about. */
-export type CallFact = {
-  readonly type: 'calls.began' | 'calls.drained' | 'call.failed' | 'call.succeeded';
-  readonly session: number;
-};
+export type CallFact =
+  | {
+      readonly type: 'calls.began' | 'calls.drained' | 'call.succeeded';
+      readonly session: number;
+    }
+  /** `at` is monotonic, in milliseconds. */
+  | { readonly type: 'call.failed'; readonly session: number; readonly at: number };
 
 /** What one region tells the others. Never sent from outside. */
 type InternalEvent =
@@ -78,7 +81,7 @@ type InternalEvent =
   | { readonly type: 'session.abandoned' }
   | { readonly type: 'probe.wanted' }
   | { readonly type: 'probe.began' }
-  | { readonly type: 'breaker.tripped' };
+  | { readonly type: 'breaker.tripped'; readonly at: number };
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
 
@@ -279,6 +282,18 @@ export const serverSetup = setup({
       };
       return { loss, lastError: loss, attempt: context.attempt - 1 };
     }),
+    // An exchange is not waited for, so this count alone bounds how fast they follow each other.
+    recordExchange: assign(({ event, context }) => {
+      assertEvent(event, 'breaker.tripped');
+      const { reconnectStorm } = context.policy.storm;
+      const lossTimes = recordInWindow(context.lossTimes, event.at, reconnectStorm);
+      if (!reachesLimit(lossTimes, reconnectStorm)) return { lossTimes };
+      const loss: Failure = {
+        kind: 'transport',
+        message: 'Calls kept failing, and exchanging the session did not help.',
+      };
+      return { lossTimes, loss, lastError: loss };
+    }),
     recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
       // Nothing is lost when it broke while closing for a rest or a stop.
@@ -333,7 +348,10 @@ export const serverSetup = setup({
     announceAbandoned: raise({ type: 'session.abandoned' }),
     askForProbe: raise({ type: 'probe.wanted' }),
     announceProbe: raise({ type: 'probe.began' }),
-    announceTrip: raise({ type: 'breaker.tripped' }),
+    announceTrip: raise(({ event }) => {
+      assertEvent(event, 'call.failed');
+      return { type: 'breaker.tripped' as const, at: event.at };
+    }),
 
     // Catalog and circuit.
     rememberCatalog: assign({ hasStoredCatalog: true }),

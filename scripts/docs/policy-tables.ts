@@ -58,7 +58,8 @@ const words: Readonly<Record<PolicyField, string>> = {
   'restart.retryAfterMaxMs': 'Longest such wait.',
   'storm.crashLoop':
     'So many crashes of a ready server within the window suspend it, or fail it; null = off.',
-  'storm.reconnectStorm': 'The same for lost sessions, whatever the cause.',
+  'storm.reconnectStorm':
+    'The same for lost sessions, whatever the cause, and for those that the breaker has exchanged.',
   'breaker.threshold': 'So many failed calls in a row trip the breaker; null = off.',
   'breaker.counts':
     'Which failures count: all that speak against the server, or broken connections only, which no answer is.',

@@ -136,7 +136,7 @@ export interface StormLimit {
 export interface StormPolicy {
   /** Counts sessions that ended by a crash. */
   readonly crashLoop: StormLimit | null;
-  /** Counts lost sessions, whatever the cause. */
+  /** Counts lost sessions, whatever the cause, and those that the breaker has exchanged. */
   readonly reconnectStorm: StormLimit | null;
 }
 

@@ -337,7 +337,8 @@ export class CallDesk {
   ): null {
     const { counts } = sighting.desired.policy.breaker;
     if (countsForCircuit(failure, counts) && this.#isNews(sighting, handle)) {
-      tell(sighting, { type: 'call.failed', session: handle.session });
+      const at = this.#ports.clock.now();
+      tell(sighting, { type: 'call.failed', session: handle.session, at });
     }
     if (provablyNeverRan(failure) && call.sends < maxSends) {
       const error = callErrorOf(failure, sighting.status.name, about);

@@ -12,7 +12,8 @@ const internalError = -32603;
 
 /**
  * Says whether a failed call speaks against its server. Answers do not, with
- * one exception (an internal error); neither do log-in, limits and the caller.
+ * one exception (an internal error); neither do log-in, limits, the caller and what we
+ * refuse ourselves. A redirect is the server's doing.
  * A policy may let only those count in which the connection itself broke.
  */
 export function countsForCircuit(
@@ -26,7 +27,6 @@ export function countsForCircuit(
     case 'unavailable':
       // "Too busy" was said over a connection that works.
       return counts === 'callFailures' || !failure.written;
-    case 'addressBlocked':
     case 'redirectBlocked':
     case 'timeout':
     case 'badResponse':
@@ -34,6 +34,7 @@ export function countsForCircuit(
     case 'serverError':
       return counts === 'callFailures' && failure.rpcCode === internalError;
     case 'cancelled':
+    case 'addressBlocked':
     case 'invalidArguments':
     case 'unsupported':
     case 'notSent':

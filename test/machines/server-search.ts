@@ -62,7 +62,7 @@ function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
   ];
 }
 
-const failedCalls = presentAndStale(({ session }) => ({ type: 'call.failed', session }));
+const failedCalls = presentAndStale((stamp) => ({ ...stamp, type: 'call.failed' }));
 
 // The call path tells of one failed call at most when a session was lost, and a rest forgets those before.
 function isToldOfLoss({ context, children }: ServerSnapshot): boolean {

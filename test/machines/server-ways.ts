@@ -102,7 +102,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'session.closed': (stamp) => closed('crashed', stamp),
   'calls.began': ({ session }) => ({ type: 'calls.began', session }),
   'calls.drained': ({ session }) => ({ type: 'calls.drained', session }),
-  'call.failed': ({ session }) => ({ type: 'call.failed', session }),
+  'call.failed': ({ session }) => ({ type: 'call.failed', session, at: 0 }),
   'call.succeeded': ({ session }) => ({ type: 'call.succeeded', session }),
   'server.listed': () => ({ type: 'server.listed' }),
   'server.idled': () => ({ type: 'server.idled' }),
@@ -114,7 +114,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'session.abandoned': () => ({ type: 'session.abandoned' }),
   'probe.wanted': () => ({ type: 'probe.wanted' }),
   'probe.began': () => ({ type: 'probe.began' }),
-  'breaker.tripped': () => ({ type: 'breaker.tripped' }),
+  'breaker.tripped': () => ({ type: 'breaker.tripped', at: 0 }),
 };
 interface Stamp {
   readonly session: number;

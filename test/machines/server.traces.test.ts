@@ -403,11 +403,11 @@ describe('a server, when the machine wakes,', () => {
 describe('circuit', () => {
   function withOpenCircuit(): Story {
     const story = withReadyServer();
-    story.tell('db.0', { type: 'call.failed', session: 1 });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
     story.tell('db.0', { type: 'call.succeeded', session: 1 });
     story.chapter('two in a row');
-    story.tell('db.0', { type: 'call.failed', session: 1 });
-    story.tell('db.0', { type: 'call.failed', session: 1 });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
     story.clock.advanceBy(30_000);
     return story;
   }

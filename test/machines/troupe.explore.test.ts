@@ -189,7 +189,7 @@ const names = Object.keys(searches);
 const found = runOnce(searches);
 
 // It takes a few seconds; on a busy machine and with coverage ten times that.
-describe('troupe chart', { timeout: 120_000 }, () => {
+describe('troupe chart', { timeout: 600_000 }, () => {
   it.each(names)('keeps its rules everywhere: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });

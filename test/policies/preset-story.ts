@@ -62,7 +62,11 @@ export function under(
     serve: () => story.serve('db'),
     failCalls: (count) => {
       for (let call = 1; call <= count; call += 1) {
-        story.tell('db.0', { type: 'call.failed', session: sessions() });
+        story.tell('db.0', {
+          type: 'call.failed',
+          session: sessions(),
+          at: story.clock.now(),
+        });
       }
     },
   };

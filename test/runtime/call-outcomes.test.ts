@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallFailure } from '../../src/domain/session.ts';
+import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import { call, callFailure, crash, pong, remote, servers, stage } from './stage.ts';
 
 const db = servers({ db: 'srv' });
@@ -224,46 +225,55 @@ describe('a failed call', () => {
 });
 
 describe('the circuit', () => {
-  const counting: Reason[] = [
-    'crashed',
-    'streamLost',
-    'timeout',
-    'badResponse',
-    'unavailable',
-    'addressBlocked',
-    'redirectBlocked',
+  // Every reason there is: what speaks against the server counts, and nothing else.
+  const byReason: Record<Reason, boolean> = {
+    crashed: true,
+    streamLost: true,
+    unavailable: true,
+    timeout: true,
+    badResponse: true,
+    redirectBlocked: true,
+    serverError: false,
+    cancelled: false,
+    authRequired: false,
+    rateLimited: false,
+    sessionMissing: false,
+    // Nobody was asked.
+    addressBlocked: false,
+    invalidArguments: false,
+    unsupported: false,
+    notSent: false,
+  };
+  type Row = readonly [what: string, counts: boolean, end: (asked: ScriptedCall) => void];
+  const failing = (failure: CallFailure) => (asked: ScriptedCall) => asked.fail(failure);
+  const rows: readonly Row[] = [
+    ...reasons.map((reason): Row => [reason, byReason[reason], failing(callFailure(reason, true))]),
+    ...([-32603, -32601, -32602, -32000] as const).map(
+      (rpcCode): Row => [
+        `the error ${rpcCode}`,
+        rpcCode === -32603,
+        failing(callFailure('serverError', true, { rpcCode })),
+      ],
+    ),
+    [
+      'a tool that says it failed',
+      false,
+      (asked) => asked.answer({ content: [{ type: 'text', text: 'no' }], isError: true }),
+    ],
   ];
 
-  it.each(reasons)('counts %s as it is meant to', async (reason) => {
+  it.each(rows)('takes %s for a failure of the server: %s', async (_what, counts, end) => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
       call(there, 'db');
       await there.settle();
-      script.calls.at(-1)?.fail(callFailure(reason, true));
+      const asked = script.calls.at(-1);
+      expect(asked?.isSettled).toBe(false);
+      if (asked !== undefined) end(asked);
       await there.settle();
     }
-    const expected = counting.includes(reason) ? 'open' : 'closed';
-    expect(there.troupe.status('db')?.circuit).toBe(expected);
-  });
-
-  it('counts an internal error of the server, but not a refusal of arguments', async () => {
-    const there = await stage({ settings: db });
-    const script = there.sessions.of('db');
-    for (const rpcCode of [-32602, -32602, -32602, -32602, -32602, -32603]) {
-      call(there, 'db');
-      await there.settle();
-      script.calls.at(-1)?.fail(callFailure('serverError', true, { rpcCode }));
-      await there.settle();
-    }
-    expect(there.troupe.status('db')?.circuit).toBe('closed');
-    for (let count = 0; count < 4; count += 1) {
-      call(there, 'db');
-      await there.settle();
-      script.calls.at(-1)?.fail(callFailure('serverError', true, { rpcCode: -32603 }));
-      await there.settle();
-    }
-    expect(there.troupe.status('db')?.circuit).toBe('open');
+    expect(there.troupe.status('db')?.circuit).toBe(counts ? 'open' : 'closed');
   });
 
   it('forgets failures after one success', async () => {

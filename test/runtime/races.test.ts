@@ -205,7 +205,7 @@ describe('a race', () => {
     there.actorOf('db').send({ type: 'session.closed', failure: crash(), ...stamp });
     there.actorOf('db').send({ type: 'session.impaired', reason: 'flooding', ...stamp });
     for (let count = 0; count < 9; count += 1) {
-      there.actorOf('db').send({ type: 'call.failed', session: 1 });
+      there.actorOf('db').send({ type: 'call.failed', session: 1, at: 0 });
     }
     await there.settle();
     expect(there.troupe.status('db')).toEqual(before);

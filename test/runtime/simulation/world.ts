@@ -276,7 +276,7 @@ export class World {
     actor.send({ type: 'session.closed', ...stamp, failure });
     actor.send({ type: 'session.opened', era: 'legacy', ...stamp });
     actor.send({ type: 'session.listed', toolCount: 1, ...stamp });
-    actor.send({ type: 'call.failed', session });
+    actor.send({ type: 'call.failed', ...stamp });
   }
 
   #decide(server: string, decision: 'grant' | 'reject' | 'revoke', isStale: boolean): void {

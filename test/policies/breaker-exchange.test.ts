@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { readyUnder } from './preset-story.ts';
+
+const exchanging = { threshold: 3, action: 'reconnect' } as const;
+
+describe('a breaker that exchanges sessions under the limits of default', () => {
+  it('suspends the server when a reconnect storm would', () => {
+    const server = readyUnder('default', 'http', { breaker: exchanging });
+    for (let exchange = 1; exchange <= 4; exchange += 1) {
+      server.failCalls(3);
+      server.story.sessions.of('db').closed();
+      server.serve();
+      expect([exchange, server.state()]).toEqual([exchange, 'ready']);
+      server.story.clock.advanceBy(7_000);
+    }
+    server.failCalls(3);
+    server.story.sessions.of('db').closed();
+    expect(server.state()).toBe('suspended reconnectStorm');
+    expect(server.untilNextTry()).toBe(false);
+    expect(server.story.snapshotOf('db.0').context.lastError?.message).toContain(
+      'Calls kept failing',
+    );
+  });
+
+  it('goes on where the exchanges are farther apart', () => {
+    const server = readyUnder('default', 'http', { breaker: exchanging });
+    for (let exchange = 1; exchange <= 20; exchange += 1) {
+      server.failCalls(3);
+      server.story.sessions.of('db').closed();
+      server.serve();
+      server.story.clock.advanceBy(7_500);
+    }
+    expect([server.state(), server.sessions()]).toEqual(['ready', 21]);
+  });
+});
