@@ -15,7 +15,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { bytesOf, type Census, growthOf, StoredHeap } from './leaks/heap-census.ts';
+import { type Census, cameTwice, growthOf, StoredHeap } from './leaks/heap-census.ts';
 import { type Operation, operations } from './leaks/operations.ts';
 
 const { values } = parseArgs({
@@ -66,13 +66,11 @@ async function weigh(name: string): Promise<boolean> {
   const censuses = heaps.map((heap) => heap.census());
   for (const heap of heaps) heap.remove();
   const [before, between, after] = censuses as [Census, Census, Census];
-  const halves = [bytesOf(between) - bytesOf(before), bytesOf(after) - bytesOf(between)].map(
-    (bytes) => bytes / count,
-  );
-  const isKept = Math.min(...halves) <= mostBytes;
-  const [first, second] = halves.map((half) => half.toFixed(1).padStart(8));
+  const left = cameTwice(before, between, after) / count;
+  const isKept = left <= mostBytes;
+  const seconds = (tookMs / 1_000).toFixed(0);
   console.log(
-    `${isKept ? 'kept  ' : 'BROKEN'}  ${name.padEnd(34)} ${first} ${second} bytes each (at most ${mostBytes}), ${count} twice, ${(tookMs / 1_000).toFixed(0)} s`,
+    `${isKept ? 'kept  ' : 'BROKEN'}  ${name.padEnd(28)}${left.toFixed(1).padStart(8)} bytes each, at most ${mostBytes}; ${count} twice in ${seconds} s`,
   );
   if (values.kinds)
     for (const { kind, count: more, bytes } of growthOf(before, after).slice(0, shownKinds))

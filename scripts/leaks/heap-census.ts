@@ -81,11 +81,6 @@ export class StoredHeap {
   }
 }
 
-/** Without what belongs to the engine. */
-export function bytesOf(census: Census): number {
-  return [...census].reduce((sum, [kind, { bytes }]) => sum + (kind === engineKind ? 0 : bytes), 0);
-}
-
 export interface Growth extends Holding {
   readonly kind: string;
 }
@@ -100,4 +95,16 @@ export function growthOf(before: Census, after: Census): readonly Growth[] {
     }))
     .filter(({ count, bytes }) => count !== 0 || bytes !== 0)
     .sort((a, b) => b.bytes - a.bytes);
+}
+
+/**
+ * Bytes that came twice: of each kind the smaller of two growths, without the engine. What
+ * came once was no leak, and what went once, a file of source code for example, hides none.
+ */
+export function cameTwice(before: Census, between: Census, after: Census): number {
+  const second = new Map(growthOf(between, after).map(({ kind, bytes }) => [kind, bytes]));
+  return growthOf(before, between)
+    .filter(({ kind }) => kind !== engineKind)
+    .map(({ kind, bytes }) => Math.max(0, Math.min(bytes, second.get(kind) ?? 0)))
+    .reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import {
-  bytesOf,
+  cameTwice,
   censusOf,
   engineKind,
   growthOf,
@@ -57,7 +57,7 @@ describe('the census of a heap', () => {
       ),
     );
     expect(census.get(engineKind)).toEqual({ count: 2, bytes: 1_500 });
-    expect(bytesOf(census)).toBe(64);
+    expect(census.get('hidden system / PropertyArray')).toEqual({ count: 1, bytes: 64 });
   });
 
   it('lists what came and what went, the most first', () => {
@@ -70,5 +70,19 @@ describe('the census of a heap', () => {
       { kind: 'object Some', count: 1, bytes: 16 },
       { kind: 'object Old', count: -1, bytes: -8 },
     ]);
+  });
+
+  it('takes for a leak only what comes twice, and is not deceived by what goes', () => {
+    const [before, between, after] = [1, 2, 3].map((turn) =>
+      censusOf(
+        snapshotOf(
+          ['object', 'WeakRef', 32 * turn],
+          ['object', 'Once', turn === 1 ? 0 : 5_000],
+          ['string', 'source', turn === 3 ? 0 : 90_000],
+          ['code', 'call', 1_000 * turn],
+        ),
+      ),
+    );
+    expect(before && between && after && cameTwice(before, between, after)).toBe(32);
   });
 });
