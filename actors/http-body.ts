@@ -34,8 +34,7 @@ export function openBody(
   message: IncomingMessage,
   explain: (error: unknown) => unknown,
 ): ReadableStream<Uint8Array> {
-  const isStream = isEventStream(message);
-  const fits = isStream ? createEventCounter() : createByteCounter();
+  const fits = isEndless(message) ? () => true : createByteCounter();
   let isOver = false;
   const fail = (controller: ReadableStreamDefaultController, error: unknown): void => {
     if (isOver) return;
@@ -79,6 +78,12 @@ export function openBody(
     // Nothing is read ahead: what nobody asks for stays in the buffers of the system.
     { highWaterMark: 0 },
   );
+}
+
+/** Its events are counted one by one, by whoever reads them. */
+function isEndless(message: IncomingMessage): boolean {
+  const { statusCode = 0 } = message;
+  return isEventStream(message) && statusCode >= 200 && statusCode < 300;
 }
 
 export function isEventStream({ headers }: IncomingMessage): boolean {
@@ -144,69 +149,7 @@ function decoderOf(coding: string): Transform | undefined {
   return coding === 'deflate' ? createInflate(flushed) : undefined;
 }
 
-type Counter = (chunk: Uint8Array) => boolean;
-
-function createByteCounter(): Counter {
+function createByteCounter(): (chunk: Uint8Array) => boolean {
   let readBytes = 0;
   return (chunk) => (readBytes += chunk.length) <= maxMessageBytes;
-}
-
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
-
-/** Counts the bytes of the event that is under way; an event ends with an empty line. */
-export function createEventCounter(maxBytes = maxMessageBytes): Counter {
-  let readBytes = 0;
-  let before: Uint8Array = new Uint8Array();
-  return (chunk) => {
-    const lastEnd = lastEventEnd(chunk, before);
-    const mayBeTooLong = readBytes + chunk.length > maxBytes;
-    const fits = !mayBeTooLong || longestEvent(chunk, before, readBytes) <= maxBytes;
-    readBytes = lastEnd === -1 ? readBytes + chunk.length : chunk.length - lastEnd;
-    // An empty line may be spread over two chunks.
-    before = endOf(before, chunk);
-    return fits;
-  };
-}
-
-function endOf(before: Uint8Array, chunk: Uint8Array): Uint8Array {
-  return chunk.length > 1 ? chunk.slice(-2) : Uint8Array.of(...before.slice(-1), ...chunk);
-}
-
-function longestEvent(chunk: Uint8Array, before: Uint8Array, readBytes: number): number {
-  let longest = 0;
-  let bytes = readBytes;
-  for (let at = 0; at < chunk.length; at += 1) {
-    bytes += 1;
-    longest = Math.max(longest, bytes);
-    if (endsEvent(chunk, before, at)) bytes = 0;
-  }
-  return longest;
-}
-
-/** The empty line ends with this byte; lines end with a line feed, a carriage return or both. */
-function endsEvent(chunk: Uint8Array, before: Uint8Array, at: number): boolean {
-  const byteAt = (index: number): number | undefined =>
-    index < 0 ? before[before.length + index] : chunk[index];
-  const isPair = byteAt(at) === lineFeed && byteAt(at - 1) === carriageReturn;
-  const previous = byteAt(isPair ? at - 2 : at - 1);
-  return isLineEnd(byteAt(at)) && isLineEnd(previous);
-}
-
-function isLineEnd(byte: number | undefined): boolean {
-  return byte === lineFeed || byte === carriageReturn;
-}
-
-/** What follows the last event that is complete begins here; -1 when none is. */
-function lastEventEnd(chunk: Uint8Array, before: Uint8Array): number {
-  const hasReturns = chunk.includes(carriageReturn);
-  const find = (from: number): number =>
-    Math.max(
-      chunk.lastIndexOf(lineFeed, from),
-      hasReturns ? chunk.lastIndexOf(carriageReturn, from) : -1,
-    );
-  for (let at = find(chunk.length - 1); at >= 0; at = at === 0 ? -1 : find(at - 1)) {
-    if (endsEvent(chunk, before, at)) return at + 1;
-  }
-  return -1;
 }

@@ -1,10 +1,25 @@
-/** Reads the events of an answer that is an event stream. */
+/**
+ * Reads the events of an answer that is an event stream, as HTML has them (section
+ * 9.2.6, "Interpreting an event stream").
+ *
+ * A server may send what it likes for as long as it likes. So a byte costs the same
+ * whatever stands around it, and nothing is kept but the event that is under way.
+ */
 
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+
+import { maxMessageBytes } from './session-connection.ts';
+
+export interface StreamEvent {
+  /** An event that holds nothing but an id is told as well: it may be gone on after. */
+  readonly id: string | undefined;
+  readonly event: string | undefined;
+  readonly data: string;
+}
 
 export interface EventListeners {
   /** Must not throw. */
-  readonly onEvent: (event: EventSourceMessage) => void;
+  readonly onEvent: (event: StreamEvent) => void;
   /** How long the server wants to be left alone after this stream, in milliseconds. */
   readonly onRetry?: (ms: number) => void;
 }
@@ -15,13 +30,91 @@ export async function readEvents(
   listeners: EventListeners,
 ): Promise<void> {
   const decoder = new TextDecoder();
-  const parser = createParser(listeners);
+  const events = new EventReader(listeners);
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    parser.feed(decoder.decode(value, { stream: true }));
+    if (events.read(decoder.decode(value, { stream: true }))) continue;
+    await reader.cancel();
+    throw new SdkError(
+      SdkErrorCode.ClientHttpUnexpectedContent,
+      'The server sent an event of more than 16 MB.',
+    );
   }
+}
+
+/** Takes the text of a stream apart, however it is split. */
+export class EventReader {
+  readonly #listeners: EventListeners;
+  readonly #maxCharacters: number;
+  /** Since the last empty line, ends of lines included. */
+  #characters = 0;
+  /** What has come of a line whose end has not. */
+  #line: string[] = [];
+  /** A line feed that comes next belongs to the end of the line before. */
+  #endsWithReturn = false;
+  #id: string | undefined;
+  #event: string | undefined;
+  #data: string[] = [];
+
+  constructor(listeners: EventListeners, maxCharacters = maxMessageBytes) {
+    this.#listeners = listeners;
+    this.#maxCharacters = maxCharacters;
+  }
+
+  /** Says false when an event is too long; nothing may follow then. */
+  read(text: string): boolean {
+    if (text === '') return true;
+    const isSecondHalf = this.#endsWithReturn && text.startsWith('\n');
+    const lines = linesOf(isSecondHalf ? text.slice(1) : text);
+    this.#endsWithReturn = text.endsWith('\r');
+    const rest = lines.pop() ?? '';
+    for (const end of lines) {
+      if (!this.#count(end.length + 1)) return false;
+      this.#endLine(end);
+    }
+    if (rest !== '') this.#line.push(rest);
+    return this.#count(rest.length);
+  }
+
+  #count(characters: number): boolean {
+    this.#characters += characters;
+    return this.#characters <= this.#maxCharacters;
+  }
+
+  #endLine(end: string): void {
+    this.#line.push(end);
+    const line = this.#line.join('');
+    this.#line = [];
+    if (line === '') this.#endEvent();
+    else this.#take(line);
+  }
+
+  #take(line: string): void {
+    const colon = line.indexOf(':');
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const start = line[colon + 1] === ' ' ? colon + 2 : colon + 1;
+    const value = colon === -1 ? '' : line.slice(start);
+    if (name === 'data') this.#data.push(value);
+    else if (name === 'event') this.#event = value;
+    else if (name === 'id' && !value.includes('\0')) this.#id = value;
+    else if (name === 'retry' && /^\d+$/u.test(value)) this.#listeners.onRetry?.(Number(value));
+  }
+
+  #endEvent(): void {
+    if (this.#data.length > 0 || this.#id !== undefined)
+      this.#listeners.onEvent({ id: this.#id, event: this.#event, data: this.#data.join('\n') });
+    this.#characters = 0;
+    this.#id = undefined;
+    this.#event = undefined;
+    this.#data = [];
+  }
+}
+
+/** The last of them has not ended. */
+function linesOf(text: string): string[] {
+  return text.includes('\r') ? text.split(/\r\n?|\n/u) : text.split('\n');
 }
 
 // "Not now" in its several forms; anything else means that there is no such stream.
@@ -36,10 +129,7 @@ export function isBusy({ status }: Response): boolean {
 const eventId = /^[ -~]{1,1024}$/u;
 
 /** The event to go on after: an id that cannot be sent back, or an empty one, is none. */
-export function eventIdOf(
-  { id }: EventSourceMessage,
-  before: string | undefined,
-): string | undefined {
+export function eventIdOf({ id }: StreamEvent, before: string | undefined): string | undefined {
   if (id === undefined) return before;
   return eventId.test(id) ? id : undefined;
 }
@@ -49,6 +139,6 @@ export function isEventStream({ headers }: Response): boolean {
 }
 
 /** Says whether an event carries a message of MCP. */
-export function isMessageEvent({ event, data }: EventSourceMessage): boolean {
+export function isMessageEvent({ event, data }: StreamEvent): boolean {
   return data !== '' && (event === undefined || event === '' || event === 'message');
 }

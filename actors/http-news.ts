@@ -1,82 +1,85 @@
 /**
  * The stream on which a Streamable HTTP server says what it was not asked. A
  * server need not have one. One that ends is opened again for as long as the
- * session lasts, ever more rarely while it keeps ending.
+ * session lasts, ever more rarely while it keeps being lost.
  */
 
 import type { Clock } from '../src/domain/clock.ts';
-import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './http-events.ts';
-import { createReopening, type Reopening } from './http-reopening.ts';
+import { Bookmark } from './http-bookmark.ts';
+import { Reopening } from './http-reopening.ts';
+
+// Nobody waits for news: a server that wants to be asked more often is not.
+const shortestPauseMs = 5_000;
 
 export interface NewsSetup {
   readonly clock: Clock;
   /** Asks for the stream; what the server tells after this event is told again. */
   readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
-  /** How long the last refusal asks to be left alone, in milliseconds. */
-  readonly askedWaitMs: () => number | undefined;
   readonly onMessage: (text: string) => void;
-  /** The stream ended or could not be opened: perhaps the server is gone. */
+  /** The stream was lost or could not be opened: perhaps the server is gone. */
   readonly onDoubt: () => void;
+  /** What the server said while there was no stream is lost. */
+  readonly onGap: () => void;
 }
 
 export class NewsStream {
   readonly #setup: NewsSetup;
   readonly #reopening: Reopening;
+  readonly #bookmark: Bookmark;
   readonly #controller = new AbortController();
   #isStarted = false;
   #hasOpened = false;
-  #lastEventId: string | undefined;
-  #retryMs = 0;
+  /** There was a time without a stream, and nothing marks where it began. */
+  #hasGap = false;
 
   constructor(setup: NewsSetup) {
     this.#setup = setup;
-    this.#reopening = createReopening(setup.clock, setup.onDoubt);
+    const { clock, onMessage } = setup;
+    this.#reopening = new Reopening(clock);
+    this.#bookmark = new Bookmark({ clock, signal: this.#controller.signal, onMessage });
   }
 
   /** Opens the stream; repeats do nothing. */
   start(): void {
     if (this.#isStarted || this.#controller.signal.aborted) return;
     this.#isStarted = true;
-    void this.#open();
+    void this.#follow();
   }
 
   stop(): void {
-    this.#reopening.stop();
     this.#controller.abort();
   }
 
-  async #open(): Promise<void> {
-    let waitMs: number | undefined;
-    try {
-      waitMs = await this.#read();
-    } catch {
-      waitMs = this.#retryMs;
+  async #follow(): Promise<void> {
+    const { signal } = this.#controller;
+    const { ask, onDoubt } = this.#setup;
+    while (!signal.aborted) {
+      const end = await this.#bookmark.follow(ask(this.#bookmark.lastEventId, signal), () => {
+        this.#hasOpened = true;
+        this.#closeGap();
+      });
+      if (signal.aborted) return;
+      const { lastEventId, waitMs } = this.#bookmark;
+      this.#hasGap = lastEventId === undefined;
+      if (end === 'absent') return this.#giveUp();
+      if (end === 'paused')
+        await this.#reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));
+      else {
+        onDoubt();
+        await this.#reopening.afterLoss(signal, waitMs);
+      }
     }
-    if (this.#controller.signal.aborted) return;
-    if (waitMs !== undefined) this.#reopening.schedule(() => void this.#open(), waitMs, 0);
-    // Had it been there before, then whoever answers now may know nothing of this session.
-    else if (this.#hasOpened) this.#setup.onDoubt();
   }
 
-  /** How long the server wants to be left alone; nothing when it has no such stream. */
-  async #read(): Promise<number | undefined> {
-    const response = await this.#setup.ask(this.#lastEventId, this.#controller.signal);
-    const { ok, body } = response;
-    if (!ok || body === null || !isEventStream(response)) {
-      await body?.cancel();
-      return isBusy(response) ? (this.#setup.askedWaitMs() ?? this.#retryMs) : undefined;
-    }
-    this.#hasOpened = true;
-    await readEvents(body, {
-      onEvent: (event) => {
-        if (this.#controller.signal.aborted) return;
-        this.#lastEventId = eventIdOf(event, this.#lastEventId);
-        if (isMessageEvent(event)) this.#setup.onMessage(event.data);
-      },
-      onRetry: (ms) => {
-        this.#retryMs = ms;
-      },
-    });
-    return this.#retryMs;
+  #giveUp(): void {
+    if (!this.#hasOpened) return;
+    this.#closeGap();
+    // It had been there: then whoever answers now may know nothing of this session.
+    this.#setup.onDoubt();
+  }
+
+  #closeGap(): void {
+    if (this.#hasGap && !this.#controller.signal.aborted) this.#setup.onGap();
+    this.#hasGap = false;
   }
 }

@@ -20,6 +20,8 @@ const acceptMs = 30_000;
 // A server that asks faster than it takes our answers gets no more of them.
 const maxAnswers = 32;
 
+const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
+
 type Id = string | number;
 
 /** The reason for which a POST is broken off: no failure of the server. */
@@ -31,6 +33,8 @@ export class Post {
   /** Of the request; nothing when no answer is wanted. */
   readonly id: Id | undefined;
   readonly isAnswer: boolean;
+  /** Its answer may take its time: it is no question whether the server lives. */
+  readonly isWork: boolean;
   /** Its answer is an event stream, which goes on by itself. */
   isStreaming = false;
   readonly #controller = new AbortController();
@@ -40,6 +44,7 @@ export class Post {
     const isRequest = 'method' in message && 'id' in message;
     this.id = isRequest ? message.id : undefined;
     this.isAnswer = !('method' in message);
+    this.isWork = isRequest && !questions.has(message.method);
   }
 
   get signal(): AbortSignal {
@@ -75,6 +80,11 @@ export class Posts {
   /** How many requests wait for their answer. */
   get unansweredCount(): number {
     return this.#unanswered.size;
+  }
+
+  /** A request that may take its time waits for its answer. */
+  get isWorking(): boolean {
+    return [...this.#unanswered.values()].some(({ isWork }) => isWork);
   }
 
   /** Throws a {@link NotSentError} when the server has to take other answers first. */

@@ -1,11 +1,8 @@
 /**
- * Decides when a lost event stream is opened again. The SDK forgets how often
- * it did so as soon as a stream opens, and obeys a server that says "at once";
- * here the waits double while the stream keeps ending, within bounds, and a
- * random part keeps those who lost one server together from coming back together.
+ * Decides when a stream that has ended is opened again. The waits double while it
+ * keeps being lost, whatever the server says of them, within bounds; a random part
+ * keeps those who lost one server together from coming back together. One per stream.
  */
-
-import type { ReconnectionScheduler } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 
@@ -16,43 +13,45 @@ const goodStreamMs = 60_000;
 // Enough to spread many clients, too little to be noticed by one.
 const jitterShare = 0.25;
 
-export interface Reopening {
-  readonly schedule: ReconnectionScheduler;
-  stop(): void;
-}
+export class Reopening {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  #openedAt = Number.NEGATIVE_INFINITY;
+  /** How often it was lost soon after it had been opened. */
+  #inARow = 0;
 
-/** `onEnd` is told of every stream that ended, before its wait begins; `random` gives 0 to 1. */
-export function createReopening(
-  clock: Clock,
-  onEnd: () => void,
-  random: () => number = Math.random,
-): Reopening {
-  const timers = new Set<unknown>();
-  let openedAt = Number.NEGATIVE_INFINITY;
-  let inARow = 0;
-  let isStopped = false;
-  return {
-    schedule(reconnect, delayMs) {
-      if (isStopped) return () => {};
-      inARow = clock.now() - openedAt > goodStreamMs ? 0 : inARow + 1;
-      const plainMs = Math.max(shortestMs * 2 ** Math.min(inARow, 16), delayMs);
-      const waitMs = Math.min(longestMs, plainMs * (1 + jitterShare * random()));
-      const timer = clock.setTimeout(() => {
-        timers.delete(timer);
-        openedAt = clock.now();
-        reconnect();
-      }, waitMs);
-      timers.add(timer);
-      onEnd();
-      return () => {
-        timers.delete(timer);
-        clock.clearTimeout(timer);
+  /** `random` gives 0 to 1. */
+  constructor(clock: Clock, random: () => number = Math.random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** The stream was lost or refused. Resolves when it may be opened, or when the signal is aborted. */
+  afterLoss(signal: AbortSignal, askedMs = 0): Promise<void> {
+    const hasHeld = this.#clock.now() - this.#openedAt > goodStreamMs;
+    this.#inARow = hasHeld ? 0 : this.#inARow + 1;
+    return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
+  }
+
+  /** The server ended the stream in order to be asked again: it says itself how soon. */
+  afterPause(signal: AbortSignal, askedMs: number): Promise<void> {
+    // The next loss is the first in a row.
+    this.#inARow = -1;
+    return this.#wait(signal, Math.max(shortestMs, askedMs));
+  }
+
+  #wait(signal: AbortSignal, plainMs: number): Promise<void> {
+    const waitMs = Math.min(longestMs, plainMs * (1 + jitterShare * this.#random()));
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#clock.clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        this.#openedAt = this.#clock.now();
+        resolve();
       };
-    },
-    stop() {
-      isStopped = true;
-      for (const timer of timers) clock.clearTimeout(timer);
-      timers.clear();
-    },
-  };
+      const timer = this.#clock.setTimeout(end, waitMs);
+      signal.addEventListener('abort', end);
+      if (signal.aborted) end();
+    });
+  }
 }

@@ -21,9 +21,9 @@ import { readAnswer } from './http-answer.ts';
 import { startDeadline } from './http-deadline.ts';
 import { isEventStream } from './http-events.ts';
 import { createGuardedFetch } from './http-fetch.ts';
+import type { Liveness } from './http-liveness.ts';
 import { NewsStream } from './http-news.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './http-posts.ts';
-import { createReopening, type Reopening } from './http-reopening.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -51,9 +51,6 @@ interface HandedOver {
   readonly onStreamEnd: (() => void) | undefined;
 }
 
-/** Something suggests that the server may have gone; nothing is certain. */
-export type Hint = () => void;
-
 export class HttpTransport implements Transport, Connection {
   readonly kind = 'http';
   readonly pid = undefined;
@@ -68,8 +65,7 @@ export class HttpTransport implements Transport, Connection {
   readonly #setup: ConnectionSetup;
   readonly #url: URL;
   readonly #guarded;
-  readonly #hint: Hint;
-  readonly #reopening: Reopening;
+  readonly #liveness: Pick<Liveness, 'suspect' | 'heard'>;
   readonly #news: NewsStream;
   #newsHeaders: Headers | undefined;
   readonly #posts: Posts;
@@ -81,13 +77,16 @@ export class HttpTransport implements Transport, Connection {
   #closed: Promise<void> | undefined;
   #remarks = 0;
 
-  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup, hint: Hint) {
+  constructor(
+    endpoint: HttpEndpoint,
+    setup: ConnectionSetup,
+    liveness: Pick<Liveness, 'suspect' | 'heard'>,
+  ) {
     this.#setup = setup;
     this.#url = endpoint.url;
-    this.#hint = hint;
+    this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
-    this.#reopening = createReopening(setup.clock, () => this.#suspect());
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
       fetch: (url, init) => this.#fetch(url, init),
@@ -95,14 +94,19 @@ export class HttpTransport implements Transport, Connection {
     this.#news = new NewsStream({
       clock: setup.clock,
       ask: (lastEventId, signal) => this.#askForEvents(this.#newsHeaders, lastEventId, signal),
-      askedWaitMs: () => this.#guarded.lastRefusal()?.retryAfterMs,
       onMessage: (text) => this.#read(text),
       onDoubt: () => this.#suspect(),
+      onGap: () => setup.events.missed(),
     });
     this.#wire = this.#inner as Transport;
     // Of an error that came with status 400.
     this.#inner.onmessage = (message) => this.#read(JSON.stringify(message));
     this.#inner.onerror = (error) => this.#onError(error);
+  }
+
+  /** The server owes an answer that may take its time. */
+  get isBusy(): boolean {
+    return this.#posts.isWorking;
   }
 
   // The SDK looks at it through the transport, before connecting and for its own bookkeeping.
@@ -203,7 +207,6 @@ export class HttpTransport implements Transport, Connection {
     this.#isOver = true;
     this.#stopDrain?.();
     this.#news.stop();
-    this.#reopening.stop();
     this.onclose?.();
   }
 
@@ -258,12 +261,12 @@ export class HttpTransport implements Transport, Connection {
   ): Promise<void> {
     const { signal } = post;
     await readAnswer(body, {
+      clock: this.#setup.clock,
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
       onMessage: (text) => this.#read(text),
       resume: (lastEventId) => this.#askForEvents(headers, lastEventId, signal),
-      reopening: this.#reopening,
-      onCut: () => this.#suspect(),
+      onDoubt: () => this.#suspect(),
     });
     this.#posts.end(post);
     if (signal.aborted) return;
@@ -291,6 +294,7 @@ export class HttpTransport implements Transport, Connection {
 
   #receive(message: JSONRPCMessage): void {
     if (this.#isOver) return;
+    this.#liveness.heard();
     const id = answeredBy(message);
     if (id !== undefined) this.#settled(id);
     this.onmessage?.(message);
@@ -331,7 +335,7 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #suspect(): void {
-    if (!this.#isOver) this.#hint();
+    if (!this.#isOver) this.#liveness.suspect();
   }
 
   #remark(message: string): void {

@@ -22,6 +22,8 @@ export interface ConnectionEvents {
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */
   sending(method: string): void;
+  /** What the server said unasked may have been lost; of a connection that lasts. */
+  missed(): void;
   /** A line for people: a remark, or what the server wrote to a stream of its own. */
   remark(line: string, stream?: LogStream): void;
 }

@@ -57,6 +57,7 @@ export class Session {
       events: {
         remark: (line, stream) => this.#remark(line, stream),
         ended: (seen) => this.#ended(seen),
+        missed: () => this.#catalog?.lookAgain(),
       },
       onNews: (news) => this.#hear(news),
       onOpened: (client, connection, era) => this.#opened(client, connection, era),

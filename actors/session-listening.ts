@@ -7,7 +7,7 @@
 import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
-import { createReopening, type Reopening } from './http-reopening.ts';
+import { Reopening } from './http-reopening.ts';
 
 const acknowledgeMs = 30_000;
 
@@ -63,16 +63,24 @@ class Stream {
     this.#setup = setup;
     this.#filter = filter;
     this.#onSettled = onSettled;
-    this.#reopening = createReopening(setup.clock, () => {});
-    void this.#listen();
+    this.#reopening = new Reopening(setup.clock);
+    void this.#follow();
   }
 
   stop(): void {
     this.#controller.abort();
-    this.#reopening.stop();
     this.#onSettled();
   }
 
+  async #follow(): Promise<void> {
+    const { signal } = this.#controller;
+    while (!signal.aborted) {
+      await this.#listen();
+      if (!signal.aborted) await this.#reopening.afterLoss(signal);
+    }
+  }
+
+  /** Resolves at the end of the stream. */
   async #listen(): Promise<void> {
     const { client, onAgreed, onGap } = this.#setup;
     let isAcknowledged = false;
@@ -95,6 +103,5 @@ class Stream {
     if (this.#controller.signal.aborted) return;
     this.#onSettled();
     this.#hasGap ||= isAcknowledged;
-    this.#reopening.schedule(() => void this.#listen(), 0, 0);
   }
 }

@@ -43,7 +43,7 @@ export interface OpeningSetup {
   readonly load: LoadSpeech;
   /** False as soon as the session was told to end. */
   readonly isWanted: () => boolean;
-  readonly events: Pick<ConnectionEvents, 'ended' | 'remark'>;
+  readonly events: Pick<ConnectionEvents, 'ended' | 'missed' | 'remark'>;
   readonly onNews: (news: speech.News) => void;
   /** The handshake is over. Not called when the session was told to end before. */
   readonly onOpened: (client: Client, connection: Connection, era: 'legacy' | 'modern') => void;

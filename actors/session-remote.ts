@@ -20,19 +20,15 @@ export async function connectRemote(
   client: Client,
   onLost: (error: unknown) => void,
 ): Promise<{ readonly connection: Connection; readonly liveness: Liveness }> {
-  const liveness = createLiveness(client, setup.clock, onLost);
-  return { liveness, connection: await connectionOver(carrier, endpoint, setup, liveness) };
-}
-
-async function connectionOver(
-  carrier: TransportKind,
-  endpoint: HttpEndpoint,
-  setup: ConnectionSetup,
-  liveness: Liveness,
-): Promise<Connection> {
-  if (carrier === 'sse') return new SseTransport(endpoint, setup);
-  if (carrier !== 'ws') return new HttpTransport(endpoint, setup, () => liveness.suspect());
+  let http: HttpTransport | undefined;
+  const isBusy = (): boolean => http?.isBusy === true;
+  const liveness = createLiveness({ client, clock: setup.clock, isBusy, onLost });
+  if (carrier === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
+  if (carrier !== 'ws') {
+    http = new HttpTransport(endpoint, setup, liveness);
+    return { liveness, connection: http };
+  }
   // Few need it, and it brings a package of its own.
   const { WsTransport } = await import('./ws-transport.ts');
-  return new WsTransport(endpoint, setup);
+  return { liveness, connection: new WsTransport(endpoint, setup) };
 }

@@ -99,7 +99,8 @@ export class WsTransport implements Transport, Connection {
     const { url, headers } = this.#endpoint;
     let wasConnected = false;
     try {
-      const socket = new WebSocket(url, [subprotocol], {
+      // By itself, since the published types do not know all of them yet.
+      const options = {
         headers: { 'user-agent': `mcp-troupe/${version}`, ...headers },
         agent: this.#sockets.agentFor(asHttp(url)),
         handshakeTimeout: handshakeMs,
@@ -107,7 +108,10 @@ export class WsTransport implements Transport, Connection {
         // What is compressed may be a thousand times as large.
         perMessageDeflate: false,
         followRedirects: false,
-      });
+        // Whoever said goodbye keeps the connection for no longer than our own goodbye takes.
+        closeTimeout: goodbyeMs,
+      };
+      const socket = new WebSocket(url, [subprotocol], options);
       this.#socket = socket;
       await this.#opened(socket, () => {
         wasConnected = true;
@@ -175,6 +179,8 @@ export class WsTransport implements Transport, Connection {
         // What has no code was found wrong by the package with the answer of the server.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
         reject(this.#error);
+        // Nothing can be understood after it, and the package would read on until the server leaves.
+        socket.terminate();
       });
       socket.once('close', (code, reason) => {
         reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }));

@@ -334,6 +334,13 @@ describe('the stream of news of an HTTP session', () => {
     expect(session.lines).toEqual([]);
   });
 
+  it('has the tools listed again when it is there after a cut', async () => {
+    const session = await opened();
+    session.server.cutStreams();
+    await session.server.arrivedAgain('GET');
+    expect(await session.bench.next('session.notified')).toBeDefined();
+  });
+
   it('is opened again after it was refused for the moment, with what was seen last', async () => {
     server = await startHttpFixture('news-busy');
     const session = start(spec(server.url));

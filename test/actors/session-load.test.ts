@@ -174,7 +174,12 @@ describe('a process that speaks before anybody listens', () => {
     const noise = new Promise<void>((resolve) => {
       hearNoise = resolve;
     });
-    const events: ConnectionEvents = { ended() {}, sending() {}, remark: () => hearNoise() };
+    const events: ConnectionEvents = {
+      ended() {},
+      missed() {},
+      sending() {},
+      remark: () => hearNoise(),
+    };
     const launch = {
       command: 'sh',
       // Message and noise in one piece, so that the noise tells that the message was read.

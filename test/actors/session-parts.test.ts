@@ -11,7 +11,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
-import { createReopening } from '../../actors/http-reopening.ts';
+import { Reopening } from '../../actors/http-reopening.ts';
 import { describeError } from '../../actors/session-failure.ts';
 import { createCoalescer, listAll } from '../../actors/session-list.ts';
 import { readMessages, streamLost } from '../../actors/session-messages.ts';
@@ -114,51 +114,76 @@ describe('the throttle', () => {
 });
 
 describe('reopening an event stream', () => {
-  it('is done at most ten times in thirty seconds, though the server says "at once"', () => {
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  /** When a stream was opened that ends in this way as soon as it is opened. */
+  function openings(wait: (of: Reopening, signal: AbortSignal) => Promise<void>) {
     const clock = new VirtualClock();
+    const controller = new AbortController();
+    const reopening = new Reopening(clock, () => 0);
     const opened: number[] = [];
-    const reopening = createReopening(clock, () => {});
-    const lose = (): void => {
-      reopening.schedule(
-        () => {
-          opened.push(clock.now());
-          lose();
-        },
-        0,
-        0,
-      );
+    const run = async (): Promise<void> => {
+      for (;;) {
+        await wait(reopening, controller.signal);
+        if (controller.signal.aborted) return;
+        opened.push(clock.now());
+      }
     };
-    lose();
-    clock.advanceBy(30_000);
-    expect(opened.length).toBeGreaterThan(2);
-    expect(opened.length).toBeLessThanOrEqual(10);
-    reopening.stop();
-    clock.advanceBy(600_000);
-    expect(opened.length).toBeLessThanOrEqual(10);
+    void run();
+    const pass = async (seconds: number): Promise<void> => {
+      for (let second = 0; second < seconds; second += 1) {
+        clock.advanceBy(1_000);
+        await settled();
+      }
+    };
+    return { clock, controller, opened, pass };
+  }
+
+  it('takes twice as long each time it is lost', async () => {
+    const { opened, pass } = openings((of, signal) => of.afterLoss(signal));
+    await pass(31);
+    expect(opened).toEqual([1_000, 3_000, 7_000, 15_000, 31_000]);
   });
 
-  it('is done after a second when the stream had held for long', () => {
+  it('takes five minutes at most, whatever the server says', async () => {
+    const { opened, pass } = openings((of, signal) => of.afterLoss(signal, 999_999_999_999));
+    await pass(600);
+    expect(opened).toEqual([300_000, 600_000]);
+  });
+
+  it.each([
+    [0, [1_000, 2_000, 3_000, 4_000]],
+    [2_000, [2_000, 4_000]],
+  ])('is done as often as the server wishes that ended it (%i ms)', async (askedMs, times) => {
+    const { opened, pass } = openings((of, signal) => of.afterPause(signal, askedMs));
+    await pass(4);
+    expect(opened).toEqual(times);
+  });
+
+  it('is done after a second when the stream had held for long, or had been ended on purpose', async () => {
     const clock = new VirtualClock();
-    const opened: number[] = [];
-    const reopening = createReopening(
-      clock,
-      () => {},
-      () => 0,
-    );
-    const lose = (): void => void reopening.schedule(() => opened.push(clock.now()), 0, 0);
-    lose();
+    const { signal } = new AbortController();
+    const reopening = new Reopening(clock, () => 0);
+    const waitMs = async (wait: Promise<void>): Promise<number> => {
+      const before = clock.now();
+      clock.runNext();
+      await wait;
+      return clock.now() - before;
+    };
+    expect(await waitMs(reopening.afterLoss(signal))).toBe(1_000);
+    expect(await waitMs(reopening.afterLoss(signal))).toBe(2_000);
     clock.advanceBy(100_000);
-    lose();
-    clock.advanceBy(1_000);
-    expect(opened).toEqual([1_000, 101_000]);
+    expect(await waitMs(reopening.afterLoss(signal))).toBe(1_000);
+    expect(await waitMs(reopening.afterLoss(signal))).toBe(2_000);
+    expect(await waitMs(reopening.afterPause(signal, 0))).toBe(1_000);
+    expect(await waitMs(reopening.afterLoss(signal))).toBe(1_000);
   });
 
-  it('is given up when asked', () => {
-    const clock = new VirtualClock();
-    const opened: number[] = [];
-    const cancel = createReopening(clock, () => {}).schedule(() => opened.push(1), 0, 0);
-    cancel?.();
-    clock.advanceBy(10_000);
+  it('is given up at once, and leaves no timer', async () => {
+    const { clock, controller, opened, pass } = openings((of, signal) => of.afterLoss(signal));
+    controller.abort();
+    expect(clock.pendingCount).toBe(0);
+    await pass(10);
     expect(opened).toEqual([]);
   });
 });

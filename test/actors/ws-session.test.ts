@@ -122,6 +122,16 @@ describe('a session over WebSocket', () => {
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('protocol');
   });
 
+  it('ends at once with text that is not UTF-8, though the server stays', async () => {
+    const session = await opened('unreadable');
+    const before = performance.now();
+    expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
+    const { at, failure } = await session.bench.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'protocol', message: expect.stringContaining('UTF-8') });
+    // The package would have waited for half a minute.
+    expect(at - before).toBeLessThan(4_000);
+  });
+
   it.each([
     [1001, 'transport', 'going away: see you'],
     [1011, 'transport', 'internal error'],
