@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
+import type { FolderFault } from '../src/config/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../src/config/settings-bytes.ts';
 
 /** What was found where a settings file should be. */
@@ -31,12 +32,16 @@ export const readSettingsFile: ReadFile = async (file) => {
   }
 };
 
-/** Says whether a folder exists. Never rejects; what cannot be looked at does not exist. */
-export const folderExists = async (folder: string): Promise<boolean> => {
+export type LookAtFolder = (folder: string) => Promise<FolderFault | undefined>;
+
+/** Says why a folder cannot be worked in; undefined when it can. Never rejects. */
+export const lookAtFolder: LookAtFolder = async (folder) => {
   try {
-    return (await stat(folder)).isDirectory();
-  } catch {
-    return false;
+    return (await stat(folder)).isDirectory() ? undefined : 'notFolder';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // ENOTDIR: a part of the way is a file.
+    return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
 };
 

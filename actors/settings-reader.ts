@@ -13,13 +13,19 @@ import {
   type ParsedSettings,
   parseSettings,
   parseSettingsFile,
-  refuseMissingFolders,
+  refuseFolders,
 } from '../src/config/parse-settings.ts';
+import type { FolderFault } from '../src/config/server-entry.ts';
 import type { PolicyChoice } from '../src/domain/policy.ts';
 import type { Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import type { DockerGateway } from './docker-gateway.ts';
-import { folderExists, type ReadFile, readSettingsFile } from './settings-file.ts';
+import {
+  type LookAtFolder,
+  lookAtFolder,
+  type ReadFile,
+  readSettingsFile,
+} from './settings-file.ts';
 
 /** A settings file and what it counts as. */
 export interface SettingsFileRef {
@@ -44,7 +50,7 @@ export interface SettingsReaderPorts {
   /** Default: the disk. */
   readonly readFile?: ReadFile;
   /** Default: the disk. */
-  readonly folderExists?: (folder: string) => Promise<boolean>;
+  readonly lookAtFolder?: LookAtFolder;
 }
 
 export interface SettingsReading extends MergedSettings {
@@ -70,7 +76,7 @@ const deletionGraceMs = 2_000;
 
 export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
   const { projectRoot, readFile = readSettingsFile } = ports;
-  const doesFolderExist = ports.folderExists ?? folderExists;
+  const faultOf = ports.lookAtFolder ?? lookAtFolder;
   const memory = new Map<SettingsFileRef, Remembered>();
   let overlay =
     ports.overlay === undefined
@@ -106,10 +112,12 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
 
   async function withFolders(parsed: ParsedSettings): Promise<ParsedSettings> {
     if (parsed.document === undefined) return parsed;
-    const missing = new Set<string>();
-    for (const folder of foldersOf(parsed.document))
-      if (!(await doesFolderExist(folder))) missing.add(folder);
-    return { ...parsed, document: refuseMissingFolders(parsed.document, missing) };
+    const faults = new Map<string, FolderFault>();
+    for (const folder of foldersOf(parsed.document)) {
+      const fault = await faultOf(folder);
+      if (fault !== undefined) faults.set(folder, fault);
+    }
+    return { ...parsed, document: refuseFolders(parsed.document, faults) };
   }
 
   /** The server of Docker's gateway, when somebody wants it. */

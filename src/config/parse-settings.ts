@@ -14,6 +14,7 @@ import { readAnyTree } from './formats/settings-language.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type DocumentOrigin,
+  type FolderFault,
   type ParsedServer,
   parseServerEntry,
   problemAt,
@@ -231,16 +232,17 @@ export function foldersOf(document: ParsedDocument): readonly string[] {
   return [...new Set(document.servers.flatMap(({ folder }) => folder?.path ?? []))];
 }
 
-/** The same document, its servers refused whose folder is among the missing ones. */
-export function refuseMissingFolders(
+/** The same document, its servers refused whose folder cannot be worked in. */
+export function refuseFolders(
   document: ParsedDocument,
-  missing: ReadonlySet<string>,
+  faults: ReadonlyMap<string, FolderFault>,
 ): ParsedDocument {
-  const servers = document.servers.map((server) =>
-    server.folder !== undefined && missing.has(server.folder.path)
-      ? refuse(server, server.folder.problem)
-      : server,
-  );
+  const servers = document.servers.map((server) => {
+    const fault = faults.get(server.folder?.path ?? '');
+    return server.folder === undefined || fault === undefined
+      ? server
+      : refuse(server, server.folder.problemOf(fault));
+  });
   return { ...document, servers };
 }
 

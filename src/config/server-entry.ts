@@ -61,7 +61,10 @@ export interface ParsedServer {
   /** Its name cannot be used: it is shown under one like it, which may be another server's. */
   readonly isMisnamed?: true;
   /** The folder the entry names and which must exist; absent when it is not known yet. */
-  readonly folder?: { readonly path: string; readonly problem: Problem };
+  readonly folder?: {
+    readonly path: string;
+    readonly problemOf: (fault: FolderFault) => Problem;
+  };
   /** What the entry says of its policy: counts on top of the troupe's. */
   readonly policy: PolicyChoice;
   /** What of the entry is ignored. */
@@ -245,13 +248,25 @@ function folderOf(
 ): ParsedServer['folder'] {
   if (entry.cwd === undefined || entry.cwd.includes('${') || spec.type !== 'stdio')
     return undefined;
-  const problem = problemAt(origin, {
-    line: lineAt(member.node, ['cwd']),
-    path: pathInText(member, ['cwd']),
-    message: `there is no folder ${printableLine(spec.cwd, maxShownLength)}; create it or write another "cwd"`,
-  });
-  return { path: spec.cwd, problem };
+  const shown = printableLine(spec.cwd, maxShownLength);
+  const problemOf = (fault: FolderFault): Problem =>
+    problemAt(origin, {
+      line: lineAt(member.node, ['cwd']),
+      path: pathInText(member, ['cwd']),
+      message: wordsForFolder[fault](shown),
+    });
+  return { path: spec.cwd, problemOf };
 }
+
+/** Why a folder cannot be worked in. */
+export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
+
+const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> = {
+  missing: (folder) => `there is no folder ${folder}; create it or write another "cwd"`,
+  notFolder: (folder) => `${folder} is not a folder; write the path of one as "cwd"`,
+  unreachable: (folder) =>
+    `the folder ${folder} cannot be looked at; let this user do so or write another "cwd"`,
+};
 
 function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
   const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { timeoutMs }]) => ({

@@ -45,7 +45,7 @@ export interface TroupeParts {
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Default: the disk. */
-  readonly settings?: Pick<SettingsPorts, 'readFile' | 'folderExists' | 'watch' | 'startWakeUps'>;
+  readonly settings?: Pick<SettingsPorts, 'readFile' | 'lookAtFolder' | 'watch' | 'startWakeUps'>;
   /** Makes who asks Docker for its gateway. Default: nobody asks, and who wants it has it. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,

@@ -19,7 +19,7 @@ export function settingsPortsOf(
     // A folder need not bring settings; a file that was named must be there.
     return { file: resolve(projectRoot, file), scope, optional: scope === 'project' };
   });
-  const { readFile, folderExists } = parts.settings ?? {};
+  const { readFile, lookAtFolder } = parts.settings ?? {};
   const docker = parts.watchDocker?.({ projectRoot, processes });
   const { settings, servers } = options;
   const overlay = servers === undefined ? settings : withEmbedded(settings, servers);
@@ -29,6 +29,6 @@ export function settingsPortsOf(
     ...(overlay === undefined ? {} : { overlay }),
     ...(docker === undefined ? {} : { docker }),
     ...(readFile === undefined ? {} : { readFile }),
-    ...(folderExists === undefined ? {} : { folderExists }),
+    ...(lookAtFolder === undefined ? {} : { lookAtFolder }),
   };
 }

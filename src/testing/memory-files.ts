@@ -20,7 +20,7 @@ export interface MemoryFiles {
 /** The same files as the ports of the settings source see them. */
 export interface MemoryFilePorts {
   readonly readFile: (file: string) => Promise<FileReading>;
-  readonly folderExists: (folder: string) => Promise<boolean>;
+  readonly lookAtFolder: (folder: string) => Promise<undefined>;
   readonly watch: (files: readonly string[], listener: WatchListener) => () => void;
 }
 
@@ -56,7 +56,7 @@ export function createMemoryFiles(): {
         files.onRead?.(file, text);
         return text === undefined ? { missing: true } : { text };
       },
-      folderExists: async () => true,
+      lookAtFolder: async () => undefined,
       watch: (_files, listener) => {
         listeners.add(listener);
         return () => {

@@ -35,7 +35,7 @@ async function start(initial = on) {
     docker,
     startWakeUps,
     readFile: async () => ({ text }),
-    folderExists: async () => true,
+    lookAtFolder: async () => undefined,
     watch: (_files, changes) => {
       listener = changes;
       return () => {};

@@ -25,7 +25,7 @@ import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { readSettingsFile } from '../../actors/settings-file.ts';
+import { lookAtFolder, readSettingsFile } from '../../actors/settings-file.ts';
 import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { watchSettingsFiles } from '../../actors/settings-watcher.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
@@ -472,5 +472,20 @@ describe('reading a settings file', () => {
     expect(await readSettingsFile(file)).toHaveProperty('text');
     appendFileSync(file, ' ');
     expect(await readSettingsFile(file)).toEqual({ message: expect.stringContaining('split') });
+  });
+});
+
+describe('looking at the folder of a server', () => {
+  it('tells what is no folder, or not reached, from what is not there', async () => {
+    const folder = temporaryFolder();
+    const circle = path.join(folder, 'circle');
+    symlinkSync(circle, circle);
+    writeFileSync(path.join(folder, 'file'), '');
+    expect(await lookAtFolder(folder)).toBeUndefined();
+    expect(await lookAtFolder(path.join(folder, 'file'))).toBe('notFolder');
+    expect(await lookAtFolder(path.join(folder, 'gone'))).toBe('missing');
+    expect(await lookAtFolder(path.join(folder, 'file/below'))).toBe('missing');
+    expect(await lookAtFolder(circle)).toBe('unreachable');
+    expect(await lookAtFolder('\0')).toBe('unreachable');
   });
 });

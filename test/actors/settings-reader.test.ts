@@ -9,7 +9,7 @@ function readerOf(texts: string[]) {
     files: [{ file, scope: 'config' }],
     projectRoot: '/project',
     readFile: () => Promise.resolve({ text: texts.shift() ?? '' }),
-    folderExists: () => Promise.resolve(true),
+    lookAtFolder: () => Promise.resolve(undefined),
   });
 }
 

@@ -35,7 +35,8 @@ function start(
     clock,
     startWakeUps,
     ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
-    folderExists: async (folder) => options.folders?.has(folder) ?? true,
+    lookAtFolder: async (folder) =>
+      (options.folders?.has(folder) ?? true) ? undefined : 'missing',
     readFile: async (file) => {
       reads.push(file);
       if (isHeld) await new Promise<void>((resolve) => held.push(resolve));

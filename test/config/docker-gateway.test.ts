@@ -40,7 +40,7 @@ async function read(
     docker,
     ...(overlay === undefined ? {} : { overlay }),
     readFile: async (file) => ({ text: texts[file]?.text ?? '' }),
-    folderExists: async () => true,
+    lookAtFolder: async () => undefined,
   });
   return { settings, specs, askedCount };
 }

@@ -5,7 +5,7 @@ import {
   foldersOf,
   type ParsedDocument,
   parseSettings,
-  refuseMissingFolders,
+  refuseFolders,
 } from '../../src/config/parse-settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { fingerprintOf } from '../../src/policies/fingerprint.ts';
@@ -301,7 +301,10 @@ describe('a folder that an entry names', () => {
   });
 
   it('makes its servers invalid when it is missing, and no others', () => {
-    const { servers } = refuseMissingFolders(documentOf(text), new Set(['/project/gone']));
+    const { servers } = refuseFolders(
+      documentOf(text),
+      new Map([['/project/gone', 'missing']] as const),
+    );
     expect(servers.map(({ desired, spec }) => [desired.name, spec === undefined])).toEqual([
       ['a', true],
       ['b', true],
@@ -315,5 +318,16 @@ describe('a folder that an entry names', () => {
       key: 'mcpServers.a.cwd',
       message: 'there is no folder /project/gone; create it or write another "cwd"',
     });
+  });
+
+  it.each([
+    ['notFolder', '/project/gone is not a folder; write the path of one as "cwd"'],
+    [
+      'unreachable',
+      'the folder /project/gone cannot be looked at; let this user do so or write another "cwd"',
+    ],
+  ] as const)('is told apart when it is %s', (fault, message) => {
+    const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));
+    expect(servers[1]?.desired.invalid).toMatchObject({ key: 'mcpServers.b.cwd', message });
   });
 });
