@@ -1,55 +1,25 @@
 /**
- * What the root knows and the steps it can take. The root owns admission, the
- * wishes of a person, permits and the set of live server actors; everything
- * else belongs to the servers themselves.
+ * The words of the root chart, and how it keeps its books: admission, the wishes
+ * of a person, permits and the set of live server actors. What a pass does is in
+ * `troupe.pass.ts`; everything else belongs to the servers themselves.
  */
 
 import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
 import type { ApprovalDecision } from '../src/domain/approval.ts';
-import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
-import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
+import type { Step } from '../src/domain/plan.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
-import { admitAll, type Gates } from '../src/policies/admit.ts';
 import { decisionBy, withDecision } from '../src/policies/approval-records.ts';
-import { approvalFingerprint, settingsDigestOf } from '../src/policies/fingerprint.ts';
-import { planChanges } from '../src/policies/plan-changes.ts';
-import { type ServerCommand, type ServerInput, serverMachine } from './server.ts';
+import { approvalFingerprint } from '../src/policies/fingerprint.ts';
+import { serverMachine } from './server.ts';
 import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
-
-export interface TroupeInput {
-  readonly seed: number;
-  /** When the host asked for the troupe, monotonic milliseconds. */
-  readonly startedAt: number;
-  readonly trusted: boolean;
-  /** Upper bound that nothing widens; null = none was given. */
-  readonly launchBound: readonly string[] | null;
-  /** Until the settings say otherwise. */
-  readonly slots: SlotCounts;
-  readonly startupGateMs: number;
-}
-
-/** A person stopped this generation of a server; it stays stopped until told otherwise. */
-interface StopWish {
-  readonly server: string;
-  readonly generation: string;
-}
-
-export interface TroupeContext extends TroupeInput {
-  readonly hostAllowed: readonly string[] | null;
-  readonly decisions: readonly ApprovalDecision[];
-  readonly stopWishes: readonly StopWish[];
-  /** Servers that a person started while their actor was just leaving. */
-  readonly startWishes: readonly string[];
-  readonly settings: Settings | null;
-  /** By server name. */
-  readonly live: ReadonlyMap<string, LiveServer>;
-  /** Names that left the settings, newest last. */
-  readonly removed: readonly string[];
-  /** Servers and generations whose tools are known, newest last. */
-  readonly knownCatalogs: readonly string[];
-  /** Server actors spawned so far; gives each its own jitter. */
-  readonly spawnCount: number;
-}
+import {
+  catalogKey,
+  desiredOf,
+  ownerOf,
+  type TroupeContext,
+  type TroupeInput,
+} from './troupe.context.ts';
+import { commandsOf, liveAfter, passOf } from './troupe.pass.ts';
 
 /** What a person may tell one server through the root. */
 const personCommands = [
@@ -125,87 +95,8 @@ const leastWakeSpreadMs = 2_000;
 // Fifty a second, however many there are.
 const wakeSpreadPerServerMs = 20;
 
-/** What a plan is made from. */
-export type PlanningFacts = Pick<
-  TroupeContext,
-  'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live'
->;
-
-/** The gates of the present moment. */
-export function gatesOf(context: PlanningFacts): Gates {
-  return {
-    trusted: context.trusted,
-    ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
-    excluded: context.settings?.excluded ?? [],
-    hostAllowed: context.hostAllowed,
-    ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
-    decisions: context.decisions,
-  };
-}
-
-function admitted(context: PlanningFacts): readonly AdmittedServer[] {
-  return context.settings === null ? [] : admitAll(context.settings, gatesOf(context));
-}
-
-/** The steps of the next pass. Pure: the dry run and the real one are the same list. */
-export function planOf(context: PlanningFacts): readonly Step[] {
-  return planChanges(admitted(context), context.live, settingsDigestOf);
-}
-
-function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
-  for (const entry of context.live) if (entry[1].actorId === actorId) return entry;
-  return undefined;
-}
-
-function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
-  return context.settings?.servers.find(({ name }) => name === server);
-}
-
 function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
-}
-
-// Ids are used again and again, never made anew: a chart remembers every child id
-// it ever saw. Two of them let a successor start beside the one that leaves.
-function freeActorId(name: string, spawnCount: number): string {
-  return `${name}.${spawnCount % 2}`;
-}
-
-// Servers may share a generation and still list different tools.
-function catalogKey(server: string, generation: string): string {
-  return `${generation}:${server}`;
-}
-
-function inputOf(
-  { desired, verdict }: AdmittedServer,
-  actorId: string,
-  context: TroupeContext,
-): ServerInput {
-  return {
-    actorId,
-    name: desired.name,
-    generation: desired.generation,
-    transport: desired.transport,
-    startup: desired.startup,
-    policy: desired.policy,
-    verdict,
-    stopWanted: context.stopWishes.some(
-      (wish) => wish.server === desired.name && wish.generation === desired.generation,
-    ),
-    startWanted: context.startWishes.includes(desired.name),
-    hasStoredCatalog: context.knownCatalogs.includes(catalogKey(desired.name, desired.generation)),
-    seed: context.seed + context.spawnCount,
-  };
-}
-
-function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServer {
-  return {
-    actorId,
-    generation: desired.generation,
-    settingsDigest: settingsDigestOf(desired),
-    verdict,
-    leaving: false,
-  };
 }
 
 function notProvided(): never {
@@ -285,45 +176,16 @@ export const troupeSetup = setup({
 
     /** One pass: look at everything, plan, and take the steps. */
     reconcile: enqueueActions(({ context, event, enqueue }) => {
-      const desired = new Map(admitted(context).map((server) => [server.desired.name, server]));
-      const plan = planOf(context);
-      const moving = plan.filter(({ step }) => step !== 'keep');
-
-      // All births in one go: each copy of the children costs as much as all of them.
-      enqueue.assign(({ context: before, spawn }) => {
-        const live = new Map(before.live);
-        let spawnCount = before.spawnCount;
-        const born = new Set<string>();
-        for (const { server, step } of moving) {
-          const now = live.get(server);
-          const wanted = desired.get(server);
-          // A plan names nobody who is neither live nor wanted, so there is no further case.
-          /* v8 ignore else -- @preserve */
-          if (now !== undefined) {
-            const isLeaving = wanted === undefined || step === 'replace';
-            live.set(server, isLeaving ? { ...now, leaving: true } : liveAs(wanted, now.actorId));
-          } else if (wanted !== undefined) {
-            const actorId = freeActorId(server, spawnCount);
-            spawn('server', {
-              id: actorId,
-              input: inputOf(wanted, actorId, { ...before, spawnCount }),
-            });
-            live.set(server, liveAs(wanted, actorId));
-            born.add(server);
-            spawnCount += 1;
-          }
-        }
-        const startWishes = before.startWishes.filter((server) => !born.has(server));
-        return { live, spawnCount, startWishes };
-      });
-      for (const { server, step } of moving) {
-        const wanted = desired.get(server);
-        const command = commandFor(step, wanted);
-        const target = context.live.get(server);
-        if (command !== null && target !== undefined) enqueue.sendTo(target.actorId, command);
-      }
+      const pass = passOf(context);
+      enqueue.assign(({ context: before, spawn }) =>
+        liveAfter(before, pass, (input) => {
+          spawn('server', { id: input.actorId, input });
+        }),
+      );
+      for (const { actorId, command } of commandsOf(pass, context.live))
+        enqueue.sendTo(actorId, command);
       const at = event.type === 'settings.loaded' ? { at: event.at } : {};
-      enqueue.emit({ type: 'reconciled', plan, ...at });
+      enqueue.emit({ type: 'reconciled', plan: pass.plan, ...at });
     }),
 
     /** Hands a person's command to the actor that lives now, and remembers a stop. */
@@ -454,22 +316,3 @@ export const troupeSetup = setup({
     respawnPause: 1_000,
   },
 });
-
-function commandFor(step: Step['step'], wanted: AdmittedServer | undefined): ServerCommand | null {
-  if (step === 'retire' || step === 'replace' || wanted === undefined) {
-    return { type: 'server.retire' };
-  }
-  const { desired, verdict } = wanted;
-  switch (step) {
-    case 'update':
-      return { type: 'spec.updated', startup: desired.startup, policy: desired.policy };
-    case 'admit':
-    case 'block':
-      return verdict === 'admitted'
-        ? { type: 'admission.granted' }
-        : { type: 'admission.withdrawn', verdict };
-    case 'spawn':
-    case 'keep':
-      return null;
-  }
-}

@@ -38,13 +38,9 @@
 
 import { ofChild, troupeSetup } from './troupe.setup.ts';
 
-export {
-  gatesOf,
-  planOf,
-  type TroupeEmitted,
-  type TroupeEvent,
-  type TroupeInput,
-} from './troupe.setup.ts';
+export type { TroupeInput } from './troupe.context.ts';
+export { gatesOf, planOf } from './troupe.pass.ts';
+export type { TroupeEmitted, TroupeEvent } from './troupe.setup.ts';
 
 export const troupeMachine = troupeSetup.createMachine({
   // A loop of transitions is a bug: better a broken actor than a frozen host.

@@ -1,0 +1,54 @@
+/** What the root knows: what it was born with, and what it was told since. */
+
+import type { ApprovalDecision } from '../src/domain/approval.ts';
+import type { LiveServer } from '../src/domain/plan.ts';
+import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
+
+export interface TroupeInput {
+  readonly seed: number;
+  /** When the host asked for the troupe, monotonic milliseconds. */
+  readonly startedAt: number;
+  readonly trusted: boolean;
+  /** Upper bound that nothing widens; null = none was given. */
+  readonly launchBound: readonly string[] | null;
+  /** Until the settings say otherwise. */
+  readonly slots: SlotCounts;
+  readonly startupGateMs: number;
+}
+
+/** A person stopped this generation of a server; it stays stopped until told otherwise. */
+interface StopWish {
+  readonly server: string;
+  readonly generation: string;
+}
+
+export interface TroupeContext extends TroupeInput {
+  readonly hostAllowed: readonly string[] | null;
+  readonly decisions: readonly ApprovalDecision[];
+  readonly stopWishes: readonly StopWish[];
+  /** Servers that a person started while their actor was just leaving. */
+  readonly startWishes: readonly string[];
+  readonly settings: Settings | null;
+  /** By server name. */
+  readonly live: ReadonlyMap<string, LiveServer>;
+  /** Names that left the settings, newest last. */
+  readonly removed: readonly string[];
+  /** Servers and generations whose tools are known, newest last. */
+  readonly knownCatalogs: readonly string[];
+  /** Server actors spawned so far; gives each its own jitter. */
+  readonly spawnCount: number;
+}
+
+export function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
+  for (const entry of context.live) if (entry[1].actorId === actorId) return entry;
+  return undefined;
+}
+
+export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
+  return context.settings?.servers.find(({ name }) => name === server);
+}
+
+// Servers may share a generation and still list different tools.
+export function catalogKey(server: string, generation: string): string {
+  return `${generation}:${server}`;
+}
