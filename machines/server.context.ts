@@ -2,9 +2,9 @@
 
 import type { Failure } from '../src/domain/failure.ts';
 import type { ServerPolicy, StormLimit } from '../src/domain/policy.ts';
-import type { TransportKind } from '../src/domain/server-spec.ts';
+import { isRemote, type TransportKind } from '../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../src/domain/server-state.ts';
-import { reachesLimit } from '../src/policies/window-limit.ts';
+import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
 
 export interface ServerInput {
   /** Id of this actor: the server's name and `.0` or `.1`. */
@@ -65,6 +65,12 @@ export interface ServerContext extends ServerInput {
   readonly pid: number | null;
 }
 
+/** The deadline of a handshake; null = none. */
+export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
+  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
+  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
+}
+
 /** How long a server has to answer a look, in milliseconds. */
 export function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
   return Math.min(breaker.probeTimeoutMs, health.everyMs);
@@ -73,6 +79,30 @@ export function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
 /** Enough looks in a row found nobody. */
 export function hasHung({ failedLooks, policy }: ServerContext): boolean {
   return failedLooks >= policy.health.failures;
+}
+
+/** Why a server that hung is given up. */
+export function hangOf({ failedLooks }: ServerContext): Failure {
+  const times = failedLooks === 1 ? 'once' : `${failedLooks} times in a row`;
+  return {
+    kind: 'transport',
+    message: `The server was asked ${times} whether it is alive and did not answer.`,
+  };
+}
+
+/** What is known once the breaker had the session exchanged: too often in a row, it is a loss. */
+export function afterExchange(
+  { lossTimes: before, policy }: ServerContext,
+  at: number,
+): Partial<ServerContext> {
+  const { reconnectStorm } = policy.storm;
+  const lossTimes = recordInWindow(before, at, reconnectStorm);
+  if (!reachesLimit(lossTimes, reconnectStorm)) return { lossTimes };
+  const loss: Failure = {
+    kind: 'transport',
+    message: 'Calls kept failing, and exchanging the session did not help.',
+  };
+  return { lossTimes, loss, lastError: loss };
 }
 
 /** A list is known from before, and the policy lets lists be kept. */

@@ -6,7 +6,8 @@
  * that nothing is left behind. The picture is in `server.connection.ts`.
  */
 
-import { connectTimeoutOf, ofSession, serverSetup, settle } from './server.setup.ts';
+import { connectTimeoutOf } from './server.context.ts';
+import { ofSession, serverSetup, settle } from './server.setup.ts';
 import { watchStates } from './server.watch.ts';
 
 export const engagedStates = serverSetup.createStateConfig({

@@ -25,8 +25,11 @@ import {
   hasAttemptsLeft,
   isRestartForbidden,
 } from '../src/policies/restart-decision.ts';
-import { reachesLimit, recordInWindow } from '../src/policies/window-limit.ts';
+import { recordInWindow } from '../src/policies/window-limit.ts';
 import {
+  afterExchange,
+  connectTimeoutOf,
+  hangOf,
   hasHung,
   honourRetryAfter,
   isStored,
@@ -88,12 +91,6 @@ export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent
 /** A budget that nothing was taken from, and a start that is none after a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false } as const;
-
-/** The deadline of a handshake; null = none. */
-export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
-  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
-  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
-}
 
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
@@ -206,14 +203,7 @@ export const serverSetup = setup({
         };
       },
     ),
-    recordHang: assign(({ context }) => {
-      const times = context.failedLooks === 1 ? 'once' : `${context.failedLooks} times in a row`;
-      const loss: Failure = {
-        kind: 'transport',
-        message: `The server was asked ${times} whether it is alive and did not answer.`,
-      };
-      return { loss, lastError: loss };
-    }),
+    recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
       return { wakeSpreadMs: event.spreadMs };
@@ -285,14 +275,7 @@ export const serverSetup = setup({
     // An exchange is not waited for, so this count alone bounds how fast they follow each other.
     recordExchange: assign(({ event, context }) => {
       assertEvent(event, 'breaker.tripped');
-      const { reconnectStorm } = context.policy.storm;
-      const lossTimes = recordInWindow(context.lossTimes, event.at, reconnectStorm);
-      if (!reachesLimit(lossTimes, reconnectStorm)) return { lossTimes };
-      const loss: Failure = {
-        kind: 'transport',
-        message: 'Calls kept failing, and exchanging the session did not help.',
-      };
-      return { lossTimes, loss, lastError: loss };
+      return afterExchange(context, event.at);
     }),
     recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
