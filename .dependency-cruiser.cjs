@@ -107,17 +107,18 @@ module.exports = {
     },
     {
       name: 'shipped-without-dev-packages',
-      comment: 'A dev dependency is missing where the package is installed.',
+      comment:
+        'A dev dependency is missing where the package is installed. An optional peer is meant to be: who uses it copes.',
       severity: 'error',
       from: { path: shipped },
-      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer'] },
     },
     {
       name: 'no-undeclared-packages',
       comment: 'A package that package.json does not name is there by luck.',
       severity: 'error',
       from: {},
-      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['npm-peer'] },
     },
     {
       name: 'no-unresolvable',

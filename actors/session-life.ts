@@ -229,7 +229,9 @@ export class Session {
   /** A session that had to be closed may know why: the deadline that closed it does not. */
   #endingOf(failure?: Failure): { failure?: Failure; evidence?: SessionEvidence } {
     if (failure !== undefined) return { failure };
-    const evidence = this.#opening.connection?.evidence() ?? {};
+    const evidence: SessionEvidence = this.#opening.isFinding
+      ? { isWaitingForValues: true }
+      : (this.#opening.connection?.evidence() ?? {});
     return Object.keys(evidence).length > 0 ? { evidence } : {};
   }
 

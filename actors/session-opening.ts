@@ -26,10 +26,12 @@ import {
   type Resolved,
   resolveSpec,
   SettingError,
+  type SpecValues,
 } from './session-target.ts';
 import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 import type { StdioLaunch } from './stdio-system.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import { needsFinding } from './value-source.ts';
 
 type Speech = typeof speech;
 /** What a session needs of late: what speaks MCP, and what reaches remote servers. */
@@ -60,6 +62,8 @@ export class Opening {
   /** The one there is by now; whoever gives the opening up closes it. */
   connection: Connection | undefined;
   liveness: Liveness | undefined;
+  /** It waits for what its settings refer to, perhaps for a person. */
+  isFinding = false;
   phase: SessionPhase = 'connect';
   /** What the server was asked last while it opened. */
   asked = 'server/discover';
@@ -84,7 +88,9 @@ export class Opening {
 
   /** Resolves when the session has opened, or was told to end meanwhile. */
   async open(target: SessionTarget): Promise<void> {
-    const resolved = this.#resolve(target);
+    const values = await this.#find(target);
+    if (!this.#setup.isWanted()) return;
+    const resolved = this.#resolve(target, values);
     this.secrets = resolved.secrets;
     const setup = this.#connectionSetup(target);
     // First of all, so that the process boots while the SDK is loaded.
@@ -149,8 +155,25 @@ export class Opening {
     return { ...failure, kind: 'protocol' };
   }
 
-  #resolve({ spec }: SessionTarget): Resolved {
-    const resolved = resolveSpec(spec, this.#ports.env);
+  /** Who ends the session meanwhile does not wait for it. */
+  async #find({ spec }: SessionTarget): Promise<SpecValues | undefined> {
+    const { values } = this.#ports;
+    if (values === undefined || !needsFinding(spec)) return undefined;
+    this.isFinding = true;
+    const found = await values.find(spec, this.#input.server);
+    this.isFinding = false;
+    return found;
+  }
+
+  #resolve({ spec, policy }: SessionTarget, values: SpecValues | undefined): Resolved {
+    const onMissing = (variable: string, key: string): void =>
+      this.#setup.events.remark(
+        `the variable ${variable}, which "${key}" refers to, is not set; the reference stays as it is`,
+      );
+    const resolved = resolveSpec(spec, this.#ports.env, {
+      ...(values !== undefined && { values }),
+      onMissing: policy.connect.missingVariable === 'keep' ? onMissing : undefined,
+    });
     const isKnown = isOverSse(spec, this.#input.generation, this.#ports.overSse);
     return isKnown && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
   }

@@ -14,6 +14,7 @@ import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { SessionHandle, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import type { ProcessKeeper } from './process-keeper.ts';
+import type { ValueSource } from './value-source.ts';
 
 /** Which era a server was found to speak, as plain JSON; given back, it saves the probe. */
 export type EraVerdict = PriorDiscovery;
@@ -90,6 +91,8 @@ export interface SessionPorts {
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
+  /** Finds what values refer to besides variables; absent = nothing but variables is understood. */
+  readonly values?: Pick<ValueSource, 'find'>;
   /** One printable line without secrets: words of the server, or a remark about it. */
   log(server: string, line: string, from: LogOrigin): void;
 }

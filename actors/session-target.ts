@@ -3,7 +3,11 @@
 import { stat } from 'node:fs/promises';
 
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../src/domain/server-spec.ts';
-import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
+import {
+  expandVariables,
+  type FoundValues,
+  type Variables,
+} from '../src/policies/expand-variables.ts';
 import { looksSecret, secretsInArgs, secretsInText, secretsOf } from '../src/policies/redact.ts';
 import { environmentOf } from './stdio-environment.ts';
 import type { StdioLaunch } from './stdio-system.ts';
@@ -25,35 +29,83 @@ export type Resolved = { readonly secrets: readonly string[] } & (
   | { readonly type: 'memory'; readonly server: string }
 );
 
+/** What had to be looked for before the spec could be resolved. */
+export interface SpecValues {
+  /** What inputs and the keychain gave. */
+  readonly references: FoundValues;
+  /** What commands gave, by the key of the value. */
+  readonly commands: ReadonlyMap<string, string>;
+  /** Of the file of variables. */
+  readonly fileEnv: Readonly<Record<string, string>>;
+}
+
+export interface ResolveOptions {
+  /** Default: nothing was looked for. */
+  readonly values?: SpecValues;
+  /** Told of each variable that is missing, whose reference then stays. Default: it is an error. */
+  readonly onMissing?: ((variable: string, key: string) => void) | undefined;
+}
+
+const noValues: SpecValues = { references: new Map(), commands: new Map(), fileEnv: {} };
+
 /** Throws a {@link SettingError}. */
-export function resolveSpec(spec: ServerSpec, variables: Variables): Resolved {
-  const secrets: string[] = [];
+export function resolveSpec(
+  spec: ServerSpec,
+  variables: Variables,
+  { values = noValues, onMissing }: ResolveOptions = {},
+): Resolved {
+  if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
+  const secrets = [...values.commands.values(), ...Object.values(values.fileEnv)];
+  const rules = { found: values.references, keepMissing: onMissing !== undefined };
+  const isLiteral = spec.values?.literal === true;
   const expand = (key: string, text: string): string => {
-    const expansion = expandVariables(text, variables);
-    if ('missing' in expansion) {
-      throw new SettingError(
-        `The variable ${expansion.missing}, which "${key}" needs, is not set.`,
-      );
-    }
+    const expansion = isLiteral
+      ? { value: text, used: [] }
+      : expandVariables(text, variables, rules);
+    if (!('value' in expansion)) throw unexpandable(expansion, key);
+    for (const name of expansion.kept ?? []) onMissing?.(name, key);
     secrets.push(...expansion.used, ...secretsInText(expansion.value));
     if (looksSecret(key)) secrets.push(expansion.value);
     return expansion.value;
   };
-  if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
   const resolved =
     spec.type === 'stdio'
-      ? resolveStdio(spec, variables, expand, secrets)
-      : resolveRemote(spec, expand, secrets);
+      ? resolveStdio(spec, { variables, expand, secrets, values })
+      : resolveRemote(spec, { expand, secrets, values });
   return { ...resolved, secrets: secretsOf(secrets) };
+}
+
+function unexpandable(
+  expansion: { readonly missing: string } | { readonly broken: string },
+  key: string,
+): SettingError {
+  if ('missing' in expansion)
+    return new SettingError(`The variable ${expansion.missing}, which "${key}" needs, is not set.`);
+  return new SettingError(`A reference in "${key}" is not whole; mend it in the settings.`);
 }
 
 type Expand = (key: string, text: string) => string;
 
-function resolveStdio(spec: StdioSpec, variables: Variables, expand: Expand, secrets: string[]) {
+interface Resolving {
+  readonly expand: Expand;
+  /** Added to. */
+  readonly secrets: string[];
+  readonly values: SpecValues;
+}
+
+function resolveStdio(
+  spec: StdioSpec,
+  { variables, expand, secrets, values }: Resolving & { readonly variables: Variables },
+) {
   const launch: StdioLaunch = {
     command: expand('command', spec.command),
     args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
-    env: environmentOf(variables, expandAll('env', spec.env, expand), process.platform),
+    // What an entry names itself is meant more than what a file happens to hold.
+    env: environmentOf(
+      variables,
+      { ...values.fileEnv, ...namedValues('env', spec.env, expand, values) },
+      process.platform,
+    ),
     cwd: expand('cwd', spec.cwd),
   };
   secrets.push(...secretsInArgs(launch.args));
@@ -66,7 +118,7 @@ const schemes: Readonly<Record<RemoteSpec['type'], 'http' | 'ws'>> = {
   ws: 'ws',
 };
 
-function resolveRemote(spec: RemoteSpec, expand: Expand, secrets: string[]) {
+function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving) {
   const text = expand('url', spec.url);
   if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
   const url = new URL(text);
@@ -83,7 +135,7 @@ function resolveRemote(spec: RemoteSpec, expand: Expand, secrets: string[]) {
       'The "url" must not hold a user name or password; use an Authorization header.',
     );
   }
-  const headers = expandAll('headers', spec.headers, expand);
+  const headers = namedValues('headers', spec.headers, expand, values);
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
   return { type: spec.type, endpoint: { url, headers } } as const;
 }
@@ -97,14 +149,20 @@ function assertHeader(name: string, value: string): void {
   }
 }
 
-function expandAll(
-  group: string,
-  entries: Readonly<Record<string, string>>,
+/** The values of `env` or `headers`, those from commands included. */
+function namedValues(
+  group: 'env' | 'headers',
+  texts: Readonly<Record<string, string>>,
   expand: Expand,
+  { commands }: SpecValues,
 ): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(entries).map(([key, value]) => [key, expand(`${group}.${key}`, value)]),
-  );
+  const prefix = `${group}.`;
+  return Object.fromEntries([
+    ...Object.entries(texts).map(([name, text]) => [name, expand(`${prefix}${name}`, text)]),
+    ...[...commands].flatMap(([key, value]) =>
+      key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],
+    ),
+  ]);
 }
 
 /** Node reports a missing folder as a missing command, so the folder is looked at first. */

@@ -38,6 +38,7 @@ export type {
 } from './domain/explanation.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
+export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
 export type { Step, StepKind } from './domain/plan.ts';
 export type {
   AdmissionPolicy,

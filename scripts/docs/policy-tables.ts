@@ -41,6 +41,8 @@ const words: Readonly<Record<PolicyField, string>> = {
   'connect.remoteTimeoutMs': 'The same of a remote server.',
   'connect.listTimeoutMs': 'For the whole tool list, all pages together.',
   'connect.queueTimeoutMs': 'Longest wait for a start permit; then it is tried again later.',
+  'connect.missingVariable':
+    'What a reference `${VAR}` to a variable that is not set, without a default, does: `fail` keeps the server from starting and says which one; `keep` leaves the reference as it is written and notes it in `logs`.',
   'connect.localSlots':
     'How many local servers may be starting at once; null = no limit. `mcp.slots` wins.',
   'connect.remoteSlots': 'The same of remote servers.',

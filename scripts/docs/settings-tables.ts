@@ -45,10 +45,17 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: ['x'],
   },
   env: {
-    takes: 'texts by name',
+    takes: 'texts, or [commands](values.md#commands), by name',
     byDefault: '`{}`',
     meaning: 'Variables of the process, besides a short list that every server gets.',
     example: { X: '1' },
+  },
+  envFile: {
+    takes: 'text: a file',
+    byDefault: '',
+    meaning:
+      'File of more variables of the process, read at each start; `env` wins over it: [values.md](values.md#files-of-variables).',
+    example: '.env',
   },
   cwd: {
     takes: 'text: a folder that exists',
@@ -63,10 +70,17 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 'https://other.example/mcp',
   },
   headers: {
-    takes: 'texts by name',
+    takes: 'texts, or [commands](values.md#commands), by name',
     byDefault: '`{}`',
     meaning: 'Headers of every request. Those that the protocol sets itself are refused.',
     example: { 'X-Key': '1' },
+  },
+  values: {
+    takes: '`"expand"` or `"literal"`',
+    byDefault: '`"expand"`',
+    meaning:
+      'Literal: no text of the entry holds a reference or is a command; all stay as they are written.',
+    example: 'literal',
   },
   era: {
     takes: '`"auto"`, `"legacy"` or `"modern"`',
@@ -203,6 +217,13 @@ const mcpKeys: Readonly<
     gated: gatedNumbers,
     meaning:
       'The numbers and rules for all servers: [policies.md](policies.md). Later files override earlier ones field by field.',
+  },
+  commandValues: {
+    takes: 'true or false',
+    byDefault: '`false`',
+    gated: gatedNumbers,
+    meaning:
+      'Whether programs may be run for values: [values.md](values.md#commands). The last of your own files that has the key counts.',
   },
   dockerGateway: {
     takes: 'true, false or `"auto"`',

@@ -17,7 +17,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
 /** Nothing is cut: a line may be as long as what it shows. */
 export function approvalLines(request: ApprovalRequest): string[] {
   const { source, because, command, args = [], executable, cwd, url } = request;
-  const { envNames = [], headerNames = [], warnings = [], changes = [] } = request;
+  const { envFile, envNames = [], headerNames = [], warnings = [], changes = [] } = request;
   const line = source.line === undefined ? '' : `:${source.line}`;
   const words = command === undefined ? [] : [command, ...args];
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -28,6 +28,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
     ['program', executable],
     ['in', cwd],
     ['variables', envNames.map(nameWord).join(', ')],
+    ['and those of', envFile],
     ['connects to', url],
     ['headers', headerNames.map(nameWord).join(', ')],
     ...changes.map(({ field, before, now }) => ['changed', changed(field, before, now)] as const),

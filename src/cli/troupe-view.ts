@@ -16,6 +16,8 @@ export interface TroupeView {
   event(event: ControlEvent): void;
   /** Lines that stay on the screen. */
   say(...lines: string[]): void;
+  /** Leaves the terminal to a question until the function that is returned is called. */
+  hold(): () => void;
   /** Gives the terminal back: of the table nothing stays, of the lines all. */
   end(): void;
 }
@@ -24,6 +26,8 @@ export interface TroupeView {
 const redrawEveryMs = 1_000;
 /** Events come in bursts; one frame for each is more than an eye can see. */
 const gatherMs = 40;
+/** Lines that wait for the end of a question; more would bury it. */
+const maxWithheld = 200;
 
 export interface ViewSource {
   readonly snapshot: () => TroupeSnapshot;
@@ -68,6 +72,7 @@ function logView(output: Output, source: ViewSource): TroupeView {
       else say(...eventLines(event));
     },
     say,
+    hold: () => () => undefined,
     end: () => undefined,
   };
 }
@@ -79,7 +84,20 @@ function liveView(
 ): TroupeView {
   const screen = createLiveScreen((text) => output.raw(text));
   const cut = (line: string): string => cutTo(line, output.width);
+  // What happens during a question is told after it.
+  let withheld: string[] | undefined;
+  const log = (lines: readonly string[]): void => {
+    if (withheld === undefined) screen.log(lines.map(cut));
+    else withheld = [...withheld, ...lines].slice(-maxWithheld);
+  };
+  let isOver = false;
+  const tellWithheld = (): void => {
+    const lines = withheld ?? [];
+    withheld = undefined;
+    log(lines);
+  };
   const draw = (): void => {
+    if (withheld !== undefined) return;
     const room = Math.max(2, output.height - source.footer.length - 3);
     const { servers } = source.snapshot();
     const table = statusLines(servers, Date.now(), output.width, output.paint, room);
@@ -96,19 +114,30 @@ function liveView(
   const ticking = setInterval(draw, redrawEveryMs);
   onResize(() => {
     draw();
-    screen.resized();
+    if (withheld === undefined) screen.resized();
   });
   return {
     event(event) {
-      screen.log(eventLines(event).map(cut));
+      log(eventLines(event));
       drawSoon();
     },
     say(...lines) {
-      screen.log(lines.map(cut));
+      log(lines);
+    },
+    hold() {
+      withheld ??= [];
+      screen.end();
+      return () => {
+        if (isOver) return;
+        tellWithheld();
+        draw();
+      };
     },
     end() {
+      isOver = true;
       clearInterval(ticking);
       clearTimeout(gathering);
+      tellWithheld();
       screen.end();
     },
   };

@@ -22,6 +22,8 @@ export interface McpSection {
   readonly slots?: Partial<SlotCounts>;
   readonly startupGateMs?: number;
   readonly policy?: PolicyChoice;
+  /** Whether programs may be run for values of servers. */
+  readonly commandValues?: boolean;
   /** With its line, which the status of the gateway shows. */
   readonly dockerGateway?: { readonly wish: DockerGatewayWish; readonly line: number };
 }
@@ -66,6 +68,10 @@ const fieldSchemas = new Map<string, z.ZodType>([
   ],
   // Read by `policy-choice.ts`, which knows more words than a schema has.
   ['policy', z.unknown()],
+  [
+    'commandValues',
+    z.boolean({ error: '"commandValues" must be true or false, without quotes; write true' }),
+  ],
   ['dockerGateway', z.union([z.boolean(), z.literal('auto')], { error: gatewayError })],
 ]);
 

@@ -11,7 +11,8 @@ import type { ServerSpec } from '../domain/server-spec.ts';
 import { isFolderScope, type Limit, type Problem, type Settings } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
-import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
+
+import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
 import { type ParsedServer, withPolicy } from './server-entry.ts';
 
 export interface MergedSettings {
@@ -35,8 +36,10 @@ export function mergeSettings(
   policy: PolicyChoice = { overrides: {} },
 ): MergedSettings {
   const all = overlay === undefined ? sources : [...sources, overlay];
-  const documents = all.flatMap(({ document }) => document ?? []);
-  const own = documents.filter(({ scope }) => !isFolderScope(scope));
+  const written = all.flatMap(({ document }) => document ?? []);
+  const own = written.filter(({ scope }) => !isFolderScope(scope));
+  const mayRunCommands = lastOf(own, ({ mcp }) => mcp.commandValues) ?? false;
+  const documents = mayRunCommands ? written : written.map(refuseCommands);
   const { servers, ignored } = serversOf(documents);
   const allowed = allowedOf(documents);
   const base = own.reduce(

@@ -6,11 +6,14 @@
  * Nothing here reads a file, an environment or a clock.
  */
 
+import type { InputDefinition } from '../domain/input.ts';
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
+
 import { closestName } from '../policies/closest-name.ts';
 import type { Conversion } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
 import { readAnyTree } from './formats/settings-language.ts';
+import { parseInputs } from './inputs-section.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type DocumentOrigin,
@@ -94,12 +97,20 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   const parsedMcp =
     mcp === undefined ? { section: {}, faults: [], limitLines: undefined } : parseMcpSection(mcp);
   const isOurs = conversion.format === 'mcpServers';
-  const faults = [...(isOurs ? unknownKeys(root) : []), ...conversion.faults, ...parsedMcp.faults];
+  const given = conversion.inputs ?? (isOurs ? memberOf(root, 'inputs') : undefined);
+  const { inputs, faults: inputFaults } =
+    given === undefined ? { inputs: [], faults: [] } : parseInputs(given);
+  const faults = [
+    ...(isOurs ? unknownKeys(root) : []),
+    ...conversion.faults,
+    ...parsedMcp.faults,
+    ...inputFaults,
+  ];
   if (parsedMcp.section === undefined)
     return { problems: faults.map((fault) => problemAt(origin, fault)) };
 
   const gatedFaults = mcp === undefined ? [] : ignoredKeys(mcp, origin);
-  const { servers, problems } = parseServers(conversion.servers, origin);
+  const { servers, problems } = parseServers(conversion.servers, origin, inputs);
   return {
     document: {
       file: origin.file,
@@ -176,6 +187,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'startupGateMs',
   'policy',
   'dockerGateway',
+  'commandValues',
 ]);
 
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
@@ -192,11 +204,12 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
 function parseServers(
   members: readonly TreeMember[],
   origin: DocumentOrigin,
+  inputs: readonly InputDefinition[],
 ): { servers: readonly ParsedServer[]; problems: readonly Problem[] } {
   const taken = new Map<string, { readonly member: TreeMember; readonly server: ParsedServer }>();
   const problems: Problem[] = [];
   for (const member of members) {
-    const server = parseServerEntry(member, origin);
+    const server = parseServerEntry(member, origin, inputs);
     problems.push(...server.problems);
     const { name } = server.desired;
     const earlier = taken.get(name);
@@ -243,6 +256,14 @@ export function refuseFolders(
       ? server
       : refuse(server, server.folder.problemOf(fault));
   });
+  return { ...document, servers };
+}
+
+/** The same document, its servers refused whose values commands would give. */
+export function refuseCommands(document: ParsedDocument): ParsedDocument {
+  const servers = document.servers.map((server) =>
+    server.withoutConsent === undefined ? server : refuse(server, server.withoutConsent),
+  );
   return { ...document, servers };
 }
 

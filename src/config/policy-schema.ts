@@ -177,6 +177,7 @@ export const policySchemas: {
     localTimeoutMs: msOrNull('no deadline'),
     remoteTimeoutMs: msOrNull('no deadline'),
     listTimeoutMs: ms(),
+    missingVariable: choice('fail', 'keep'),
     queueTimeoutMs: ms(),
     localSlots: countOrNull('no limit'),
     remoteSlots: countOrNull('no limit'),

@@ -62,13 +62,13 @@ function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
 
 const hasFittingFields: Rule = (entry) => {
   if (entry.type === 'memory') {
-    const found = (['args', 'env', 'cwd', 'headers'] as const).find(
+    const found = (['args', 'env', 'envFile', 'cwd', 'headers', 'values'] as const).find(
       (it) => entry[it] !== undefined,
     );
     return found && broken(found, `"type": "memory" takes no "${found}"; remove it`);
   }
   const isLocal = entry.command !== undefined;
-  const foreign = isLocal ? (['headers'] as const) : (['args', 'env', 'cwd'] as const);
+  const foreign = isLocal ? (['headers'] as const) : (['args', 'env', 'envFile', 'cwd'] as const);
   const key = foreign.find((name) => entry[name] !== undefined);
   if (key === undefined) return undefined;
   return broken(
@@ -131,11 +131,12 @@ const hasPossibleEnv: Rule = ({ env = {} }) => {
   };
 };
 
-const hasUsableUrl: Rule = ({ type, url }) => {
+const hasUsableUrl: Rule = ({ type, url, values }) => {
   if (url === undefined) return undefined;
-  const parsed = parseUrl(url);
+  const isLiteral = values === 'literal';
+  const parsed = parseUrl(url, isLiteral);
   // The whole beginning is a reference: what it stands for is seen when it is resolved.
-  if (parsed === undefined && url.startsWith('${')) return undefined;
+  if (parsed === undefined && url.startsWith('${') && !isLiteral) return undefined;
   if (parsed === undefined)
     return broken('url', '"url" is not an address; write it whole, as in "https://host/mcp"');
   const wrong = schemeFault(parsed.protocol, type);
@@ -160,7 +161,8 @@ function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | un
 }
 
 /** Parses an address, its `${VAR}` references standing for a word or a number. */
-function parseUrl(url: string): URL | undefined {
+function parseUrl(url: string, isLiteral: boolean): URL | undefined {
+  if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
   for (const value of ['x', '1']) {
     const filled = url.replaceAll(/\$\{[^}]*\}/g, value);
     if (URL.canParse(filled)) return new URL(filled);
@@ -189,7 +191,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 const hasPossibleHeaders: Rule = ({ headers = {} }) => {
   const seen = new Set<string>();
   for (const [name, value] of Object.entries(headers)) {
-    const message = headerFault(name, value, seen);
+    const message = headerFault(name, typeof value === 'string' ? value : '', seen);
     if (message !== undefined) return { path: ['headers', name], message };
     seen.add(name.toLowerCase());
   }

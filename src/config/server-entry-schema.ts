@@ -41,10 +41,21 @@ const texts = (key: string, example: string) =>
     error: `"${key}" must be a list; write ${example}`,
   });
 
-const textByName = (key: string, example: string) =>
-  z.record(z.string(), text(`every value of "${key}" must be text in quotes; write ${example}`), {
-    error: `"${key}" must be an object of texts; write ${example}`,
-  });
+const commandError =
+  'a value from a command must be { "command": ["program", "argument"] }, all of it text';
+
+/** Texts by name, of which some may be what a command gives. */
+const valueByName = (key: string, example: string) => {
+  const error = `every value of "${key}" must be text in quotes; write ${example}`;
+  const command = z.strictObject({ command: z.array(z.string()).min(1) }, { error: commandError });
+  return z.record(
+    z.string(),
+    z.union([z.string(), command], {
+      error: ({ input }) => (typeof input === 'object' && input !== null ? commandError : error),
+    }),
+    { error: `"${key}" must be an object of texts; write ${example}` },
+  );
+};
 
 const toolNames = (key: string) => texts(key, '["read_*"]');
 
@@ -63,10 +74,12 @@ export const serverEntrySchema = z.strictObject(
       .optional(),
     command: text('"command" must be text: the program alone; write "npx"').optional(),
     args: texts('args', '["-y", "package"]').optional(),
-    env: textByName('env', '{ "NAME": "value" }').optional(),
+    env: valueByName('env', '{ "NAME": "value" }').optional(),
+    envFile: text('"envFile" must be text: a file; write ".env"').optional(),
     cwd: text('"cwd" must be text: a folder; write "." for the project').optional(),
     url: text(urlError).max(maxUrlLength, { error: urlError }).optional(),
-    headers: textByName('headers', '{ "X-Key": "value" }').optional(),
+    headers: valueByName('headers', '{ "X-Key": "value" }').optional(),
+    values: choice('values', ['expand', 'literal']).optional(),
     era: choice('era', ['auto', 'legacy', 'modern']).optional(),
 
     enabled: truth('enabled').optional(),

@@ -9,8 +9,10 @@ import path from 'node:path';
 
 import type { z } from 'zod';
 
+import type { InputDefinition } from '../domain/input.ts';
 import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../domain/policy.ts';
-import type { Era, ServerSpec, TransportKind } from '../domain/server-spec.ts';
+
+import type { Era, RemoteSpec, ServerSpec, TransportKind } from '../domain/server-spec.ts';
 import {
   type DesiredServer,
   isFolderScope,
@@ -19,12 +21,14 @@ import {
   type SourceRef,
   type ToolFilter,
 } from '../domain/settings.ts';
+
 import { closestName } from '../policies/closest-name.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
 import { isServerName, legibleServerName } from '../policies/name-rule.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
 import { printableLine, printableText } from '../policies/printable.ts';
+import { type EntryValues, entryValuesOf } from './entry-values.ts';
 import { type ParsedPolicy, parsePolicyChoice } from './policy-choice.ts';
 import { brokenRuleOf } from './server-entry-rules.ts';
 import {
@@ -65,6 +69,8 @@ export interface ParsedServer {
     readonly path: string;
     readonly problemOf: (fault: FolderFault) => Problem;
   };
+  /** Commands give values of it: what is wrong while the user's own settings do not consent. */
+  readonly withoutConsent?: Problem;
   /** What the entry says of its policy: counts on top of the troupe's. */
   readonly policy: PolicyChoice;
   /** What of the entry is ignored. */
@@ -89,7 +95,12 @@ function keyOf(where: TreePath): string {
   return where.map((segment) => printableLine(String(segment), maxShownLength)).join('.');
 }
 
-export function parseServerEntry(member: TreeMember, origin: DocumentOrigin): ParsedServer {
+/** @param inputs - those that the same document declares */
+export function parseServerEntry(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  inputs: readonly InputDefinition[] = [],
+): ParsedServer {
   const raw = valueOf(member.node);
   const fault = nameFault(member) ?? findFault(member.node, []);
   if (fault !== undefined) return invalidServer(member, origin, fault);
@@ -110,12 +121,18 @@ export function parseServerEntry(member: TreeMember, origin: DocumentOrigin): Pa
       '"type": "memory" is for servers that a host hands in; write "command" or "url"';
     return brokenServer(member, origin, { path: ['type'], message });
   }
+  const values = entryValuesOf(parsed.data, {
+    ...origin,
+    isGated: isFolderScope(origin.scope),
+    inputs,
+  });
+  if ('fault' in values) return brokenServer(member, origin, values.fault);
   const policy = policyOf(parsed.data, origin);
   if ('fault' in policy) {
     const { path: where, message } = policy.fault;
     return brokenServer(member, origin, { path: ['policy', ...where], message });
   }
-  return validServer(member, origin, parsed.data, policy);
+  return validServer(member, origin, { entry: parsed.data, values, policy });
 }
 
 function brokenServer(
@@ -149,13 +166,18 @@ function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
     : `unknown key; did you mean "${closest}"?`;
 }
 
+interface Understood {
+  readonly entry: ServerEntry;
+  readonly values: EntryValues;
+  readonly policy: Exclude<ParsedPolicy, { readonly fault: unknown }>;
+}
+
 function validServer(
   member: TreeMember,
   origin: DocumentOrigin,
-  entry: ServerEntry,
-  { choice, remarks }: Exclude<ParsedPolicy, { readonly fault: unknown }>,
+  { entry, values, policy: { choice, remarks } }: Understood,
 ): ParsedServer {
-  const spec = specOf(member.name, entry, origin.projectRoot);
+  const spec = specOf(member.name, entry, values, origin.projectRoot);
   const gated = isFolderScope(origin.scope);
   const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
   const folder = folderOf(member, origin, entry, spec);
@@ -165,6 +187,9 @@ function validServer(
   return {
     spec,
     ...(folder === undefined ? {} : { folder }),
+    ...(values.commandAt === undefined
+      ? {}
+      : { withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing) }),
     policy: choice,
     problems: [...ignored.map((key) => ignoredProblem(member, origin, key)), ...idle],
     desired: withPolicy(defaultPolicy, choice, {
@@ -182,6 +207,9 @@ function validServer(
     }),
   };
 }
+
+const consentMissing =
+  'commands may not give values; write "mcp": { "commandValues": true } in settings of your own to let them, or "values": "literal" if the text itself is meant';
 
 /** The server under a policy of the troupe, with what its own entry chose on top. */
 export function withPolicy(
@@ -210,23 +238,34 @@ function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string)
   return problemInEntry(member, origin, [key], message);
 }
 
-function specOf(name: string, entry: ServerEntry, projectRoot: string): ServerSpec {
+function specOf(
+  name: string,
+  entry: ServerEntry,
+  { env, headers, rules }: EntryValues,
+  projectRoot: string,
+): ServerSpec {
   const era = entry.era ?? 'auto';
   if (entry.type === 'memory') return { type: 'memory', server: name, era };
-  if (entry.command === undefined) return remoteSpecOf(entry, era);
+  const values = rules === undefined ? {} : { values: rules };
+  if (entry.command === undefined) return { ...remoteSpecOf(entry, headers, era), ...values };
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)
       ? path.resolve(projectRoot, entry.command)
       : entry.command,
     args: entry.args ?? [],
-    env: entry.env ?? {},
-    cwd: fromProject(projectRoot, entry.cwd ?? '.'),
+    env,
+    cwd: fromProject(projectRoot, entry.cwd ?? '.', entry.values),
     era,
+    ...values,
   };
 }
 
-function remoteSpecOf({ type, url = '', headers = {} }: ServerEntry, era: Era): ServerSpec {
+function remoteSpecOf(
+  { type, url = '' }: ServerEntry,
+  headers: EntryValues['headers'],
+  era: Era,
+): RemoteSpec {
   const address = { url, headers, era };
   if (type === 'sse' || type === 'ws') return { type, ...address };
   if (type !== undefined) return { type: 'http', ...address };
@@ -236,8 +275,10 @@ function remoteSpecOf({ type, url = '', headers = {} }: ServerEntry, era: Era): 
 }
 
 /** A folder that begins with a reference is resolved when the reference is. */
-function fromProject(projectRoot: string, folder: string): string {
-  return folder.startsWith('${') ? folder : path.resolve(projectRoot, folder);
+function fromProject(projectRoot: string, folder: string, values: ServerEntry['values']): string {
+  return folder.startsWith('${') && values !== 'literal'
+    ? folder
+    : path.resolve(projectRoot, folder);
 }
 
 function folderOf(
@@ -246,8 +287,8 @@ function folderOf(
   entry: ServerEntry,
   spec: ServerSpec,
 ): ParsedServer['folder'] {
-  if (entry.cwd === undefined || entry.cwd.includes('${') || spec.type !== 'stdio')
-    return undefined;
+  if (entry.cwd === undefined || spec.type !== 'stdio') return undefined;
+  if (entry.cwd.includes('${') && entry.values !== 'literal') return undefined;
   const shown = printableLine(spec.cwd, maxShownLength);
   const problemOf = (fault: FolderFault): Problem =>
     problemAt(origin, {

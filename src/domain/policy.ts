@@ -83,6 +83,8 @@ export interface ConnectPolicy {
   readonly listTimeoutMs: number;
   /** Longest wait for a start permit before the wait is given up and tried again later. */
   readonly queueTimeoutMs: number;
+  /** What a `${VAR}` that is not set and has no default means: no start, or the text as it is. */
+  readonly missingVariable: 'fail' | 'keep';
   /** How many may be starting at once; null = no limit. `mcp.slots` wins over it. */
   readonly localSlots: number | null;
   readonly remoteSlots: number | null;

@@ -4,8 +4,38 @@
  * Values still hold their `${VAR}` references; they are resolved at connect time.
  */
 
+import type { InputDefinition } from './input.ts';
+import type { Scope } from './scope.ts';
+
 /** Which protocol era to speak; `auto` asks the server once. */
 export type Era = 'auto' | 'legacy' | 'modern';
+
+/** Where values come from, besides the text in the settings and variables; as written. */
+export interface ValueRules {
+  /** Nothing is a reference: every text stands for itself. */
+  readonly literal?: true;
+  /** A file of variables for the process. */
+  readonly envFile?: {
+    /** Absolute, or it begins with a reference. */
+    readonly path: string;
+    /** The folder that the file must be in, links followed. */
+    readonly within?: string;
+  };
+  /** Programs whose output is a value: of `env.NAME` or `headers.NAME`. */
+  readonly commands?: readonly ValueCommand[];
+  /** The inputs that the values refer to, of this document. */
+  readonly inputs?: {
+    readonly file?: string;
+    readonly scope: Scope;
+    readonly definitions: readonly InputDefinition[];
+  };
+}
+
+export interface ValueCommand {
+  readonly key: string;
+  /** The program and its arguments. */
+  readonly words: readonly string[];
+}
 
 export interface StdioSpec {
   readonly type: 'stdio';
@@ -15,6 +45,7 @@ export interface StdioSpec {
   /** Absolute path of the folder the process starts in. */
   readonly cwd: string;
   readonly era: Era;
+  readonly values?: ValueRules;
 }
 
 export interface HttpSpec {
@@ -24,6 +55,7 @@ export interface HttpSpec {
   readonly era: Era;
   /** The settings leave the type open: a server that knows no Streamable HTTP is met with SSE. */
   readonly fallback?: 'sse';
+  readonly values?: ValueRules;
 }
 
 /** HTTP with SSE, as of 2024-11-05, or a WebSocket. */
@@ -32,6 +64,7 @@ export interface StreamSpec {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly era: Era;
+  readonly values?: ValueRules;
 }
 
 /** A server inside the host, which hands it in under this name. */

@@ -80,6 +80,8 @@ export type SessionFact =
 export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {
   /** How many lines of its output were no MCP. */
   readonly noiseCount?: number;
+  /** Nothing was started yet: what its settings refer to was not known. */
+  readonly isWaitingForValues?: true;
 }
 
 export interface SessionCallOptions {

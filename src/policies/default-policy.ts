@@ -51,6 +51,8 @@ export const defaultPolicy: ServerPolicy = {
     // Five minutes: a hundred servers that need their full 30 s each pass through
     // the 20 remote permits in under three. Who waits longer waits for a stuck one.
     queueTimeoutMs: 300_000,
+    // A server that got "${TOKEN}" for a token fails as well, but nobody sees why.
+    missingVariable: 'fail',
     // A local start costs a processor about a second: three leave one for the user on
     // a four-core machine. A remote start costs a socket.
     localSlots: 3,

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto';
 
 import canonicalize from 'canonicalize';
 
-import type { ServerSpec } from '../domain/server-spec.ts';
+import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer, Scope } from '../domain/settings.ts';
 
 /**
@@ -31,6 +31,7 @@ export function fingerprintOf(spec: ServerSpec): string {
         args: spec.args,
         env: spec.env,
         cwd: spec.cwd,
+        ...valueRulesOf(spec),
       });
     case 'memory':
       return digestOf({ type, era, server: spec.server });
@@ -44,9 +45,20 @@ export function fingerprintOf(spec: ServerSpec): string {
         url: spec.url,
         headers: spec.headers,
         ...(fallback === undefined ? {} : { fallback }),
+        ...valueRulesOf(spec),
       });
     }
   }
+}
+
+/** What decides a value. How an input is described to people does not. */
+function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: unknown } {
+  if (values?.inputs === undefined) return values === undefined ? {} : { values };
+  const definitions = values.inputs.definitions.map((input) => ({
+    ...input,
+    description: undefined,
+  }));
+  return { values: { ...values, inputs: { ...values.inputs, definitions } } };
 }
 
 /** What a decision of a person binds to. */

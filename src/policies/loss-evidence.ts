@@ -16,16 +16,22 @@ export function withEvidence(loss: Failure, { failure, evidence }: SessionClosed
   const { exitCode, signal, stderrTail } = failure ?? evidence ?? {};
   return {
     ...loss,
-    message: `${loss.message}${noiseInWords(loss, evidence)}`,
+    message: `${loss.message}${evidenceInWords(loss, evidence)}`,
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(signal === undefined ? {} : { signal }),
     ...(stderrTail === undefined ? {} : { stderrTail }),
   };
 }
 
+function evidenceInWords(loss: Failure, evidence: SessionEvidence = {}): string {
+  if (loss.kind !== 'initTimeout') return '';
+  if (evidence.isWaitingForValues === true)
+    return ' It was not started yet: an input, a command or the keychain, which its settings refer to, gave no value so far.';
+  return noiseInWords(evidence);
+}
+
 /** Who talks on the wire about something else may be too busy, or the wrong program, to answer. */
-function noiseInWords({ kind }: Failure, evidence: SessionEvidence = {}): string {
-  const { noiseCount = 0 } = evidence;
-  if (kind !== 'initTimeout' || noiseCount === 0) return '';
+function noiseInWords({ noiseCount = 0 }: SessionEvidence): string {
+  if (noiseCount === 0) return '';
   return ` It wrote ${noiseCount} ${noiseCount === 1 ? 'line that is' : 'lines that are'} not MCP.`;
 }

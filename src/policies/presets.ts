@@ -188,6 +188,7 @@ const claudeCode: ServerPolicy = {
     busyBackoff: null,
     afterGiveUp: 'stop',
   },
+  connect: { ...defaultPolicy.connect, missingVariable: 'keep' },
   restart: {
     ...defaultPolicy.restart,
     on: 'remote',

@@ -50,7 +50,8 @@ function decoded(text: string): string {
 /**
  * Puts the secrets into the order in which they must be taken out: the longest
  * first, so that a secret that contains another one leaves no half behind. Of a
- * secret of several lines each line is one, because it is shown line by line.
+ * secret of several lines each line is one, because it is shown line by line. A
+ * secret is also known as it looks in an address, in JSON and in Base64.
  */
 export function secretsOf(values: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
@@ -61,7 +62,38 @@ export function secretsOf(values: Iterable<string>): readonly string[] {
     if (word !== undefined && word.length >= shortestSecret) kept.add(word);
     for (const line of linesOf(value)) kept.add(line);
   }
+  for (const value of [...kept]) for (const form of formsOf(value)) kept.add(form);
   return [...kept].sort((left, right) => right.length - left.length);
+}
+
+// A key of 4,096 bits in its usual wrapping is shorter; what is longer is a document.
+const longestEncoded = 8_192;
+// Shorter ones give four characters of Base64 or fewer, which are in many words.
+const shortestEncoded = 6;
+
+function formsOf(value: string): readonly string[] {
+  if (value.length < shortestSecret || value.length > longestEncoded) return [];
+  const inJson = JSON.stringify(value).slice(1, -1);
+  const inAddress = encodeURIComponent(Buffer.from(value).toString());
+  const inForm = inAddress.replaceAll('%20', '+');
+  const encoded = value.length < shortestEncoded ? [] : inBase64(value);
+  return [inJson, inAddress, inForm, ...encoded];
+}
+
+/**
+ * What a secret looks like in the Base64 of any text that holds it, as `user:password`
+ * does: it may begin at each of three places of a group, and the characters that it
+ * shares with its neighbours are not its own.
+ */
+function inBase64(value: string): readonly string[] {
+  const bytes = Buffer.from(value, 'utf8');
+  const forms = [0, 1, 2].map((before) => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url');
+    const first = before === 0 ? 0 : before + 1;
+    const isShared = (before + bytes.length) % 3 !== 0;
+    return text.slice(first, isShared ? -1 : undefined);
+  });
+  return forms.flatMap((form) => [form, form.replaceAll('-', '+').replaceAll('_', '/')]);
 }
 
 /** In an environment, line ends of keys are often written as `\n`. */

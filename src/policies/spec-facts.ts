@@ -49,7 +49,7 @@ export function compareFacts(
 
 function valuesOf(spec: ServerSpec, executable: string | undefined): readonly Value[] {
   const { type, era } = spec;
-  const more: readonly Value[] = [['era', era]];
+  const more: readonly Value[] = [...rulesOf(spec), ['era', era]];
   switch (spec.type) {
     case 'stdio':
       return [
@@ -70,13 +70,26 @@ function valuesOf(spec: ServerSpec, executable: string | undefined): readonly Va
   }
 }
 
+/** What decides values that are not known yet, as the settings have it. */
+function rulesOf(spec: ServerSpec): readonly Value[] {
+  const { literal, envFile, inputs } = (spec.type === 'memory' ? undefined : spec.values) ?? {};
+  return [
+    ...(literal === true ? [['values', 'literal'] as const] : []),
+    ...(envFile === undefined ? [] : [['envFile', envFile.path] as const]),
+    ...(inputs?.definitions ?? []).map(
+      (input) =>
+        [`inputs.${input.id}`, JSON.stringify({ ...input, description: undefined })] as const,
+    ),
+  ];
+}
+
 function entriesOf(group: string, entries: Readonly<Record<string, string>>): readonly Value[] {
   return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
-/** Variables and headers hold keys whatever they are called. */
+/** Variables, headers and defaults of inputs hold keys whatever they are called. */
 function isKept(field: string): boolean {
-  return !field.startsWith('env.') && !field.startsWith('headers.');
+  return !/^(?:env|headers|inputs)\./u.test(field);
 }
 
 /** Keys are often written behind the question mark. */

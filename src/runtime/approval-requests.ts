@@ -70,8 +70,9 @@ function reasonFor(changes: NonNullable<State['changes']>): ApprovalReason {
 function shown(spec: ServerSpec): Partial<ApprovalRequest> {
   if (spec.type === 'memory') return {};
   if (spec.type !== 'stdio') return { url: spec.url, headerNames: Object.keys(spec.headers) };
-  const { command, args, cwd, env } = spec;
-  return { command, args, cwd, envNames: Object.keys(env) };
+  const { command, args, cwd, env, values } = spec;
+  const envFile = values?.envFile === undefined ? {} : { envFile: values.envFile.path };
+  return { command, args, cwd, envNames: Object.keys(env), ...envFile };
 }
 
 // What makes a program load or find other code than its command line says.

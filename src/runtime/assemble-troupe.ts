@@ -12,6 +12,7 @@ import type { ProcessKeeper } from '../../actors/process-keeper.ts';
 import type { SessionOwner, SessionTarget } from '../../actors/session-ports.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
+import type { ValueSource } from '../../actors/value-source.ts';
 import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
@@ -28,7 +29,7 @@ import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
-import { checkEventName, checkHostEvent } from './check-host-event.ts';
+import { checkEventName, checkHostEvent, isAnotherTry } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
 import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
@@ -37,11 +38,17 @@ import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { ProblemList } from './problem-list.ts';
 import { waitForRequired } from './required-servers.ts';
-import { createRoot, disposeAll, type TroupeParts, troupeStateOf } from './root-actor.ts';
+import {
+  brokenActor,
+  createRoot,
+  disposeAll,
+  type TroupeParts,
+  troupeStateOf,
+} from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
-import { settingsPortsOf } from './settings-ports.ts';
+import { settingsPortsOf, valueSourceOf } from './settings-ports.ts';
 import { areSettled, awaitedStatuses, blockingStatuses, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
@@ -82,6 +89,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   #settleReady: (() => void) | undefined;
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
+  readonly #values: ValueSource;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
@@ -112,6 +120,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
+    this.#values = valueSourceOf(options, parts, this.#processes);
     const sessions = new SessionRegistry();
     this.catalogs = this.#createCatalogs(sessions);
     this.#root = createRoot({
@@ -135,6 +144,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         specOf: (owner) => this.#targetOf(owner),
         onExecutableMoved: () => this.#root.send({ type: 'settings.reload' }),
         processes: this.#processes,
+        values: this.#values,
         overSse,
         leftWhenAsked: createGenerationSet(),
         embedded: new Map(Object.entries(embedded)),
@@ -161,13 +171,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       clock: parts.clock,
       absentError: (server) => this.#absentError(server),
     });
-    this.#ready = new Promise((settle) => {
-      this.#settleReady = () => {
-        this.#settleReady = undefined;
-        const elapsedMs = Math.round(parts.clock.now() - this.#startedAt);
-        settle(startReportOf(this.#board.statuses(), elapsedMs));
-      };
-    });
+    this.#ready = this.#whenReady();
     this.#ended = this.#follow();
     this.#root.start();
   }
@@ -291,6 +295,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
     }
     if (isEnd) this.desk.close();
+    if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
     if (this.#state === 'stopped') return;
     this.#wokenAt = this.#parts.clock.now();
@@ -337,6 +342,16 @@ class RunningTroupe extends ServerRequests implements Troupe {
     await this.stop();
   }
 
+  #whenReady(): Promise<StartReport> {
+    return new Promise((settle) => {
+      this.#settleReady = () => {
+        this.#settleReady = undefined;
+        const elapsedMs = Math.round(this.#parts.clock.now() - this.#startedAt);
+        settle(startReportOf(this.#board.statuses(), elapsedMs));
+      };
+    });
+  }
+
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {
     this.#processes?.reap();
@@ -346,11 +361,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     });
     this.#approvals.follow();
     this.#root.on('actor.broke', ({ actorId, message }) => {
-      const whatNow =
-        actorId === 'settingsSource'
-          ? 'settings are not read any more until the host starts again'
-          : 'it is being replaced';
-      this.#parts.report(`Actor ${actorId} broke; ${whatNow}.`, message);
+      this.#parts.report(brokenActor(actorId), message);
     });
     return new Promise((settle) => {
       const end = (): void => {
@@ -359,13 +370,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         this.desk.close();
         this.#board.close();
         this.#settleReady?.();
-        const closing = [
-          this.#processes?.close(),
-          this.catalogs.close(),
-          this.#approvals.close(),
-        ].filter((one) => one !== undefined);
-        if (closing.length === 0) settle();
-        else void Promise.all(closing).then(() => settle());
+        void this.#close().then(() => settle());
       };
       this.#root.subscribe({
         next: (snapshot) => {
@@ -385,6 +390,12 @@ class RunningTroupe extends ServerRequests implements Troupe {
         complete: end,
       });
     });
+  }
+
+  /** The guardian goes last: it looks after the processes of all others. */
+  async #close(): Promise<void> {
+    await Promise.all([this.catalogs.close(), this.#approvals.close(), this.#values.close()]);
+    await this.#processes?.close();
   }
 
   #setState(state: TroupeState): void {

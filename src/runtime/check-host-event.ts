@@ -75,3 +75,8 @@ function unknownEvent(what: string, name: string, known: readonly string[]): Tro
   const shown = printableLine(name, shownLength);
   return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
 }
+
+/** Says whether a person means by it that it may go better now. */
+export function isAnotherTry({ type }: HostEvent): boolean {
+  return type === 'server.start' || type === 'server.restart' || type === 'server.reconnect';
+}

@@ -40,6 +40,7 @@ const optionsSchema = z.strictObject({
       clearTimeout: aFunction,
     })
     .optional(),
+  inputs: aFunction.optional(),
   env: z.record(z.string(), z.string().optional()).optional(),
 });
 

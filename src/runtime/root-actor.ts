@@ -69,6 +69,7 @@ export interface RootPorts {
     | 'watched'
     | 'specOf'
     | 'log'
+    | 'values'
     | 'overSse'
     | 'leftWhenAsked'
     | 'embedded'
@@ -94,6 +95,15 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
 }
 
 const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
+
+/** Says what became of an actor that broke, and what now. */
+export function brokenActor(actorId: string): string {
+  const whatNow =
+    actorId === 'settingsSource'
+      ? 'settings are not read any more until the host starts again'
+      : 'it is being replaced';
+  return `Actor ${actorId} broke; ${whatNow}.`;
+}
 
 /** The state of the root in the public words. */
 export function troupeStateOf({ value }: RootSnapshot): TroupeState {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { DockerGatewayPorts } from '../../actors/docker-gateway.ts';
 import { realFolder } from '../../actors/real-folder.ts';
 import type { SettingsFileRef, SettingsReaderPorts } from '../../actors/settings-reader.ts';
+import { createValueSource, type ValuePorts, type ValueSource } from '../../actors/value-source.ts';
 import { withEmbedded } from './embedded-servers.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -31,4 +32,14 @@ export function settingsPortsOf(
     ...(readFile === undefined ? {} : { readFile }),
     ...(lookAtFolder === undefined ? {} : { lookAtFolder }),
   };
+}
+
+/** Finds what the values of servers refer to, with the means of this host. */
+export function valueSourceOf(
+  { inputs, projectRoot }: TroupeOptions,
+  { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
+  processes: ValuePorts['processes'],
+): ValueSource {
+  const root = resolve(projectRoot ?? process.cwd());
+  return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes });
 }

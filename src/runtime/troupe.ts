@@ -18,6 +18,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { EmbeddedServer } from '../domain/embedded.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { AskForInput } from '../domain/input.ts';
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
@@ -69,6 +70,12 @@ export interface TroupeOptions {
   readonly seed?: number;
   /** Default: the real clock. */
   readonly clock?: Clock;
+  /**
+   * Gives the values of `${input:id}` in settings, mostly by asking a person. Each input is asked for
+   * once, within two minutes, when a server that needs it connects; the answer stays in memory. A
+   * restart by `send` asks again for what was not given. Default: such a server does not start.
+   */
+  readonly inputs?: AskForInput;
   /** Environment that `${VAR}` references are read from. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -144,6 +151,8 @@ export interface ApprovalRequest {
   readonly cwd?: string;
   /** Names only: values may be secret. */
   readonly envNames?: readonly string[];
+  /** A file of more variables; its content is read at each start, and nobody approves of it. */
+  readonly envFile?: string;
   readonly url?: string;
   readonly headerNames?: readonly string[];
 }

@@ -20,6 +20,7 @@ import { createThrottle } from '../../actors/session-throttle.ts';
 import { toolKind } from '../../actors/session-tool.ts';
 import { createLineReader } from '../../actors/stdio-lines.ts';
 import { createStderrRing } from '../../actors/stdio-stderr.ts';
+import { redact } from '../../src/policies/redact.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): string[] {
@@ -316,7 +317,9 @@ describe('a resolved spec', () => {
       cwd: '/tmp',
       era: 'auto',
     } as const;
-    expect(resolveSpec(spec, {}).secrets).toEqual(['head-secret', 'url-secret', 'arg-secret']);
+    const { secrets } = resolveSpec(spec, {});
+    expect(secrets).toEqual(expect.arrayContaining(['head-secret', 'url-secret', 'arg-secret']));
+    expect(redact('8080 node /tmp', secrets)).toBe('8080 node /tmp');
   });
 });
 

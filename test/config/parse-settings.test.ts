@@ -197,7 +197,7 @@ describe('settings text', () => {
     const entry = fc.record(
       {
         args: fc.array(fc.string()),
-        env: fc.dictionary(fc.stringMatching(/^[A-Z]{1,5}$/), fc.stringMatching(/^[ -~]*$/)),
+        env: fc.dictionary(fc.stringMatching(/^[A-Z]{1,5}$/), fc.stringMatching(/^["-~][ -~]*$/)),
         startup: fc.constantFrom('eager', 'lazy'),
         timeoutMs: fc.integer({ min: 1, max: 1_000_000 }),
       },

@@ -39,6 +39,16 @@ describe('a deadline', () => {
   });
 });
 
+describe('a session that waits for what its settings refer to', () => {
+  it('is told from a server that does not answer', () => {
+    const left: SessionEvidence = { isWaitingForValues: true };
+    const { context } = reach({ by: [...toHandshake, { after: 'connectDeadline' }, { left }] });
+    expect(context.lastError?.message).toMatch(
+      /within 10000 ms\. It was not started yet: an input/u,
+    );
+  });
+});
+
 describe('the wish of a person', () => {
   it('is no failure, whatever the server left behind', () => {
     const left: SessionEvidence = { stderrTail, noiseCount: 7 };

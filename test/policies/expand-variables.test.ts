@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { expandVariables } from '../../src/policies/expand-variables.ts';
+import {
+  expandVariables,
+  isInputId,
+  referenceKey,
+  referencesIn,
+} from '../../src/policies/expand-variables.ts';
 
 const variables = { HOME: '/place/x', EMPTY: '', NESTED: '${HOME}', UNSET: undefined };
 
@@ -50,5 +55,110 @@ describe('expanding variables', () => {
         expect(expandVariables(parts.join(''), variables)).toMatchObject({ value: expected });
       }),
     );
+  });
+});
+
+describe('references to more than variables', () => {
+  const found = new Map([
+    ['input:token', { value: 'abc${HOME}', isSecret: true }],
+    ['input:city', { value: 'Bern', isSecret: false }],
+    ['keychain:svc/me/x', { value: 'k', isSecret: true }],
+  ]);
+
+  it('are what was found for them, and never references themselves', () => {
+    const text = '${input:token} ${input:city} ${keychain:svc/me/x} ${HOME}';
+    expect(expandVariables(text, variables, { found })).toEqual({
+      value: 'abc${HOME} Bern k /place/x',
+      used: ['abc${HOME}', 'k', '/place/x'],
+    });
+  });
+
+  it.each([
+    ['${input:other}', { missing: 'input:other' }],
+    ['${keychain:svc/you}', { missing: 'keychain:svc/you' }],
+    ['${input:}', { broken: 'input' }],
+    ['${input:a}b}', { missing: 'input:a' }],
+    ['${input: a}', { broken: 'input' }],
+    ['${keychain:}', { broken: 'keychain' }],
+    ['${keychain:svc}', { broken: 'keychain' }],
+    ['${keychain:/me}', { broken: 'keychain' }],
+    ['${A:-${B}}', { broken: 'nested' }],
+    ['${A:-${B}} ${input:}', { broken: 'nested' }],
+  ])('%j is no value', (text, outcome) => {
+    expect(expandVariables(text, {}, { found })).toEqual(outcome);
+  });
+
+  it('a default makes a variable of any name', () => {
+    expect(expandVariables('${input:-x}', {})).toEqual({ value: 'x', used: [] });
+  });
+
+  it('missing variables can be kept as they are written', () => {
+    expect(expandVariables('${A}-${HOME}', variables, { keepMissing: true })).toEqual({
+      value: '${A}-/place/x',
+      used: ['/place/x'],
+      kept: ['A'],
+    });
+    expect(expandVariables('${input:x}', {}, { keepMissing: true })).toEqual({
+      missing: 'input:x',
+    });
+  });
+
+  it('are listed in their order, each under the key that it is found by', () => {
+    const references = referencesIn('${A:-x}${input:a b}${keychain:s/a}${B}$C');
+    expect(references).toEqual([
+      { kind: 'variable', name: 'A', fallback: 'x' },
+      { kind: 'input', id: 'a b' },
+      { kind: 'keychain', service: 's', account: 'a' },
+      { kind: 'variable', name: 'B' },
+    ]);
+    const keys = references.flatMap((one) =>
+      one.kind === 'input' || one.kind === 'keychain' ? referenceKey(one) : [],
+    );
+    expect(keys).toEqual(['input:a b', 'keychain:s/a']);
+    expect(['token', 'a b', ' a', '', 'x'.repeat(101)].map(isInputId)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('end in a value or a reason for any text, which holds nothing that it does not refer to', () => {
+    const part = fc.oneof(
+      fc.constantFrom(
+        '${',
+        '}',
+        '${A',
+        ':-',
+        'input:',
+        'keychain:',
+        '$',
+        '/',
+        '${SECRET}',
+        '$&',
+        '\\',
+      ),
+      fc.string({ maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        const text = parts.join('');
+        const expansion = expandVariables(text, {
+          SECRET: 'hunter2hunter2',
+          OTHER: 'other-secret',
+        });
+        expect(JSON.stringify(expansion)).not.toContain('other-secret');
+        if (!('value' in expansion)) expect(JSON.stringify(expansion)).not.toContain('hunter2');
+        else if (expansion.value.includes('hunter2')) expect(expansion.used).not.toEqual([]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('are looked for in one go in a long text', () => {
+    const open = '${A:-'.repeat(200_000);
+    expect(expandVariables(open, {})).toEqual({ value: open, used: [] });
+    expect(expandVariables(`${open}}`, {})).toEqual({ broken: 'nested' });
   });
 });

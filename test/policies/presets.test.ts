@@ -53,6 +53,7 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['DA-46', 'dockerStrict', 'startup.timeoutMs', 30_000],
   ['DA-46', 'dockerBestEffort', 'startup.required', false],
 
+  ['CC-24', 'claudeCode', 'connect.missingVariable', 'keep'],
   ['CC-18', 'claudeCode', 'connect.localSlots', 3],
   ['CC-18', 'claudeCode', 'connect.remoteSlots', 20],
   ['OMP-24', 'ohMyPi', 'connect.localSlots', null],

@@ -23,7 +23,6 @@ describe('redacting', () => {
   });
 
   it('knows the word after the scheme of an Authorization header', () => {
-    expect(secretsOf(['Bearer abcd1234'])).toEqual(['Bearer abcd1234', 'abcd1234']);
     expect(redact('token abcd1234 refused', secretsOf(['Bearer abcd1234']))).toBe(
       'token [redacted] refused',
     );
@@ -31,7 +30,8 @@ describe('redacting', () => {
 
   it('leaves values alone that are too short to hide anything', () => {
     expect(secretsOf(['1', 'on', '', 'a b'])).toEqual([]);
-    expect(secretsOf(['same-one', 'same-one'])).toEqual(['same-one']);
+    const once = secretsOf(['same-one']);
+    expect(secretsOf(['same-one', 'same-one'])).toEqual(once);
   });
 
   it.each(['\n', '\r\n', '\\n'])('takes out each line of a key whose lines end in %j', (end) => {
@@ -57,6 +57,43 @@ describe('redacting', () => {
         },
       ),
     );
+  });
+});
+
+describe('a secret in another form', () => {
+  const value = 'p ä"s/s+1\\w';
+
+  it.each([
+    ['JSON', JSON.stringify({ password: value })],
+    ['an address', `https://host/?password=${encodeURIComponent(value)}`],
+    ['a form', new URLSearchParams({ password: value }).toString().replaceAll('%21', '!')],
+  ])('is taken out of %s', (_where, text) => {
+    const clean = redact(text, secretsOf([value]));
+    expect(clean).toContain('[redacted]');
+    expect(clean).toMatch(/^(?:\{"password":"\[redacted\]"\}|(?:https.*)?password=\[redacted\])$/u);
+  });
+
+  it('is taken out of Base64, whatever stands around it', () => {
+    const secret = fc.string({ minLength: 6, maxLength: 40, unit: 'binary' });
+    const around = fc.string({ maxLength: 8 });
+    const coding = fc.constantFrom('base64' as const, 'base64url' as const);
+    fc.assert(
+      fc.property(secret, around, around, coding, (hidden, before, after, how) => {
+        const bytes = Buffer.from(hidden);
+        fc.pre(bytes.toString() === hidden);
+        const text = Buffer.from(`${before}${hidden}${after}`).toString(how);
+        const clean = redact(text, secretsOf([hidden]));
+        expect(clean).toContain('[redacted]');
+        // What is left is that of the neighbours, and the characters shared with them.
+        const most = Math.ceil(((Buffer.byteLength(before + after) + 2) * 4) / 3) + 6;
+        expect(clean.replaceAll('[redacted]', '').length).toBeLessThanOrEqual(most);
+      }),
+    );
+  });
+
+  it('is not looked for where it is too short for its Base64, or a whole document', () => {
+    expect(secretsOf(['abcd'])).toEqual(['abcd']);
+    expect(secretsOf(['x'.repeat(8_193)])).toEqual(['x'.repeat(8_193)]);
   });
 });
 

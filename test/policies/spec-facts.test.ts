@@ -36,6 +36,25 @@ describe('what a person saw of a server', () => {
       [{ field: 'env.KEY', before: '', now: '' }],
     ],
     ['the folder', { cwd: '/' }, [{ field: 'cwd', before: '/project', now: '/' }]],
+    [
+      'where its values come from, without what they may be',
+      {
+        values: {
+          literal: true,
+          envFile: { path: '/project/.env' },
+          inputs: {
+            scope: 'project',
+            definitions: [{ id: 'a', type: 'promptString', password: true, default: 'hunter2' }],
+          },
+        },
+      },
+      [
+        { field: 'values', now: 'literal' },
+        { field: 'envFile', now: '/project/.env' },
+        { field: 'inputs.a', now: '' },
+      ],
+    ],
+    ['values that need nothing more', { values: {} }, []],
     ['nothing', {}, []],
   ])('differs by %s', (_what, change, expected) => {
     const now = specFactsOf({ ...local, ...change });

@@ -3,6 +3,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/printable.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
+import { createInputPrompt } from '../ask-input.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
@@ -44,27 +45,36 @@ async function up(session: CliSession): Promise<number> {
   });
   const request = listenForStop(host);
   const ended = endOf(host, request);
+  let view: TroupeView | undefined;
   try {
-    const troupe = createTroupe(troupeOptionsOf(launch));
+    const prompt = createInputPrompt(session, {
+      hold: () => view?.hold() ?? (() => undefined),
+      onInterrupt: () => process.kill(process.pid, 'SIGINT'),
+    });
+    const troupe = createTroupe({
+      ...troupeOptionsOf(launch),
+      ...(prompt === undefined ? {} : { inputs: prompt }),
+    });
     answer = controlHandler(troupe, identityOf(session));
-    const view = createTroupeView(
+    const screen = createTroupeView(
       output,
       { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
       (listener) => void host.stdout.on('resize', listener),
     );
-    host.onRemark?.((line) => view.say(line));
+    view = screen;
+    host.onRemark?.((line) => screen.say(line));
     for (const type of shown) {
-      troupe.on(type, (event) => view.event({ type, ...event } as ControlEvent));
+      troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
     }
     try {
-      await Promise.race([ended, tellStart(session, troupe, view, socket.path)]);
+      await Promise.race([ended, tellStart(session, troupe, screen, socket.path)]);
       const crash = await ended;
-      tellStop(troupe, view, request.received());
+      tellStop(troupe, screen, request.received());
       await stopOrderly(troupe, request, crash !== undefined);
-      view.say('stopped');
+      screen.say('stopped');
       if (crash !== undefined) throw crash.error;
     } finally {
-      view.end();
+      screen.end();
     }
   } finally {
     socket.close();

@@ -133,7 +133,7 @@ export class EntryDraft {
   #referencesOf(node: TreeNode, key: string, line: number, written: TreePath): TreeNode {
     if (!referenceKeys.has(key)) return node;
     const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
-    const meaning = key === 'cwd' ? 'isProject' : folder;
+    const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
     return withTexts(node, line, written, (text, at, path) => {
       const converted = convertText(text, this.style, meaning);
       for (const message of converted.remarks) this.remark(at, path, message);
@@ -146,6 +146,7 @@ const referenceKeys: ReadonlySet<string> = new Set([
   'command',
   'args',
   'env',
+  'envFile',
   'cwd',
   'url',
   'headers',

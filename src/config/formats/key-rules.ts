@@ -40,9 +40,6 @@ export const toolList =
 export const logInMessage =
   'log-in is not taken over; troupe explain SERVER says what the server asks for when it connects';
 export const logIn = leave(logInMessage);
-export const envFile = leave(
-  'a file of variables is not read; load it before the start and name each one in "env", as "TOKEN": "${TOKEN}"',
-);
 export const callApproval = leave(
   'there is no approval of single calls here; use "tools": { "exclude": [...] } for what must not be called',
 );

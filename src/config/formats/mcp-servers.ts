@@ -17,7 +17,6 @@ import { EntryDraft, type KeyRule } from './entry-draft.ts';
 import {
   callApproval,
   drop,
-  envFile,
   keep,
   leave,
   logIn,
@@ -72,10 +71,7 @@ const tools: KeyRule = (member, draft) => {
 
 const envPolicy: KeyRule = (member, draft) => {
   if (textOf(member.node) === 'literal')
-    draft.leave(
-      member,
-      'references as ${NAME} always stand for a variable here; write differently what is meant as text',
-    );
+    draft.put('values', scalar(member.line, 'literal'), member);
 };
 
 /** Words that we do not have. Those that we have are looked up first, but for two. */
@@ -96,7 +92,6 @@ const rules = new Map<string, KeyRule>([
   ['excludeTools', toolList('exclude')],
   ['enabledTools', toolList('include')],
   ['disabledTools', toolList('exclude')],
-  ['envFile', envFile],
   ['envPolicy', envPolicy],
   // Redirects to another origin are always refused here.
   ['headerPolicy', drop],

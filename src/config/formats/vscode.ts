@@ -5,7 +5,6 @@ import type { Conversion } from './conversion.ts';
 import { EntryDraft, type KeyRule } from './entry-draft.ts';
 import {
   drop,
-  envFile,
   keep,
   logIn,
   membersOf,
@@ -56,7 +55,7 @@ const rules = new Map<string, KeyRule>([
   ['cwd', keep()],
   ['url', keep()],
   ['headers', keep()],
-  ['envFile', envFile],
+  ['envFile', keep()],
   ['oauth', logIn],
   ['dev', ofTheEditor],
   ['gallery', drop],

@@ -1,0 +1,128 @@
+/**
+ * The list `inputs` of a document, in the form of VS Code: what its servers need
+ * to know and no file should hold. An item that is wrong is left out with a
+ * problem; a server that refers to it says so as well.
+ */
+
+import { z } from 'zod';
+
+import type { InputChoice, InputDefinition } from '../domain/input.ts';
+import { isInputId } from '../policies/expand-variables.ts';
+import { printableLine } from '../policies/printable.ts';
+import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
+
+// A question is asked by a person's leave; nobody reads through more of them.
+const maxInputs = 100;
+const maxOptions = 1_000;
+// One line of a terminal or the title of a window, and a few more.
+const maxDescriptionLength = 500;
+
+const listError = `"inputs" must be a list of at most ${maxInputs}; write [{ "id": "token", "type": "promptString", "password": true }]`;
+const itemError =
+  'an input must be an object; write { "id": "token", "type": "promptString", "password": true }';
+const idError =
+  '"id" must be 1 to 100 letters, digits, spaces, "_", ".", ":" or "-"; write "token"';
+const typeError = '"type" must be "promptString", "pickString" or "command"';
+const optionsError = `"options" must be a list of 1 to ${maxOptions} texts; write ["one", "two"]`;
+
+const text = (key: string) => z.string({ error: `"${key}" must be text in quotes` });
+const choice = z.union([z.string(), z.strictObject({ label: z.string(), value: z.string() })]);
+
+const common = {
+  id: z.string({ error: idError }).refine(isInputId, { error: idError }),
+  description: text('description').optional(),
+  default: text('default').optional(),
+};
+
+const inputSchema = z.discriminatedUnion(
+  'type',
+  [
+    z.looseObject({
+      ...common,
+      type: z.literal('promptString'),
+      password: z.boolean({ error: '"password" must be true or false, without quotes' }).optional(),
+    }),
+    z.looseObject({
+      ...common,
+      type: z.literal('pickString'),
+      options: z
+        .array(choice, { error: optionsError })
+        .min(1, { error: optionsError })
+        .max(maxOptions, { error: optionsError }),
+    }),
+    z.looseObject({
+      ...common,
+      type: z.literal('command'),
+      command: text('command').min(1, { error: '"command" must not be empty' }),
+      args: z.unknown().optional(),
+    }),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? typeError : itemError) },
+);
+
+export interface ParsedInputs {
+  readonly inputs: readonly InputDefinition[];
+  readonly faults: readonly Fault[];
+}
+
+export function parseInputs({ node, line }: TreeMember): ParsedInputs {
+  const whole = (message: string): ParsedInputs => ({
+    inputs: [],
+    faults: [{ line, path: ['inputs'], message }],
+  });
+  if (node.kind !== 'array' || node.items.length > maxInputs) return whole(listError);
+  const broken = findFault(node, ['inputs']);
+  if (broken !== undefined) return { inputs: [], faults: [broken] };
+
+  const faults: Fault[] = [];
+  const inputs = new Map<string, InputDefinition | undefined>();
+  for (const [index, item] of node.items.entries()) {
+    const faultAt = (path: readonly (string | number)[], message: string): void => {
+      faults.push({ line: lineAt(item, path), path: ['inputs', index, ...path], message });
+    };
+    const parsed = inputSchema.safeParse(valueOf(item));
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+      faultAt(where, issue?.message ?? itemError);
+      continue;
+    }
+    const { id } = parsed.data;
+    if (inputs.has(id)) {
+      // Neither is used: whichever we chose, a reviewer may have read the other.
+      faultAt(['id'], 'there is an input with this id already; rename or remove one of the two');
+      inputs.set(id, undefined);
+      continue;
+    }
+    inputs.set(id, definitionOf(parsed.data));
+  }
+  return { inputs: [...inputs.values()].filter((one) => one !== undefined), faults };
+}
+
+function definitionOf(input: z.infer<typeof inputSchema>): InputDefinition {
+  const { id, description, default: byDefault } = input;
+  const rest = {
+    id,
+    ...(description === undefined
+      ? {}
+      : { description: printableLine(description, maxDescriptionLength) }),
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+  };
+  switch (input.type) {
+    case 'promptString':
+      return { ...rest, type: input.type, password: input.password ?? false };
+    case 'pickString':
+      return { ...rest, type: input.type, password: false, options: input.options.map(choiceOf) };
+    case 'command': {
+      const { type, command, args } = input;
+      const given = args === undefined ? {} : { args };
+      // What a command gives is its own affair, and more often a token than not.
+      return { ...rest, type, password: true, command, ...given };
+    }
+  }
+}
+
+function choiceOf(option: string | InputChoice): InputChoice {
+  const { label, value } = typeof option === 'string' ? { label: option, value: option } : option;
+  return { label: printableLine(label, maxDescriptionLength), value };
+}

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest';
+
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { Scope } from '../../src/domain/settings.ts';
+
+const parsed = (settings: unknown, scope: Scope = 'config') =>
+  parseSettings(JSON.stringify(settings), { file: '/x.json', scope, projectRoot: '/project' });
+
+const serverOf = (entry: object, more: object = {}, scope: Scope = 'config') =>
+  parsed({ mcpServers: { db: { command: 'node', ...entry } }, ...more }, scope).document
+    ?.servers[0];
+
+const faultOf = (entry: object, more: object = {}, scope: Scope = 'config') =>
+  serverOf(entry, more, scope)?.desired.invalid;
+
+const token = {
+  id: 'token',
+  type: 'promptString',
+  description: 'A\u001b[31m token',
+  password: true,
+};
+const inputs = [
+  token,
+  { id: 'zone', type: 'pickString', options: ['a', { label: 'B', value: 'b' }], default: 'a' },
+  { id: 'cmd', type: 'command', command: 'ext.token', args: { x: 1 } },
+];
+
+describe('values in settings', () => {
+  it('take the inputs of their own document along, and only those they refer to', () => {
+    const server = serverOf({ env: { A: '${input:token}', B: '${input:zone}' } }, { inputs });
+    expect(server?.spec).toMatchObject({
+      env: { A: '${input:token}', B: '${input:zone}' },
+      values: {
+        inputs: {
+          file: '/x.json',
+          scope: 'config',
+          definitions: [
+            { id: 'token', type: 'promptString', description: 'A token', password: true },
+            {
+              id: 'zone',
+              type: 'pickString',
+              default: 'a',
+              password: false,
+              options: [
+                { label: 'a', value: 'a' },
+                { label: 'B', value: 'b' },
+              ],
+            },
+          ],
+        },
+      },
+    });
+    expect(serverOf({}, { inputs })?.spec).not.toHaveProperty('values');
+  });
+
+  it('of VS Code take theirs along as well', () => {
+    const { document } = parsed({
+      servers: { db: { command: 'x', args: ['${input:token}'] } },
+      inputs,
+    });
+    expect(document?.servers[0]?.spec).toMatchObject({
+      values: { inputs: { definitions: [{ id: 'token' }] } },
+    });
+  });
+
+  it('are another generation when an input is another, not when it is described otherwise', () => {
+    const generationOf = (input: object) =>
+      serverOf({ args: ['${input:token}'] }, { inputs: [{ ...token, ...input }] })?.desired
+        .generation;
+    expect(generationOf({ description: 'other' })).toBe(generationOf({}));
+    expect(generationOf({ default: 'other' })).not.toBe(generationOf({}));
+  });
+
+  it.each([
+    [{ env: { A: '${input:nobody}' } }, 'mcpServers.db.env.A', 'there is no input "nobody"'],
+    [{ args: ['${input:}'] }, 'mcpServers.db.args.0', 'names no input'],
+    [{ cwd: '${keychain:x}' }, 'mcpServers.db.cwd', 'names no entry of the keychain'],
+    [{ env: { A: '${A:-${B}}' } }, 'mcpServers.db.env.A', 'within the default of another'],
+    [{ env: { A: '!' } }, 'mcpServers.db.env.A', 'the command is empty or needs a shell'],
+    [{ env: { A: '!op read | head' } }, 'mcpServers.db.env.A', 'needs a shell'],
+    [{ env: { A: { command: [''] } } }, 'mcpServers.db.env.A', 'the command is empty'],
+    [{ env: { A: { command: 'x' } } }, 'mcpServers.db.env.A', 'a value from a command'],
+    [{ env: { A: 5 } }, 'mcpServers.db.env.A', 'must be text in quotes'],
+    [{ envFile: ' ' }, 'mcpServers.db.envFile', 'is empty'],
+    [{ envFile: '~/x' }, 'mcpServers.db.envFile', 'only a shell knows'],
+    [
+      { values: 'literal', env: { A: { command: ['x'] } } },
+      'mcpServers.db.env.A',
+      'with "values": "literal" no command',
+    ],
+  ])('%j are refused with the place', (entry, key, message) => {
+    const fault = faultOf(entry);
+    expect(fault?.key).toBe(key);
+    expect(fault?.message).toContain(message);
+  });
+
+  it.each([
+    [{ env: { A: '${keychain:s/a}' } }, 'may not read your keychain'],
+    [{ env: { A: '!op read x' } }, 'may not run a command'],
+    [{ env: { A: { command: ['op'] } } }, 'may not run a command'],
+    [{ env: { A: '${input:cmd}' } }, 'is a command, which a project file may not run'],
+  ])('%j are refused in what a folder brings', (entry, message) => {
+    expect(faultOf(entry, { inputs }, 'project')?.message).toContain(message);
+    const mine = mergeSettings([
+      parsed({
+        mcpServers: { db: { command: 'x', ...entry } },
+        inputs,
+        mcp: { commandValues: true },
+      }),
+    ]);
+    expect(mine.settings.servers[0]?.invalid).toBeUndefined();
+  });
+
+  it('keep a file of variables of a folder within it', () => {
+    expect(serverOf({ envFile: '.env' }, {}, 'project')?.spec).toMatchObject({
+      values: { envFile: { path: '/project/.env', within: '/project' } },
+    });
+    expect(serverOf({ envFile: '${HOME}/.env' })?.spec).toMatchObject({
+      values: { envFile: { path: '${HOME}/.env' } },
+    });
+  });
+
+  it('stand for themselves where they are literal', () => {
+    const server = serverOf({
+      values: 'literal',
+      env: { A: '!x', B: '${input:nobody}' },
+      cwd: '${HOME}',
+      envFile: '${HOME}',
+    });
+    expect(server?.desired.invalid).toBeUndefined();
+    expect(server?.spec).toMatchObject({
+      env: { A: '!x', B: '${input:nobody}' },
+      cwd: '/project/${HOME}',
+      values: { literal: true, envFile: { path: '/project/${HOME}' } },
+    });
+    const url = (values: string) =>
+      parsed({ mcpServers: { db: { url: '${URL}', values } } }).document?.servers[0]?.desired
+        .invalid;
+    expect(url('expand')).toBeUndefined();
+    expect(url('literal')?.message).toContain('is not an address');
+  });
+});
+
+describe('commands for values', () => {
+  const commands = {
+    mcpServers: { db: { command: 'x', env: { B: '!op read  x', A: { command: ['y', 'z'] } } } },
+  };
+
+  it('need the consent of settings of the user, of which the last counts', () => {
+    const consent = (value: boolean, scope: Scope = 'config') =>
+      parsed({ mcp: { commandValues: value } }, scope);
+    const invalid = (...more: ReturnType<typeof parsed>[]) =>
+      mergeSettings([parsed(commands), ...more]).settings.servers[0]?.invalid?.message;
+    expect(invalid()).toContain('commands may not give values');
+    expect(invalid(consent(true))).toBeUndefined();
+    expect(invalid(consent(true), consent(false))).toContain('commands may not give values');
+    expect(invalid(consent(true, 'project'))).toContain('commands may not give values');
+    expect(mergeSettings([parsed(commands)]).specs.size).toBe(0);
+  });
+
+  it('are words without a shell, in an order of their own', () => {
+    expect(
+      mergeSettings([parsed({ ...commands, mcp: { commandValues: true } })])
+        .specs.values()
+        .next().value,
+    ).toMatchObject({
+      env: {},
+      values: {
+        commands: [
+          { key: 'env.A', words: ['y', 'z'] },
+          { key: 'env.B', words: ['op', 'read', 'x'] },
+        ],
+      },
+    });
+  });
+});
+
+describe('the list of inputs', () => {
+  it.each([
+    [{}, 'inputs', 'must be a list'],
+    [
+      Array.from({ length: 101 }, (_, index) => ({ ...token, id: `i${index}` })),
+      'inputs',
+      'at most 100',
+    ],
+    [['x'], 'inputs.0', 'must be an object'],
+    [[{ ...token, id: '' }], 'inputs.0.id', '"id" must be'],
+    [[{ ...token, type: 'other' }], 'inputs.0.type', '"type" must be'],
+    [[{ ...token, password: 'yes' }], 'inputs.0.password', 'true or false'],
+    [[{ id: 'x', type: 'pickString' }], 'inputs.0.options', '"options" must be'],
+    [[{ id: 'x', type: 'command' }], 'inputs.0.command', '"command" must be text'],
+    [[token, token], 'inputs.1.id', 'already'],
+  ])('%# is told what is wrong with it', (list, key, message) => {
+    const { problems, document } = parsed({ inputs: list, mcpServers: {} });
+    expect(problems[0]?.key).toBe(key);
+    expect(problems[0]?.message).toContain(message);
+    expect(document).toBeDefined();
+  });
+
+  it('gives neither of two with one id', () => {
+    expect(faultOf({ args: ['${input:token}'] }, { inputs: [token, token] })?.message).toContain(
+      'there is no input',
+    );
+  });
+});
