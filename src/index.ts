@@ -96,6 +96,7 @@ export type {
   ApprovalRequest,
   CallOptions,
   CallReport,
+  CatalogSnapshot,
   HostPolicy,
   RequestReport,
   SettingsFile,

@@ -45,7 +45,8 @@ const meanings: Readonly<Record<CallerCode, string>> = {
   VERSION_UNSUPPORTED: 'The server speaks no version of the protocol that we speak.',
   PENDING_APPROVAL: 'A project folder brought the server, and nobody has decided about it yet.',
   AUTH_REQUIRED: 'The server wants a log-in.',
-  TOOL_CHANGED: 'The definition of the tool is not the one that was approved.',
+  TOOL_CHANGED:
+    'The definition of the tool is not the one that was approved, or not the one that the catalog of this call shows.',
   CRASHED: 'The process of the server ended while the call was under way.',
   STREAM_LOST: 'The connection broke while the call was under way.',
   TIMEOUT: 'The server did not answer within the deadline.',

@@ -17,6 +17,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'Settles when every server with `required` is ready, each within its `startupTimeoutMs`. Rejects with the list of those that are not.',
   ],
   tools: ['tools()', 'All tools that may be called now, sorted by the name to call them by.'],
+  catalog: [
+    'catalog()',
+    'The tools of now as `tools`, and `callTool` for them alone, held for [one step of a conversation](docs/library.md#one-step-of-a-conversation).',
+  ],
   callTool: [
     'callTool(name, args?, { signal, timeoutMs, onProgress }?)',
     'Calls a tool at most once; waits for a server that is starting. Rejects with a `TroupeError`.',

@@ -6,7 +6,7 @@
  */
 
 import type { ToolChange, ToolPin } from '../domain/approval.ts';
-import type { ListedTool } from '../domain/tool.ts';
+import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { digestOf } from './fingerprint.ts';
 
 // Enough for most tools; of a longer one the digest alone is kept.
@@ -42,6 +42,15 @@ export function changedTools(
     if (pin === undefined || pin.digest === digestOf(meaningOf(tool))) return [];
     return [{ tool: tool.name, diff: compare(pin.definition, definitionOf(tool)) }];
   });
+}
+
+/** Says whether callers were twice shown the same, under whatever exposed name. */
+export function isSameTool(one: ExposedTool, other: ExposedTool): boolean {
+  return one === other || digestOf(shownMeaningOf(one)) === digestOf(shownMeaningOf(other));
+}
+
+function shownMeaningOf({ tool, ...shown }: ExposedTool): unknown {
+  return meaningOf({ ...shown, name: tool });
 }
 
 function meaningOf({ name, title, description, annotations, ...tool }: ListedTool): unknown {

@@ -15,11 +15,12 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../domain/session.ts';
-import type { ToolResult } from '../domain/tool.ts';
+import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { printableLine } from '../policies/printable.ts';
 import { provablyNeverRan } from '../policies/replay-decision.ts';
+import { isSameTool } from '../policies/tool-pins.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
@@ -30,6 +31,7 @@ import {
   outOfTime,
   overloaded,
   shuttingDown,
+  toolChangedSince,
 } from './call-refusal.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
@@ -49,9 +51,12 @@ export interface CallDeskPorts {
   readonly absentError: (server: string) => TroupeError;
 }
 
-/** Which tool is meant: a server's own name for it, or an exposed name yet to be found. */
+/**
+ * Which tool is meant: a server's own name for it, and how it must look if that matters,
+ * or an exposed name yet to be found.
+ */
 export type ToolAddress =
-  | { readonly server: string; readonly tool: string }
+  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
   | { readonly server: string; readonly exposedName: string };
 
 // A request that never ran may be sent once more; a third time would be a storm.
@@ -370,7 +375,13 @@ export class CallDesk {
     }
     const { name: server } = sighting.status;
     const shown = tools.of(server);
-    if (shown.some(({ tool }) => tool === address.tool)) return address.tool;
+    const present = shown.find(({ tool }) => tool === address.tool);
+    if (present !== undefined) {
+      if (address.shown !== undefined && !isSameTool(address.shown, present)) {
+        throw toolChangedSince(address.shown);
+      }
+      return address.tool;
+    }
     if (tools.isHeld(sighting, wanted)) throw changedTool(server, wanted);
     throw unknownTool(
       address.tool,

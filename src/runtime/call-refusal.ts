@@ -1,6 +1,7 @@
 /** What a call is told that was never sent, apart from what its server's status says. */
 
 import type { ServerState } from '../domain/server-state.ts';
+import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 
@@ -45,6 +46,14 @@ export function overloaded(server: string): TroupeError {
     'OVERLOADED',
     `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
     { server, retryable: true },
+  );
+}
+
+export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${name} is not the one that this catalog shows any more. Take a new one and look at the tool again: troupe.catalog()`,
+    { server, tool: name },
   );
 }
 

@@ -11,13 +11,15 @@ import type {
 import type { SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import type { CallDesk, ToolAddress } from './call-desk.ts';
+import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
 import { checkName } from './check-options.ts';
-import type { CallOptions, CallReport, RequestReport, Troupe } from './troupe.ts';
+import type { CallOptions, CallReport, CatalogSnapshot, RequestReport, Troupe } from './troupe.ts';
 
 type Requests = Pick<
   Troupe,
   | 'tools'
+  | 'catalog'
   | 'callTool'
   | 'callServerTool'
   | 'resources'
@@ -49,6 +51,12 @@ export abstract class ServerRequests implements Requests {
 
   tools(): readonly ExposedTool[] {
     return this.catalogs.tools.all();
+  }
+
+  catalog(): CatalogSnapshot {
+    return catalogSnapshot(this.tools(), (shown, args, options) =>
+      this.desk.call({ server: shown.server, tool: shown.tool, shown }, args, options),
+    );
   }
 
   async callTool(

@@ -110,6 +110,23 @@ export interface CallReport {
   };
 }
 
+/** The tools of one moment, for one step of a conversation: neither they nor what they mean change. */
+export interface CatalogSnapshot {
+  /** Sorted by exposed name; the same array for as long as the snapshot is held. */
+  readonly tools: readonly ExposedTool[];
+  /**
+   * Calls a tool of this snapshot by its exposed name: the tool that was shown, or none. A server that
+   * was replaced meanwhile is called when it lists that tool, unchanged. Otherwise as `callTool` of the troupe.
+   * @throws TroupeError, never executed where the tool is gone: `SERVER_REMOVED`; `TOOL_UNKNOWN` when its
+   * server has it no more, or the snapshot never had it; `TOOL_CHANGED` when its definition is another now.
+   */
+  callTool(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options?: CallOptions,
+  ): Promise<CallReport>;
+}
+
 /** What a server answered to something else than a call of a tool. */
 export interface RequestReport<Result> {
   readonly result: Result;
@@ -172,6 +189,8 @@ export interface Troupe extends AsyncDisposable {
   required(): Promise<void>;
   /** All tools that may be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
+  /** The tools of now, held for one step of a conversation: what is edited meanwhile, the next step sees. */
+  catalog(): CatalogSnapshot;
   /** All resources that are known now, sorted by server and address. */
   resources(): readonly ExposedResource[];
   /** All resource templates that are known now, sorted by server and template. */

@@ -113,6 +113,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
     tools: () => parts.tools ?? [],
+    catalog: notHere,
     resources: () => [],
     resourceTemplates: () => [],
     prompts: () => [],
