@@ -12,6 +12,7 @@ import { entry, failure, settingsOf, startStory } from './story.ts';
 const names = ['db', 'files', 'web'] as const;
 const waits = [0, 0, 1, 99, 250, 1_000, 30_000, 300_000, 3_600_000] as const;
 const longWaits = [86_400_000, 3 * 86_400_000, longestTimerMs] as const;
+const commands = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
 const lossKinds = ['crashed', 'transport', 'cleanExit', 'unavailable', 'initTimeout'] as const;
 const minuteMs = 60_000;
 
@@ -46,28 +47,32 @@ function walk(seed: number) {
     story.sessions.scripts.findLast(
       ({ input, state }) => input.server === server && state === 'open',
     );
-  for (let step = 0; step < 40; step += 1) {
+  for (let step = 0; step < 25; step += 1) {
     const server = random.pick(names);
     isAsked = false;
-    // What breaks heals before a long wait: quiet attempts for weeks are no news.
-    if (random.isTrue(0.05)) {
+    const kind = random.weighted([
+      [5, 'longWait'],
+      [47, 'wait'],
+      [19, 'loss'],
+      [9, 'illness'],
+      [10, 'recovery'],
+      [2, 'wake'],
+      [8, 'command'],
+    ]);
+    if (kind === 'longWait') {
+      // What breaks heals before: quiet attempts for weeks are no news.
       for (const name of names) well.add(name);
       story.clock.advanceBy(minuteMs * 10);
       story.clock.advanceBy(random.pick(longWaits));
-    } else if (random.isTrue(0.5)) story.clock.advanceBy(random.pick(waits));
-    else if (random.isTrue(0.4)) living(server)?.fail(failure(random.pick(lossKinds)));
-    else if (random.isTrue(0.3)) well.delete(server);
-    else if (random.isTrue(0.5)) well.add(server);
+    } else if (kind === 'wait') story.clock.advanceBy(random.pick(waits));
+    else if (kind === 'loss') living(server)?.fail(failure(random.pick(lossKinds)));
+    else if (kind === 'illness') well.delete(server);
+    else if (kind === 'recovery') well.add(server);
     else {
       isAsked = true;
-      const commands = [
-        'server.start',
-        'server.stop',
-        'server.restart',
-        'server.reconnect',
-      ] as const;
-      if (random.isTrue(0.2)) story.send({ type: 'system.woke' });
-      else story.send({ type: random.pick(commands), server });
+      story.send(
+        kind === 'wake' ? { type: 'system.woke' } : { type: random.pick(commands), server },
+      );
     }
   }
   for (const name of names) well.add(name);
@@ -92,7 +97,9 @@ describe('a walk through days of random events', () => {
         const own = starts.filter((start) => start.server === server && !start.isAsked);
         const most = Math.max(
           0,
-          ...own.map(({ at }) => own.filter((it) => it.at >= at && it.at < at + minuteMs).length),
+          ...own.map(
+            ({ at }) => own.filter((other) => other.at >= at && other.at < at + minuteMs).length,
+          ),
         );
         expect(most, `seed ${seed} ${server}`).toBeLessThanOrEqual(20);
       }
