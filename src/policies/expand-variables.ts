@@ -118,7 +118,10 @@ export function expandVariables(
   const end = endOfReferences(text);
   const head = text
     .slice(0, end)
-    .replace(pattern, (...match: string[]) => valueOf(referenceOf(match)) ?? match[0] ?? '');
+    .replace(
+      pattern,
+      (whole: string, ...parts: string[]) => valueOf(referenceOf([whole, ...parts])) ?? whole,
+    );
   const value = `${head}${text.slice(end)}`;
   return fault ?? { value, used, ...(kept.length === 0 ? {} : { kept }) };
 }
