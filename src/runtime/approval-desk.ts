@@ -95,12 +95,16 @@ export class ApprovalDesk {
     root.on('reconciled', () => {
       isPassOver = true;
     });
-    root.subscribe(({ context }) => {
-      if (!isPassOver) return;
-      isPassOver = false;
-      for (const desired of this.#servers()) {
-        if (context.live.get(desired.name)?.verdict === 'pendingApproval') this.#need(desired);
-      }
+    root.subscribe({
+      next: ({ context }) => {
+        if (!isPassOver) return;
+        isPassOver = false;
+        for (const desired of this.#servers()) {
+          if (context.live.get(desired.name)?.verdict === 'pendingApproval') this.#need(desired);
+        }
+      },
+      // Failures of the root end the troupe; whoever made it hears of them there.
+      error: () => {},
     });
   }
 
