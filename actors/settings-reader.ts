@@ -67,6 +67,8 @@ export interface SettingsReader {
 
 interface Remembered {
   readonly parsed: ParsedSettings;
+  /** What it was made of; absent when the file could not be read. */
+  readonly text?: string;
   readonly missingSince?: number;
 }
 
@@ -83,27 +85,33 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
       ? undefined
       : keepGood(undefined, parseOverlay(ports.overlay, projectRoot));
 
-  async function read({
-    file,
-    scope,
-  }: SettingsFileRef): Promise<{ readonly parsed: ParsedSettings } | { readonly missing: true }> {
+  async function read(
+    { file, scope }: SettingsFileRef,
+    before: Remembered | undefined,
+  ): Promise<Remembered | { readonly missing: true }> {
     try {
       const reading = await readFile(file);
-      if ('text' in reading)
-        return { parsed: await parseSettingsFile(reading.text, { file, scope, projectRoot }) };
+      if ('text' in reading) {
+        const { text } = reading;
+        // One file of many was edited: the others mean what they meant.
+        if (text === before?.text) return { parsed: before.parsed, text };
+        const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
+        return { parsed: keepGood(before, parsed), text };
+      }
       if ('missing' in reading) return reading;
-      return { parsed: { problems: [{ file, message: reading.message }] } };
+      return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
     } catch (error) {
       // A mistake of ours; it must cost this file's news, not all settings.
       const message = `the file could not be understood (${String(error)}); please report this`;
-      return { parsed: { problems: [{ file, message: printableLine(message, 500) }] } };
+      const problems = [{ file, message: printableLine(message, 500) }];
+      return { parsed: keepGood(before, { problems }) };
     }
   }
 
   async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
-    const reading = await read(ref);
-    if ('parsed' in reading) return { parsed: keepGood(before, reading.parsed) };
+    const reading = await read(ref, before);
+    if ('parsed' in reading) return reading;
     if (before?.parsed.document === undefined) return { parsed: absent(ref) };
     const missingSince = before.missingSince ?? now;
     if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };

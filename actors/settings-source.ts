@@ -18,7 +18,7 @@ import { fromCallback } from 'xstate';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
-import type { Problem, Settings } from '../src/domain/settings.ts';
+import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
@@ -51,7 +51,11 @@ export function createSettingsSource(ports: SettingsPorts) {
 
     const read = (): Promise<SettingsReading> => reader.read(clock.now());
     const take = ({ settings: present, specs: presentSpecs }: SettingsReading): void => {
-      const settings = { ...present, problems: [...present.problems, ...watchProblems] };
+      const settings = {
+        ...present,
+        servers: sharedWith(sent, present.servers),
+        problems: [...present.problems, ...watchProblems],
+      };
       if (equal(settings, sent)) return;
       const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));
       const type = isSame ? 'settings.relocated' : 'settings.loaded';
@@ -94,12 +98,26 @@ export function createSettingsSource(ports: SettingsPorts) {
   });
 }
 
-/** What of settings is compared: all but the lines of servers, which every comment above them moves. */
+/** The same servers, those that are as before being the very same: nobody computes anew what follows from them. */
+function sharedWith(
+  before: Settings | undefined,
+  servers: readonly DesiredServer[],
+): readonly DesiredServer[] {
+  const known = new Map(before?.servers.map((server) => [server.name, server]));
+  return servers.map((server) => {
+    const same = known.get(server.name);
+    return equal(same, server) && same !== undefined ? same : server;
+  });
+}
+
+/** What of settings is compared: all but the lines of servers, which every comment above them moves; lists of names are sets. */
 function meaningOf(settings: Settings): unknown {
   const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
     ...server,
     source,
   }));
-  const { limits: _limits, ...rest } = settings;
-  return { ...rest, servers };
+  const { limits: _limits, allowed, excluded, ...rest } = settings;
+  // Absent, everybody is allowed; empty, nobody is.
+  const lists = { allowed: allowed?.toSorted(), excluded: excluded.toSorted() };
+  return { ...rest, ...lists, servers };
 }

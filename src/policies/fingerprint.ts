@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto';
 
 import canonicalize from 'canonicalize';
 
+import type { ServerPolicy } from '../domain/policy.ts';
 import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer, Scope } from '../domain/settings.ts';
 
@@ -105,15 +106,26 @@ export function approvalFingerprint(desired: DesiredServer): string {
 export function settingsDigestOf(desired: DesiredServer): string {
   const known = settingsDigests.get(desired);
   if (known !== undefined) return known;
-  const { startup, trust, tools, policy, description } = desired;
+  const { startup, trust, tools, description } = desired;
+  const policy = policyDigestOf(desired.policy);
   const digest = digestOf({ startup, trust, tools, policy, description });
   settingsDigests.set(desired, digest);
+  return digest;
+}
+
+/** Nearly all of what is hashed is the policy, and nearly all servers have the same. */
+function policyDigestOf(policy: ServerPolicy): string {
+  const known = policyDigests.get(policy);
+  if (known !== undefined) return known;
+  const digest = digestOf(policy);
+  policyDigests.set(policy, digest);
   return digest;
 }
 
 // Every pass asks for every server, and settings are never changed in place: remembered
 // for as long as they are held, which nobody outside can tell from counting again.
 const settingsDigests = new WeakMap<DesiredServer, string>();
+const policyDigests = new WeakMap<ServerPolicy, string>();
 
 /**
  * Hashes any JSON value.

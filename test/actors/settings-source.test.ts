@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FileReading } from '../../actors/settings-file.ts';
 import { readSettings, type SettingsFileRef } from '../../actors/settings-reader.ts';
@@ -368,6 +369,88 @@ describe('settings source', () => {
     source.send({ type: 'settings.changed', settings: {} });
     source.send({ type: 'io.dispose' });
     await source.advance(60_000);
+    expect(source.facts).toHaveLength(1);
+  });
+});
+
+/** The same document with its keys in another order, at every depth. */
+function reordered(value: unknown, keyOf: (name: string) => number): unknown {
+  if (Array.isArray(value)) return value.map((item) => reordered(item, keyOf));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, it]) => [name, reordered(it, keyOf)] as const);
+  return Object.fromEntries(entries.sort(([one], [other]) => keyOf(one) - keyOf(other)));
+}
+
+const richServer = {
+  command: 'x',
+  args: ['1', '2'],
+  env: { A: '1', B: '2' },
+  description: 'One.',
+  timeoutMs: 1_000,
+  tools: { include: ['a*', 'b*'], exclude: ['c'] },
+};
+const richSettings = {
+  mcpServers: { db: richServer },
+  mcp: { excluded: ['x', 'y'], slots: { local: 2, remote: 5 } },
+};
+
+describe('the comparison of settings', () => {
+  it('finds nothing in another order of keys, another layout, comments and keys of others', () => {
+    const formatting = fc.record({
+      seed: fc.integer({ min: 1, max: 1_000 }),
+      indent: fc.constantFrom(0, 2, '\t'),
+      others: fc.dictionary(fc.constantFrom('theme', 'editor', 'fontSize'), fc.jsonValue()),
+      comment: fc.constantFrom('', '// mine\n', '/* theirs */ '),
+    });
+    return fc.assert(
+      fc.asyncProperty(formatting, async ({ seed, indent, others, comment }) => {
+        const source = start({ [mine.file]: JSON.stringify(richSettings) });
+        await source.next();
+        const keyOf = (name: string): number => (name.charCodeAt(0) * seed * 31) % 97;
+        const text = JSON.stringify(reordered({ ...others, ...richSettings }, keyOf), null, indent);
+        source.write(mine.file, comment + text);
+        await source.advance(300);
+        // The order of servers is their own, and there is only one.
+        expect(source.facts).toHaveLength(1);
+        source.stop();
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each<[what: string, server: object, mcp?: object]>([
+    ['the order of arguments', { args: ['2', '1'] }],
+    ['an argument', { args: ['1'] }],
+    ['a variable', { env: { A: '1', B: '3' } }],
+    ['a description', { description: 'Two.' }],
+    ['a deadline', { timeoutMs: 2_000 }],
+    ['a filter of tools', { tools: { include: ['a*'], exclude: ['c'] } }],
+    ['whether it is enabled', { enabled: false }],
+    ['an exclusion', {}, { excluded: ['x'] }],
+    ['a list of nobody where all were allowed', {}, { allowed: [] }],
+    ['slots', {}, { slots: { local: 3, remote: 5 } }],
+  ])('speaks once of %s', async (_what, server, mcp = {}) => {
+    const source = start({ [mine.file]: JSON.stringify(richSettings) });
+    await source.next();
+    const changed = {
+      mcpServers: { db: { ...richServer, ...server } },
+      mcp: { ...richSettings.mcp, ...mcp },
+    };
+    source.write(mine.file, JSON.stringify(changed));
+    source.write(mine.file, JSON.stringify(changed));
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(2);
+  });
+
+  it.each<[what: string, mcp: object]>([
+    ['the order of a list', { excluded: ['y', 'x'] }],
+    ['a name said twice', { excluded: ['x', 'y', 'x'] }],
+  ])('does not speak of %s', async (_what, mcp) => {
+    const source = start({ [mine.file]: JSON.stringify(richSettings) });
+    await source.next();
+    const same = { ...richSettings, mcp: { ...richSettings.mcp, ...mcp } };
+    source.write(mine.file, JSON.stringify(same));
+    await source.advance(300);
     expect(source.facts).toHaveLength(1);
   });
 });
