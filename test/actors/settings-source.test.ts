@@ -377,7 +377,9 @@ describe('settings source', () => {
 function reordered(value: unknown, keyOf: (name: string) => number): unknown {
   if (Array.isArray(value)) return value.map((item) => reordered(item, keyOf));
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, it]) => [name, reordered(it, keyOf)] as const);
+  const entries = Object.entries(value).map(
+    ([name, inner]) => [name, reordered(inner, keyOf)] as const,
+  );
   return Object.fromEntries(entries.sort(([one], [other]) => keyOf(one) - keyOf(other)));
 }
 

@@ -172,9 +172,10 @@ async function problemsAtRest(play: Play): Promise<readonly string[]> {
 }
 
 /** Sessions so far of a server and commands sent to its actor. */
-function touchesOf({ sessions, sent, actorOf, troupe }: Play, name: string): string {
+function touchesOf(play: Play, name: string): string {
+  const { sessions, sent, troupe } = play;
   const count = sessions.scripts.filter(({ input }) => input.server === name).length;
-  const id = troupe.status(name) === undefined ? '' : actorOf(name).id;
+  const id = troupe.status(name) === undefined ? '' : play.actorOf(name).id;
   return `${count} sessions, actor ${id}, ${sent.get(id) ?? 0} commands`;
 }
 
