@@ -3,6 +3,7 @@
 import type { ApprovalDecision } from '../src/domain/approval.ts';
 import type { LiveServer } from '../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
+import { placeOf } from '../src/policies/server-place.ts';
 
 export interface TroupeInput {
   readonly seed: number;
@@ -40,12 +41,14 @@ export interface TroupeContext extends TroupeInput {
 }
 
 export function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
-  for (const entry of context.live) if (entry[1].actorId === actorId) return entry;
-  return undefined;
+  // The name with a dot and a digit behind it.
+  const name = actorId.slice(0, actorId.lastIndexOf('.'));
+  const server = context.live.get(name);
+  return server?.actorId === actorId ? [name, server] : undefined;
 }
 
 export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
-  return context.settings?.servers.find(({ name }) => name === server);
+  return context.settings?.servers[placeOf(context.settings, server)];
 }
 
 // Servers may share a generation and still list different tools.

@@ -47,11 +47,12 @@ export interface Pass {
 }
 
 export function passOf(context: PlanningFacts): Pass {
-  const plan = planOf(context);
+  const servers = admitted(context);
+  const plan = planChanges(servers, context.live, settingsDigestOf);
   return {
     plan,
     moving: plan.filter(({ step }) => step !== 'keep'),
-    wanted: new Map(admitted(context).map((server) => [server.desired.name, server])),
+    wanted: new Map(servers.map((server) => [server.desired.name, server])),
   };
 }
 
@@ -65,6 +66,7 @@ export function liveAfter(
   spawn: (input: ServerInput) => void,
 ): Pick<TroupeContext, 'live' | 'spawnCount' | 'startWishes'> {
   const live = new Map(before.live);
+  const known = new Set(before.knownCatalogs);
   let { spawnCount } = before;
   const born = new Set<string>();
   for (const { server, step } of moving) {
@@ -77,7 +79,7 @@ export function liveAfter(
       live.set(server, isLeaving ? { ...now, leaving: true } : liveAs(wanted, now.actorId));
     } else if (wanted !== undefined) {
       const actorId = freeActorId(server, spawnCount);
-      spawn(inputOf(wanted, actorId, { ...before, spawnCount }));
+      spawn(inputOf(wanted, actorId, { ...before, spawnCount }, known));
       live.set(server, liveAs(wanted, actorId));
       born.add(server);
       spawnCount += 1;
@@ -109,6 +111,7 @@ function inputOf(
   { desired, verdict }: AdmittedServer,
   actorId: string,
   context: TroupeContext,
+  knownCatalogs: ReadonlySet<string>,
 ): ServerInput {
   return {
     actorId,
@@ -122,7 +125,7 @@ function inputOf(
       (wish) => wish.server === desired.name && wish.generation === desired.generation,
     ),
     startWanted: context.startWishes.includes(desired.name),
-    hasStoredCatalog: context.knownCatalogs.includes(catalogKey(desired.name, desired.generation)),
+    hasStoredCatalog: knownCatalogs.has(catalogKey(desired.name, desired.generation)),
     seed: context.seed + context.spawnCount,
   };
 }

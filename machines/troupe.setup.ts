@@ -10,6 +10,7 @@ import type { Step } from '../src/domain/plan.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { decisionBy, withDecision } from '../src/policies/approval-records.ts';
 import { approvalFingerprint } from '../src/policies/fingerprint.ts';
+import { placeOf } from '../src/policies/server-place.ts';
 import { serverMachine } from './server.ts';
 import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
 import {
@@ -220,9 +221,9 @@ export const troupeSetup = setup({
 
     requestSlot: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.requested');
-      const name = ownerOf(context, event.actorId)?.[0];
-      const place = context.settings?.servers.findIndex((server) => server.name === name) ?? -1;
-      const order = place < 0 ? Number.MAX_SAFE_INTEGER : place;
+      const owner = ownerOf(context, event.actorId);
+      const order =
+        owner === undefined ? Number.MAX_SAFE_INTEGER : placeOf(context.settings, owner[0]);
       enqueue.sendTo('slots', { ...event, order });
     }),
     passSlotNews: enqueueActions(({ event, enqueue }) => {
