@@ -39,8 +39,9 @@ import type { Group, StdioLaunch } from './stdio-system.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
-// A broken pipe is mostly the first sign of an exit, which then says more.
-const exitGraceMs = 50;
+// A broken pipe is mostly the first sign of an exit, which then says more: within a few
+// milliseconds, and on a crowded machine after a fifth of a second.
+const exitGraceMs = 250;
 
 export class StdioTransport implements Transport, Connection {
   readonly kind = 'stdio';

@@ -25,7 +25,7 @@ import { settingsOf, Workload } from './soak/workload.ts';
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: 'string', default: '10' },
+    minutes: { type: 'string', default: '20' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },

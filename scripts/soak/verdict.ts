@@ -44,11 +44,9 @@ export interface Finding {
 
 const mebibyte = 1024 * 1024;
 
-// Code is compiled, and what V8 learns about it is written down; sessions of every kind come to be.
-const warmUpShare = 0.25;
-// The heap has been seen to settle after a minute and a half.
-const leastWarmUpMs = 90_000;
-const mostWarmUpMs = 600_000;
+// Code is compiled again and again, and what V8 learns about it is written down: a megabyte or two
+// within the first ten minutes, and next to nothing after them.
+const warmUpMs = 600_000;
 const mostHeapPerHour = 1;
 // A connection that opens or closes while the sample is taken, on either side of it.
 const fdTolerance = 3;
@@ -57,7 +55,7 @@ const mostStopMs = 5_500;
 
 /** What of a run of this length is warm-up. */
 export function warmUpMsOf(runMs: number): number {
-  return Math.min(mostWarmUpMs, Math.max(leastWarmUpMs, runMs * warmUpShare));
+  return Math.min(warmUpMs, runMs / 2);
 }
 
 const kept = (isKept: boolean): Verdict => (isKept ? 'kept' : 'broken');
@@ -79,8 +77,8 @@ function heapFinding(samples: readonly Sample[]): Finding {
 
 export function judge(soaked: Soaked): readonly Finding[] {
   const { calls, fdsBefore, fdsAfter, leftOver, lame, stopMs } = soaked;
-  const warmUpMs = warmUpMsOf(soaked.runMs);
-  const samples = soaked.samples.filter(({ atMs }) => atMs >= warmUpMs);
+  const fromMs = warmUpMsOf(soaked.runMs);
+  const samples = soaked.samples.filter(({ atMs }) => atMs >= fromMs);
   // Each child has three pipes, and how many run changes by design.
   const fds = growthOf(samples.map((it) => it.fdCount - 3 * it.childCount));
   const listeners = growthOf(samples.map((it) => it.listenerCount));

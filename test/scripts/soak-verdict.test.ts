@@ -180,9 +180,9 @@ describe('the numbers of a soak', () => {
     expect(medianOf([4, 1, 3, 2])).toBe(2.5);
   });
 
-  it('leave out a quarter as the warm-up, between a minute and a half and ten minutes', () => {
-    expect(warmUpMsOf(20 * 60_000)).toBe(300_000);
-    expect(warmUpMsOf(5 * 60_000)).toBe(90_000);
+  it('leave out the first ten minutes as the warm-up, and half of a run under twenty', () => {
+    expect(warmUpMsOf(20 * 60_000)).toBe(600_000);
+    expect(warmUpMsOf(6 * 60_000)).toBe(180_000);
     expect(warmUpMsOf(hourMs)).toBe(600_000);
   });
 });
