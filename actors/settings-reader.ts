@@ -15,7 +15,10 @@ import {
   parseSettingsFile,
   refuseFolders,
 } from '../src/config/parse-settings.ts';
-import type { FolderFault } from '../src/config/server-entry.ts';
+import { ofPlugin } from '../src/config/plugin-settings.ts';
+import type { DocumentOrigin, FolderFault } from '../src/config/server-entry.ts';
+import type { HostRule } from '../src/domain/host-rule.ts';
+
 import type { PolicyChoice } from '../src/domain/policy.ts';
 import type { Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
@@ -34,6 +37,14 @@ export interface SettingsFileRef {
   readonly scope: Scope;
   /** Its absence is nothing to report, as with a project's `.mcp.json`. */
   readonly optional?: boolean;
+  /** The plugin that brings the file; its name becomes part of the names of servers. */
+  readonly plugin?: string;
+}
+
+/** Settings that a plugin brings without a file. */
+export interface PluginSettings {
+  readonly plugin: string;
+  readonly settings: Readonly<Record<string, unknown>>;
 }
 
 export interface SettingsReaderPorts {
@@ -41,8 +52,12 @@ export interface SettingsReaderPorts {
   readonly files: readonly SettingsFileRef[];
   /** Absolute path; relative paths in settings start here. */
   readonly projectRoot: string;
+  /** What plugins of the host bring, in the form of a settings file. */
+  readonly plugins?: readonly PluginSettings[];
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly overlay?: Readonly<Record<string, unknown>>;
+  /** What the host says of each server. */
+  readonly rules?: readonly HostRule[];
   /** Where all policies start. Default: the preset `default`. */
   readonly policy?: PolicyChoice;
   /** Asked only when settings want the gateway. Default: nobody asks, and it counts as there. */
@@ -63,6 +78,8 @@ export interface SettingsReader {
   read(now: number): Promise<SettingsReading>;
   /** Replaces the host's own settings; seen by the next read. */
   setOverlay(settings: Readonly<Record<string, unknown>>): void;
+  /** Replaces the servers that the host added one by one; seen by the next read. */
+  setAdded(servers: Readonly<Record<string, unknown>>): void;
 }
 
 interface Remembered {
@@ -77,89 +94,120 @@ interface Remembered {
 const deletionGraceMs = 2_000;
 
 export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
-  const { projectRoot, readFile = readSettingsFile } = ports;
-  const faultOf = ports.lookAtFolder ?? lookAtFolder;
+  const { projectRoot } = ports;
   const memory = new Map<SettingsFileRef, Remembered>();
   let overlay =
     ports.overlay === undefined
       ? undefined
-      : keepGood(undefined, parseOverlay(ports.overlay, projectRoot));
-
-  async function read(
-    { file, scope }: SettingsFileRef,
-    before: Remembered | undefined,
-  ): Promise<Remembered | { readonly missing: true }> {
-    try {
-      const reading = await readFile(file);
-      if ('text' in reading) {
-        const { text } = reading;
-        // One file of many was edited: the others mean what they meant.
-        if (text === before?.text) return { parsed: before.parsed, text };
-        const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
-        return { parsed: keepGood(before, parsed), text };
-      }
-      if ('missing' in reading) return reading;
-      return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
-    } catch (error) {
-      // A mistake of ours; it must cost this file's news, not all settings.
-      const message = `the file could not be understood (${String(error)}); please report this`;
-      const problems = [{ file, message: printableLine(message, 500) }];
-      return { parsed: keepGood(before, { problems }) };
-    }
-  }
+      : keepGood(undefined, parseHostSettings(ports.overlay, projectRoot));
+  let added: ParsedSettings | undefined;
+  const ofPlugins = (ports.plugins ?? []).map(({ plugin, settings }) => {
+    const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
+    return ofPlugin(plugin, keepGood(undefined, parsed));
+  });
 
   async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
-    const reading = await read(ref, before);
-    if ('parsed' in reading) return reading;
+    const reading = await readFileOf(ref, before, ports);
+    if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
     if (before?.parsed.document === undefined) return { parsed: absent(ref) };
     const missingSince = before.missingSince ?? now;
     if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
     return { parsed: before.parsed, missingSince };
   }
 
-  async function withFolders(parsed: ParsedSettings): Promise<ParsedSettings> {
-    if (parsed.document === undefined) return parsed;
-    const faults = new Map<string, FolderFault>();
-    for (const folder of foldersOf(parsed.document)) {
-      const fault = await faultOf(folder);
-      if (fault !== undefined) faults.set(folder, fault);
+  async function readAll(now: number): Promise<SettingsReading> {
+    for (const ref of ports.files) memory.set(ref, await look(ref, now));
+    const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
+    const sources: ParsedSettings[] = [];
+    for (const { parsed } of remembered) sources.push(await withFolders(parsed, ports));
+    for (const parsed of [...ofPlugins, overlay, added]) {
+      if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
-    return { ...parsed, document: refuseFolders(parsed.document, faults) };
+    sources.push(...(await gatewayAmong(sources, ports)));
+    const waits = remembered.flatMap(({ missingSince }) =>
+      missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
+    );
+    return {
+      ...mergeSettings(sources, undefined, ports.policy, ports.rules),
+      ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
+    };
   }
 
-  /** The server of Docker's gateway, when somebody wants it. */
-  async function gatewayAmong(
-    parsed: readonly ParsedSettings[],
-  ): Promise<readonly ParsedSettings[]> {
-    const choice = dockerGatewayChoice(parsed.flatMap(({ document }) => document ?? []));
-    if (choice === undefined) return [];
-    const { docker } = ports;
-    const facts = { variables: docker?.variables ?? [], finding: await docker?.finding() };
-    return [dockerGatewaySource(choice, { projectRoot, ...facts })];
-  }
-
+  let last: MergedSettings = mergeSettings([], undefined, ports.policy);
   return {
     async read(now) {
-      for (const ref of ports.files) memory.set(ref, await look(ref, now));
-      const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
-      const sources: ParsedSettings[] = [];
-      for (const { parsed } of remembered) sources.push(await withFolders(parsed));
-      const top = overlay === undefined ? undefined : await withFolders(overlay);
-      sources.push(...(await gatewayAmong(top === undefined ? sources : [...sources, top])));
-      const waits = remembered.flatMap(({ missingSince }) =>
-        missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
-      );
-      return {
-        ...mergeSettings(sources, top, ports.policy),
-        ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
-      };
+      try {
+        const reading = await readAll(now);
+        last = { settings: reading.settings, specs: reading.specs };
+        return reading;
+      } catch (error) {
+        // A mistake of ours, once more: whoever runs goes on under the settings that were.
+        const message = `the settings could not be put together (${String(error)}); please report this`;
+        const problem = { file: 'settings', message: printableLine(message, 500) };
+        const { settings, specs } = last;
+        return { specs, settings: { ...settings, problems: [...settings.problems, problem] } };
+      }
     },
     setOverlay(settings) {
-      const parsed = parseOverlay(settings, projectRoot);
+      const parsed = parseHostSettings(settings, projectRoot);
       overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
     },
+    setAdded(servers) {
+      const parsed = parseHostSettings({ mcpServers: servers }, projectRoot);
+      added = keepGood(added === undefined ? undefined : { parsed: added }, parsed);
+    },
   };
+}
+
+/** Never rejects. */
+async function readFileOf(
+  { file, scope, plugin }: SettingsFileRef,
+  before: Remembered | undefined,
+  { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
+): Promise<Remembered | { readonly missing: true }> {
+  try {
+    const reading = await readFile(file);
+    if ('text' in reading) {
+      const { text } = reading;
+      // One file of many was edited: the others mean what they meant.
+      if (text === before?.text) return { parsed: before.parsed, text };
+      const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
+      const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
+      return { parsed: keepGood(before, named), text };
+    }
+    if ('missing' in reading) return reading;
+    return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
+  } catch (error) {
+    // A mistake of ours; it must cost this file's news, not all settings.
+    const message = `the file could not be understood (${String(error)}); please report this`;
+    const problems = [{ file, message: printableLine(message, 500) }];
+    return { parsed: keepGood(before, { problems }) };
+  }
+}
+
+async function withFolders(
+  parsed: ParsedSettings,
+  { lookAtFolder: faultOf = lookAtFolder }: SettingsReaderPorts,
+): Promise<ParsedSettings> {
+  if (parsed.document === undefined) return parsed;
+  const faults = new Map<string, FolderFault>();
+  for (const folder of foldersOf(parsed.document)) {
+    const fault = await faultOf(folder);
+    if (fault !== undefined) faults.set(folder, fault);
+  }
+  return { ...parsed, document: refuseFolders(parsed.document, faults) };
+}
+
+/** The server of Docker's gateway, when somebody wants it. */
+async function gatewayAmong(
+  parsed: readonly ParsedSettings[],
+  { docker, projectRoot }: SettingsReaderPorts,
+): Promise<readonly ParsedSettings[]> {
+  const choice = dockerGatewayChoice(parsed.flatMap(({ document }) => document ?? []));
+  if (choice === undefined) return [];
+  const facts = { variables: docker?.variables ?? [], finding: await docker?.finding() };
+  return [dockerGatewaySource(choice, { projectRoot, ...facts })];
 }
 
 /** Reads settings once, for commands that look and leave. Never rejects. */
@@ -192,12 +240,22 @@ function absent({ file, optional }: SettingsFileRef): ParsedSettings {
   return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
 }
 
+/** Settings that nobody can read still say that no others count. */
+function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
+  if (scope !== 'managed' || parsed.document !== undefined) return parsed;
+  return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
+}
+
 /** Through text, so that a host's object obeys the same rules as a file. */
-function parseOverlay(
+function parseHostSettings(
   settings: Readonly<Record<string, unknown>>,
   projectRoot: string,
+  plugin?: string,
 ): ParsedSettings {
-  const origin = { file: 'host settings', scope: 'api', projectRoot } as const;
+  const origin: DocumentOrigin =
+    plugin === undefined
+      ? { file: 'host settings', scope: 'api', projectRoot }
+      : { file: plugin, scope: 'plugin', projectRoot, isObject: true };
   try {
     return parseSettings(JSON.stringify(settings), origin);
   } catch {

@@ -7,6 +7,7 @@ import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import { admitAll, type Gates } from '../src/policies/admit.ts';
 import { settingsDigestOf } from '../src/policies/fingerprint.ts';
 import { planChanges } from '../src/policies/plan-changes.ts';
+import { placesHeld } from '../src/policies/server-budget.ts';
 import type { ServerCommand, ServerInput } from './server.ts';
 import { catalogKey, type TroupeContext } from './troupe.context.ts';
 
@@ -25,6 +26,7 @@ export function gatesOf(context: PlanningFacts): Gates {
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
+    held: placesHeld(context.live),
   };
 }
 

@@ -8,10 +8,12 @@ import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate
 import type { ApprovalDecision } from '../src/domain/approval.ts';
 import type { Step } from '../src/domain/plan.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
+
 import { decisionBy, withDecision } from '../src/policies/approval-records.ts';
 import { approvalFingerprint } from '../src/policies/fingerprint.ts';
 import { placeOf } from '../src/policies/server-place.ts';
 import { serverMachine } from './server.ts';
+
 import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
 import {
   catalogKey,

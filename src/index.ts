@@ -38,7 +38,11 @@ export type {
 } from './domain/explanation.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
+
+export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
+
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
+
 export type { Step, StepKind } from './domain/plan.ts';
 export type {
   AdmissionPolicy,
@@ -72,7 +76,16 @@ export type {
 } from './domain/policy.ts';
 export { type MissingServer, RequiredServersError } from './domain/required-servers-error.ts';
 export type { LogStream, ServerLogLine } from './domain/server-log.ts';
-export type { TransportKind } from './domain/server-spec.ts';
+export type {
+  Era,
+  HttpSpec,
+  MemorySpec,
+  RemoteSpec,
+  ServerSpec,
+  StdioSpec,
+  StreamSpec,
+  TransportKind,
+} from './domain/server-spec.ts';
 export type {
   CatalogState,
   CircuitState,
@@ -80,8 +93,9 @@ export type {
   StateReason,
 } from './domain/server-state.ts';
 export type { CallProgress } from './domain/session.ts';
-export type { Problem, Scope, SourceRef } from './domain/settings.ts';
+export type { Problem, Scope, SourceRef, ToolFilter, ToolOverride } from './domain/settings.ts';
 export type {
+  BudgetUse,
   LastError,
   ServerStatus,
   TroupeSnapshot,
@@ -98,6 +112,7 @@ export type {
   CallReport,
   CatalogSnapshot,
   HostPolicy,
+  PluginSource,
   RequestReport,
   SettingsFile,
   StartReport,

@@ -77,6 +77,14 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'on(event, listener)',
     'Subscribes; returns a function that ends the subscription. A listener that throws harms nobody.',
   ],
+  addServer: [
+    'addServer(name, settings)',
+    'Adds one server, or replaces the one added under this name; it wins over files and host settings.',
+  ],
+  removeServer: [
+    'removeServer(name)',
+    'Takes back what `addServer` added; what it covered counts again.',
+  ],
   send: ['send(event)', 'Tells the troupe something; refuses what is not an event of its own.'],
   stop: [
     'stop()',

@@ -186,17 +186,31 @@ const mcpKeys: Readonly<
   Record<keyof McpSection, { takes: string; byDefault: string; gated: string; meaning: string }>
 > = {
   allowed: {
-    takes: 'list of names',
+    takes: 'list of names or [rules](#lists)',
     byDefault: 'absent: all',
     gated: gatedLists,
     meaning:
       'Only these servers may connect; `[]` = none. The last of your own files that has one counts.',
   },
   excluded: {
-    takes: 'list of names',
+    takes: 'list of names or [rules](#lists)',
     byDefault: '`[]`',
     gated: gatedLists,
     meaning: 'These servers may not connect. The lists of all files add up.',
+  },
+  disabledServers: {
+    takes: 'list of names',
+    byDefault: '`[]`',
+    gated: gatedLists,
+    meaning:
+      'These servers are switched off, whatever their entries and `enabledServers` say. The lists of all files add up.',
+  },
+  enabledServers: {
+    takes: 'list of names',
+    byDefault: '`[]`',
+    gated: gatedNumbers,
+    meaning:
+      'These servers are switched on although their entries say `"enabled": false`, as in a file that you cannot edit.',
   },
   slots: {
     takes: '`{ "local": 1 to 1,000, "remote": 1 to 1,000 }`',

@@ -20,6 +20,8 @@ export interface CliHost {
   readonly stdout: TerminalStream;
   readonly stderr: TerminalStream;
   readonly version: string;
+  /** Default: where this system keeps them. */
+  readonly managedSettings?: string;
   /** Loads the runtime; late, so that commands without one start fast. */
   readonly loadRuntime: () => Promise<(options: TroupeOptions) => Troupe>;
   /** Subscribes to the signals that ask us to stop; returns how to unsubscribe. */

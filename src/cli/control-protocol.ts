@@ -41,6 +41,8 @@ export interface Identity {
   readonly config: readonly string[];
   /** The launch bound; null = none. */
   readonly allow: readonly string[] | null;
+  /** Whether `--bare` was given; absent in what older versions say. */
+  readonly bare?: boolean;
 }
 
 export interface DecisionReport {

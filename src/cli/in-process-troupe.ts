@@ -6,7 +6,7 @@ import { printableLine } from '../policies/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import type { CliSession } from './cli-session.ts';
 import { errorDocumentOf } from './error-document.ts';
-import { type Launch, sourcesOf, troupeOptionsOf } from './launch.ts';
+import { type Launch, shownFiles, troupeOptionsOf } from './launch.ts';
 import { stopOrderly } from './orderly-stop.ts';
 import { type RunningTroupe, withoutRunning } from './running-troupe.ts';
 import { showStartProgress } from './start-progress.ts';
@@ -36,7 +36,8 @@ export async function inProcess(
   use: Use,
   { running, server }: InProcess,
 ): Promise<number> {
-  if (!output.json) output.note(`no matching troupe is running; using ${filesOf(launch)}`);
+  if (!output.json)
+    output.note(`no matching troupe is running; using ${shownFiles(launch).join(', ')}`);
   const createTroupe = await host.loadRuntime();
   const request = listenForStop(host);
   let crashed = false;
@@ -104,10 +105,4 @@ function fired(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-}
-
-function filesOf(launch: Launch): string {
-  return sourcesOf(launch)
-    .map(({ file }) => file)
-    .join(', ');
 }

@@ -11,9 +11,9 @@ import { findRunning } from './running-troupe.ts';
 const patienceMs = 2_000;
 
 /** Asks the running troupe; without one, the settings files know the servers, and nobody the tools. */
-export function knownNames(host: Pick<CliHost, 'cwd' | 'env'>): KnownNames {
+export function knownNames(host: Pick<CliHost, 'cwd' | 'env' | 'managedSettings'>): KnownNames {
   const launchFor = (flags: TypedFlags): Launch =>
-    launchOf(commonFlagsOf(flags), host.cwd, host.env);
+    launchOf(commonFlagsOf(flags), host.cwd, host.env, host.managedSettings);
   return {
     async servers(flags) {
       const launch = launchFor(flags);

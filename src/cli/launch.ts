@@ -10,6 +10,7 @@ import path from 'node:path';
 import envPaths from 'env-paths';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
+import { managedSettingsFile } from './managed-settings.ts';
 
 /** The common flags as the parser hands them over; absent = not given. */
 export interface CommonFlags {
@@ -18,6 +19,7 @@ export interface CommonFlags {
   readonly stateDir?: string;
   readonly allow?: readonly string[];
   readonly trust?: boolean;
+  readonly bare?: boolean;
   readonly json?: boolean;
   readonly timeout?: number;
 }
@@ -32,8 +34,12 @@ export interface Launch {
   readonly stateFolder: string;
   /** Whether `--state-dir` named that folder. */
   readonly stateFolderGiven: boolean;
-  /** Settings of the user; read only when no `--config` was given and the file exists. */
+  /** Settings of the user; read only when no `--config` was given. */
   readonly userSettings: string;
+  /** Settings of whoever manages the machine. */
+  readonly managedSettings: string;
+  /** Whether only `--config` and managed settings count. */
+  readonly bare: boolean;
   /** Absent = no bound; empty = nothing may connect. */
   readonly allow?: readonly string[];
   readonly trusted?: true;
@@ -47,7 +53,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * Resolves the common flags.
  * @throws TroupeError `USAGE` for a project folder that is none, or `--config -`.
  */
-export function launchOf(flags: CommonFlags, cwd: string, env: Environment): Launch {
+export function launchOf(
+  flags: CommonFlags,
+  cwd: string,
+  env: Environment,
+  managedSettings = managedSettingsFile(process.platform),
+): Launch {
   const projectRoot = realProjectRoot(path.resolve(cwd, flags.project ?? '.'), flags.project);
   const paths = envPaths('mcp-troupe', { suffix: '' });
   const chosen = flags.stateDir ?? nonEmpty(env['MCP_TROUPE_HOME']);
@@ -59,6 +70,8 @@ export function launchOf(flags: CommonFlags, cwd: string, env: Environment): Lau
     stateFolder,
     stateFolderGiven: flags.stateDir !== undefined,
     userSettings: path.join(settingsFolder, 'troupe.json'),
+    managedSettings,
+    bare: flags.bare ?? false,
     ...(flags.allow === undefined ? {} : { allow: flags.allow }),
     ...(flags.trust === true ? { trusted: true as const } : {}),
     json: flags.json ?? false,
@@ -66,18 +79,28 @@ export function launchOf(flags: CommonFlags, cwd: string, env: Environment): Lau
   };
 }
 
-/** Lists the settings files of a launch, lowest precedence first, each with its scope. */
-export function sourcesOf(launch: Launch): readonly SettingsFile[] {
-  const project: SettingsFile = {
-    file: path.join(launch.projectRoot, '.mcp.json'),
-    scope: 'project',
-  };
-  if (launch.configFiles.length > 0) {
-    return [project, ...launch.configFiles.map((file) => ({ file, scope: 'config' as const }))];
-  }
-  return existsSync(launch.userSettings)
-    ? [{ file: launch.userSettings, scope: 'config' }, project]
-    : [project];
+/** Lists the settings files of a launch, each with its layer; all but those of `--config` may be missing. */
+function sourcesOf(launch: Launch): readonly SettingsFile[] {
+  const { bare, configFiles, projectRoot } = launch;
+  const managed: SettingsFile = { file: launch.managedSettings, scope: 'managed' };
+  const named = configFiles.map((file): SettingsFile => ({ file, scope: 'config' }));
+  if (bare) return [managed, ...named];
+  const user: SettingsFile = { file: launch.userSettings, scope: 'user' };
+  return [
+    managed,
+    ...(named.length === 0 ? [user] : []),
+    { file: path.join(projectRoot, '.mcp.json'), scope: 'project' },
+    { file: path.join(projectRoot, '.troupe', 'settings.json'), scope: 'workspace' },
+    { file: path.join(projectRoot, '.troupe', 'settings.local.json'), scope: 'local' },
+    ...named,
+  ];
+}
+
+/** The files of a launch that a person is shown: those that are there or must be, and the project's. */
+export function shownFiles(launch: Launch): readonly string[] {
+  return sourcesOf(launch)
+    .filter(({ file, scope }) => scope === 'config' || scope === 'project' || existsSync(file))
+    .map(({ file }) => file);
 }
 
 /** The options of a troupe for this launch; `bound` narrows the launch bound further. */
@@ -92,6 +115,7 @@ export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): Trou
     stateDir: launch.stateFolder,
     ...(allow === undefined ? {} : { allow }),
     ...(launch.trusted === undefined ? {} : { trusted: launch.trusted }),
+    ...(launch.bare ? { bare: true } : {}),
   };
 }
 

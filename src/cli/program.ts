@@ -140,6 +140,7 @@ function addCommonOptions(program: Command): void {
     )
     .option('--allow <names>', 'only these servers may connect; "" allows none', once(parseNames))
     .option('--trust', 'accept the files of the project folder; never approves a server')
+    .option('--bare', 'only --config and managed settings count: nothing of the user or the folder')
     .option('--json', 'print one JSON document, also for errors')
     .option(
       '--timeout <ms>',
@@ -169,7 +170,7 @@ function addCommand(
   definition.options?.(command);
   command.action(async () => {
     const flags = command.optsWithGlobals<CommonFlags & Record<string, unknown>>();
-    const launch = launchOf(flags, host.cwd, host.env);
+    const launch = launchOf(flags, host.cwd, host.env, host.managedSettings);
     const output = createOutput(host, launch.json);
     const args = command.processedArgs
       .flat()

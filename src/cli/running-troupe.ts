@@ -6,11 +6,13 @@ import type { Identity } from './control-protocol.ts';
 import { controlSocketPath } from './control-socket-path.ts';
 import type { Launch } from './launch.ts';
 
+type LaunchFlag = '--config' | '--allow' | '--bare';
+
 export interface RunningTroupe {
   readonly client: ControlClient;
   readonly identity: Identity;
   /** Which flags of this launch differ from the running troupe's. */
-  readonly differences: readonly ('--config' | '--allow')[];
+  readonly differences: readonly LaunchFlag[];
 }
 
 /** Connects to the running troupe, or settles with nothing. The caller closes the client. */
@@ -78,8 +80,8 @@ export function withoutRunning(
 }
 
 /** Flags that were not given ask for nothing, so they never differ. */
-function differencesOf(launch: Launch, identity: Identity): ('--config' | '--allow')[] {
-  const differences: ('--config' | '--allow')[] = [];
+function differencesOf(launch: Launch, identity: Identity): LaunchFlag[] {
+  const differences: LaunchFlag[] = [];
   const { configFiles, allow } = launch;
   // Order matters: a later file wins over an earlier one.
   if (configFiles.length > 0 && !equal(configFiles, identity.config)) differences.push('--config');
@@ -89,6 +91,7 @@ function differencesOf(launch: Launch, identity: Identity): ('--config' | '--all
   ) {
     differences.push('--allow');
   }
+  if (launch.bare && identity.bare !== true) differences.push('--bare');
   return differences;
 }
 
@@ -104,6 +107,7 @@ function commandToStart(launch: Launch): string {
   const words = ['troupe', 'up'];
   if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
   if (launch.stateFolderGiven) words.push('--state-dir', launch.stateFolder);
+  if (launch.bare) words.push('--bare');
   for (const file of launch.configFiles) words.push('--config', file);
   return words.map(quoted).join(' ');
 }

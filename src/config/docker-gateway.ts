@@ -5,16 +5,12 @@
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';
-import {
-  dockerGatewayKey,
-  isFolderScope,
-  type Problem,
-  type SourceRef,
-} from '../domain/settings.ts';
+import { dockerGatewayKey, type Problem, type SourceRef } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { fingerprintOf } from '../policies/fingerprint.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
-import { type ParsedServer, withPolicy } from './server-entry.ts';
+
+import { isPrivileged, type ParsedServer, withPolicy } from './server-entry.ts';
 
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';
@@ -65,7 +61,7 @@ export const dockerAnswerMs = 3_000;
 export function dockerGatewayChoice(
   documents: readonly ParsedDocument[],
 ): DockerGatewayChoice | undefined {
-  const own = documents.filter(({ scope }) => !isFolderScope(scope));
+  const own = documents.filter(({ scope }) => isPrivileged(scope));
   const isTaken = own.some(({ servers }) =>
     servers.some((it) => it.desired.name === dockerGatewayName && it.isMisnamed !== true),
   );

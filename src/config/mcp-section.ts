@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
+import { isUrlRule, type ServerRule } from '../policies/server-rule.ts';
 import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
@@ -17,8 +18,10 @@ import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './setti
 export type DockerGatewayWish = boolean | 'auto';
 
 export interface McpSection {
-  readonly allowed?: readonly string[];
-  readonly excluded?: readonly string[];
+  readonly allowed?: readonly ServerRule[];
+  readonly excluded?: readonly ServerRule[];
+  readonly disabledServers?: readonly string[];
+  readonly enabledServers?: readonly string[];
   readonly slots?: Partial<SlotCounts>;
   readonly startupGateMs?: number;
   readonly policy?: PolicyChoice;
@@ -55,9 +58,28 @@ const listOf = (key: string) => {
   return z.array(z.string({ error }).min(1, { error }), { error });
 };
 
+const ruleError =
+  'this names no server; write ["db"], or in the place of a name { "command": ["npx", "-y", "x"] } or { "url": "https://*.example.com/*" }';
+const ruleText = z.string({ error: ruleError }).min(1, { error: ruleError });
+const serverRule = z.union(
+  [
+    ruleText,
+    z.strictObject({ command: z.union([ruleText, z.array(ruleText).min(1)]) }),
+    z.strictObject({ url: ruleText.refine(isUrlRule) }),
+  ],
+  { error: ruleError },
+);
+
+const rulesOf = (key: string) => {
+  const error = `"${key}" must be a list of servers; write ["db"] or, for none, []`;
+  return z.array(serverRule, { error });
+};
+
 const fieldSchemas = new Map<string, z.ZodType>([
-  ['allowed', listOf('allowed')],
-  ['excluded', listOf('excluded')],
+  ['allowed', rulesOf('allowed')],
+  ['excluded', rulesOf('excluded')],
+  ['disabledServers', listOf('disabledServers')],
+  ['enabledServers', listOf('enabledServers')],
   [
     'slots',
     z.strictObject({ local: slot.optional(), remote: slot.optional() }, { error: slotsError }),
@@ -75,7 +97,7 @@ const fieldSchemas = new Map<string, z.ZodType>([
   ['dockerGateway', z.union([z.boolean(), z.literal('auto')], { error: gatewayError })],
 ]);
 
-const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded']);
+const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded', 'disabledServers']);
 
 export function parseMcpSection(member: TreeMember): ParsedMcpSection {
   const { node } = member;

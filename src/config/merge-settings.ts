@@ -1,19 +1,25 @@
 /**
  * Joins the documents of all sources into one settings value.
  *
- * Later documents win, by server name. What a folder brings may only narrow: it
- * never takes the name of a server that the user's own settings hold, its
- * `excluded` adds and its `allowed` intersects, its numbers do not count.
+ * The same documents give the same settings, whatever was there before: what a
+ * layer no longer says is gone, and what it covered counts again. What a folder
+ * brings may only narrow: its `excluded` adds and its `allowed` intersects, its
+ * numbers do not count.
  */
 
-import type { PolicyChoice } from '../domain/policy.ts';
+import type { HostRule } from '../domain/host-rule.ts';
+import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
-import { isFolderScope, type Limit, type Problem, type Settings } from '../domain/settings.ts';
+
+import type { DesiredServer, Problem, ServerBudget, Settings } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
-
+import { ruledServers } from './host-rules.ts';
+import { layersOf, winnersOf } from './layers.ts';
+import { limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
-import { type ParsedServer, withPolicy } from './server-entry.ts';
+import { distinctServers } from './same-servers.ts';
+import { withPolicy } from './server-entry.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
@@ -25,29 +31,63 @@ export interface MergedSettings {
 const unlimitedSlots = 10_000;
 
 /**
- * Merges sources, lowest precedence first; a source without a document only
+ * Merges sources in the order of their layers; a source without a document only
  * brings its problems. The overlay, when there is one, comes last.
  *
  * @param policy - where all policies start: the host's choice, before any file's
+ * @param rules - what the host says of each server
  */
 export function mergeSettings(
   sources: readonly ParsedSettings[],
   overlay?: ParsedSettings,
   policy: PolicyChoice = { overrides: {} },
+  rules: readonly HostRule[] = [],
 ): MergedSettings {
   const all = overlay === undefined ? sources : [...sources, overlay];
-  const written = all.flatMap(({ document }) => document ?? []);
-  const own = written.filter(({ scope }) => !isFolderScope(scope));
-  const mayRunCommands = lastOf(own, ({ mcp }) => mcp.commandValues) ?? false;
-  const documents = mayRunCommands ? written : written.map(refuseCommands);
-  const { servers, ignored } = serversOf(documents);
-  const allowed = allowedOf(documents);
+  const written = layersOf(all.flatMap(({ document }) => document ?? []));
+  const mayRunCommands = lastOf(written.own, ({ mcp }) => mcp.commandValues) ?? false;
+  const layers = mayRunCommands ? written : layersOf(written.documents.map(refuseCommands));
+  const { documents, own } = layers;
   const base = own.reduce(
     (before, { mcp }) => (mcp.policy === undefined ? before : chosenPolicy(before, mcp.policy)),
     chosenPolicy(defaultPolicy, policy),
   );
   const { startup, connect, catalog } = base;
-  const limits = limitsOf(documents);
+  const winners = winnersOf(documents);
+  const treated = winners.servers.map((server) => ({
+    ...server,
+    desired: switched(
+      withPolicy(base, server.policy, {
+        ...server.desired,
+        // A policy may gate more than what a folder brings, never less.
+        gated:
+          server.desired.gated || base.approval.gatedScopes.includes(server.desired.source.scope),
+      }),
+      own,
+      own,
+    ),
+  }));
+  const ruled = ruledServers(treated, rules);
+  // By the user's own lists: what a folder switches off must not let another one run instead.
+  const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
+  const leftOut = new Set(ownLimits.excluded);
+  const letIn = ownLimits.allowed && new Set(ownLimits.allowed);
+  const { servers: distinct, problems } = distinctServers(
+    ruled,
+    ({ name, enabled, bar }) =>
+      enabled &&
+      bar === undefined &&
+      !ownLimits.bars.has(name) &&
+      !leftOut.has(name) &&
+      letIn?.has(name) !== false,
+  );
+  const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
+  const servers = distinct.map(({ spec, desired }) => {
+    const bar = desired.bar ?? bars.get(desired.name);
+    const barred = bar === undefined ? desired : { ...desired, bar };
+    return { spec, desired: switched(barred, layers.narrowing, []) };
+  });
+  const budget = budgetOf(base, own, policy);
   return {
     specs: new Map(
       servers.flatMap(({ desired, spec }) =>
@@ -55,99 +95,69 @@ export function mergeSettings(
       ),
     ),
     settings: {
-      servers: servers.map(({ policy: choice, desired }) =>
-        withPolicy(base, choice, {
-          ...desired,
-          // A policy may gate more than what a folder brings, never less.
-          gated: desired.gated || base.approval.gatedScopes.includes(desired.source.scope),
-        }),
-      ),
+      servers: servers.map(({ desired }) => desired),
       ...(allowed === undefined ? {} : { allowed }),
-      excluded: [...new Set(documents.flatMap(({ mcp }) => mcp.excluded ?? []))],
+      excluded,
       ...(limits.length === 0 ? {} : { limits }),
       slots: {
         local: lastOf(own, ({ mcp }) => mcp.slots?.local) ?? connect.localSlots ?? unlimitedSlots,
         remote:
           lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? connect.remoteSlots ?? unlimitedSlots,
       },
+      ...(budget === undefined ? {} : { budget }),
       startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? startup.gateMs,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
-      problems: [...all.flatMap(({ problems }) => problems), ...ignored],
+      problems: [
+        ...all.flatMap((source) => source.problems),
+        ...winners.problems,
+        ...problems,
+        ...idleBudget(base, own),
+      ],
     },
   };
 }
 
-/** The winners by name, in the order in which each name first appeared. */
-function serversOf(documents: readonly ParsedDocument[]): {
-  servers: readonly ParsedServer[];
-  ignored: readonly Problem[];
-} {
-  const all = documents.flatMap((document) => document.servers);
-  // Shown under a name that is not its own, an entry must not take a server's that has it.
-  const taken = new Set(all.flatMap((it) => (it.isMisnamed === true ? [] : it.desired.name)));
-  const winners = new Map<string, ParsedServer>();
-  const losers: ParsedServer[] = [];
-  const hidden: Problem[] = [];
-  for (const server of all) {
-    const { name, gated, invalid } = server.desired;
-    if (server.isMisnamed === true && taken.has(name)) {
-      if (invalid !== undefined) hidden.push(invalid);
-      continue;
-    }
-    const earlier = winners.get(name);
-    if (gated && earlier?.desired.gated === false) {
-      losers.push(server);
-      continue;
-    }
-    if (!gated && earlier?.desired.gated === true) losers.push(earlier);
-    winners.set(name, server);
+/**
+ * The server switched on or off by lists: whoever is named in a `disabledServers`
+ * is off, whoever is in an `enabledServers` is on, else nothing changes.
+ */
+function switched(
+  desired: DesiredServer,
+  mayDisable: readonly ParsedDocument[],
+  mayEnable: readonly ParsedDocument[],
+): DesiredServer {
+  const { name, disabledBy } = desired;
+  const off = mayDisable.find(({ mcp }) => mcp.disabledServers?.includes(name) === true);
+  if (off !== undefined && disabledBy === undefined) {
+    return { ...desired, enabled: false, disabledBy: placeOfList(off, 'disabledServers') };
   }
-  return { servers: [...winners.values()], ignored: [...losers.map(shadowedProblem), ...hidden] };
+  const isEnabled = mayEnable.some(({ mcp }) => mcp.enabledServers?.includes(name) === true);
+  return isEnabled ? { ...desired, enabled: true } : desired;
 }
 
-function shadowedProblem({ desired }: ParsedServer): Problem {
-  const { file, key, line, scope } = desired.source;
-  return {
-    file: file ?? scope,
-    ...(line === undefined ? {} : { line }),
-    key,
-    message: `the ${scope} server "${desired.name}" is ignored because your own settings name it; rename one of the two`,
-  };
+/** Whoever only says how many servers there may be wants to be told of more. */
+function budgetOf(
+  { admission: { maxServers: max, budget } }: ServerPolicy,
+  own: readonly ParsedDocument[],
+  policy: PolicyChoice,
+): ServerBudget | undefined {
+  if (max === null) return undefined;
+  if (budget !== 'off') return { max, mode: budget };
+  const choices = [policy, ...own.map(({ mcp }) => mcp.policy)];
+  const isOff = choices.some((choice) => choice?.overrides.admission?.budget === 'off');
+  return isOff ? undefined : { max, mode: 'warn' };
 }
 
-/** The last list of the user's own, narrowed by every list a folder brings. */
-function allowedOf(documents: readonly ParsedDocument[]): readonly string[] | undefined {
-  const own = documents.filter(({ scope }) => !isFolderScope(scope));
-  const bounds = documents
-    .filter(({ scope }) => isFolderScope(scope))
-    .flatMap(({ mcp }) => (mcp.allowed === undefined ? [] : [mcp.allowed]));
-  const first = lastOf(own, ({ mcp }) => mcp.allowed);
-  const [list, ...rest] = first === undefined ? bounds : [first, ...bounds];
-  if (list === undefined) return undefined;
-  return [...new Set(list)].filter((name) => rest.every((bound) => bound.includes(name)));
-}
-
-/** The lists that count: every exclusion, and what `allowedOf` looks at. */
-function limitsOf(documents: readonly ParsedDocument[]): readonly Limit[] {
-  const last = documents.findLast(
-    ({ scope, mcp }) => !isFolderScope(scope) && mcp.allowed !== undefined,
-  );
-  const limit = (document: ParsedDocument, list: Limit['list']): readonly Limit[] => {
-    const { file, scope, limitLines } = document;
-    const names = document.mcp[list];
-    if (names === undefined) return [];
-    // What the host itself contributes has no lines that anybody could open.
-    const place = scope === 'api' ? {} : { file, ...lineOf(limitLines?.get(list)) };
-    return [{ list, names, source: { ...place, key: `mcp.${list}`, scope } }];
-  };
-  return documents.flatMap((document) => [
-    ...limit(document, 'excluded'),
-    ...(isFolderScope(document.scope) || document === last ? limit(document, 'allowed') : []),
-  ]);
-}
-
-function lineOf(line: number | undefined): { readonly line?: number } {
-  return line === undefined ? {} : { line };
+/** A budget that counts to no number does nothing, which whoever wrote it cannot have meant. */
+function idleBudget(
+  { admission }: ServerPolicy,
+  own: readonly ParsedDocument[],
+): readonly Problem[] {
+  const asking = own.findLast(({ mcp }) => mcp.policy?.overrides.admission?.budget !== undefined);
+  if (asking === undefined || admission.maxServers !== null || admission.budget === 'off')
+    return [];
+  const message = `"${admission.budget}" has no effect without a number; set admission.maxServers`;
+  return [{ file: asking.file, key: 'mcp.policy.admission.budget', message }];
 }
 
 function lastOf<Value>(

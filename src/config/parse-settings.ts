@@ -7,7 +7,7 @@
  */
 
 import type { InputDefinition } from '../domain/input.ts';
-import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
+import { type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/closest-name.ts';
 import type { Conversion } from './formats/conversion.ts';
@@ -18,10 +18,12 @@ import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type DocumentOrigin,
   type FolderFault,
+  isPrivileged,
   type ParsedServer,
   parseServerEntry,
   problemAt,
 } from './server-entry.ts';
+
 import {
   type Fault,
   memberOf,
@@ -39,7 +41,7 @@ export interface ParsedDocument {
   /** In declaration order; names are unique. */
   readonly servers: readonly ParsedServer[];
   readonly mcp: McpSection;
-  /** Where its `allowed` and `excluded` are written, by their key. */
+  /** Where its limiting lists are written, by their key. */
   readonly limitLines?: ReadonlyMap<string, number>;
 }
 
@@ -183,6 +185,7 @@ function unknownKeys(root: TreeNode): Fault[] {
 
 // Numbers and rules for servers of others, and what would start a program of the user's.
 const ungatedKeys: ReadonlySet<string> = new Set([
+  'enabledServers',
   'slots',
   'startupGateMs',
   'policy',
@@ -191,7 +194,10 @@ const ungatedKeys: ReadonlySet<string> = new Set([
 ]);
 
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
-  if (!isFolderScope(origin.scope)) return [];
+  if (isPrivileged(origin.scope)) return [];
+  // A plugin brings servers; those of others are not its business at all.
+  if (origin.scope === 'plugin')
+    return [{ line: mcp.line, path: ['mcp'], message: '"mcp" is ignored in what a plugin brings' }];
   return membersOf(mcp.node)
     .filter(({ name }) => ungatedKeys.has(name))
     .map(({ name, line }) => ({

@@ -56,6 +56,8 @@ export interface DocumentOrigin {
   readonly scope: Scope;
   /** Absolute path; relative paths start here. */
   readonly projectRoot: string;
+  /** Whether it is an object, which has no lines that anybody could open; `api` always is. */
+  readonly isObject?: true;
 }
 
 export interface ParsedServer {
@@ -77,11 +79,16 @@ export interface ParsedServer {
   readonly problems: readonly Problem[];
 }
 
+/** Says whether settings of this scope may say how servers are treated, and not only what they are. */
+export function isPrivileged(scope: Scope): boolean {
+  return !isFolderScope(scope) && scope !== 'plugin';
+}
+
 /** A problem at one place of a document. Settings of the host have no lines. */
 export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
   return {
     file: origin.file,
-    ...(origin.scope === 'api' ? {} : { line: fault.line }),
+    ...(hasLines(origin) ? { line: fault.line } : {}),
     ...(fault.path.length === 0 ? {} : { key: keyOf(fault.path) }),
     message: fault.message,
   };
@@ -123,7 +130,7 @@ export function parseServerEntry(
   }
   const values = entryValuesOf(parsed.data, {
     ...origin,
-    isGated: isFolderScope(origin.scope),
+    isGated: !isPrivileged(origin.scope),
     inputs,
   });
   if ('fault' in values) return brokenServer(member, origin, values.fault);
@@ -179,7 +186,8 @@ function validServer(
 ): ParsedServer {
   const spec = specOf(member.name, entry, values, origin.projectRoot);
   const gated = isFolderScope(origin.scope);
-  const ignored = gated ? privilegedKeys.filter((key) => entry[key] !== undefined) : [];
+  const isOwn = isPrivileged(origin.scope);
+  const ignored = isOwn ? [] : privilegedKeys.filter((key) => entry[key] !== undefined);
   const folder = folderOf(member, origin, entry, spec);
   const idle = remarks.map(({ path: where, message }) =>
     problemInEntry(member, origin, ['policy', ...where], message),
@@ -197,7 +205,7 @@ function validServer(
       generation: fingerprintOf(spec),
       transport: spec.type,
       enabled: entry.enabled ?? true,
-      trust: gated ? false : (entry.trust ?? false),
+      trust: isOwn ? (entry.trust ?? false) : false,
       tools: toolFilterOf(entry),
       ...(entry.description === undefined
         ? {}
@@ -321,10 +329,10 @@ function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
   };
 }
 
-/** A gated entry says when it starts; how it is treated is not its business. */
+/** What is not of the user's own says when it starts; how it is treated is not its business. */
 function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
   const startup = entry.startup === undefined ? {} : { mode: entry.startup };
-  if (isFolderScope(origin.scope)) {
+  if (!isPrivileged(origin.scope)) {
     const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
     return { choice: { overrides }, remarks: [] };
   }
@@ -367,9 +375,14 @@ function withShorthands(given: PolicyOverrides, entry: ServerEntry): PolicyOverr
   return { ...given, ...short };
 }
 
-function sourceOf(member: TreeMember, { file, scope }: DocumentOrigin): SourceRef {
+function hasLines({ scope, isObject }: DocumentOrigin): boolean {
+  return scope !== 'api' && isObject !== true;
+}
+
+function sourceOf(member: TreeMember, origin: DocumentOrigin): SourceRef {
+  const { file, scope } = origin;
   const key = keyOf(pathInText(member, []));
-  return scope === 'api' ? { key, scope } : { file, key, line: member.line, scope };
+  return hasLines(origin) ? { file, key, line: member.line, scope } : { key, scope };
 }
 
 function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault): ParsedServer {

@@ -112,7 +112,8 @@ export interface Attempt {
 
 /**
  * The rules of admission. `launchBound` is the list given at launch (`--allow`), `hostAllowed` the
- * one that the host sent later; `ungated` is a server of a person's own settings, which needs no
+ * one that the host sent later; `managed` are settings beside which no others count, `hostRule` is a
+ * rule that the host brought; `ungated` is a server of a person's own settings, which needs no
  * approval.
  */
 export type AdmissionRule =
@@ -122,6 +123,9 @@ export type AdmissionRule =
   | 'mcp.allowed'
   | 'launchBound'
   | 'hostAllowed'
+  | 'managed'
+  | 'hostRule'
+  | 'mcp.disabledServers'
   | 'invalid'
   | 'approval'
   | 'budget'

@@ -1,6 +1,8 @@
 /**
- * Where a server was declared. Folder scopes (`project`, `workspace`, `local`)
- * are gated: what a folder brings needs approval before it may start.
+ * Where a server was declared, in the order of the layers, lowest first; `managed`
+ * stands apart, because nothing else counts beside it. Folder scopes (`project`,
+ * `workspace`, `local`) are gated: what a folder brings needs approval before it
+ * may start.
  */
 export const scopes = [
   'managed',
@@ -8,6 +10,7 @@ export const scopes = [
   'project',
   'workspace',
   'local',
+  'plugin',
   'config',
   'api',
 ] as const;

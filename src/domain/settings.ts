@@ -69,6 +69,26 @@ export interface DesiredServer {
   readonly executable?: string;
   /** Set when the entry cannot be used; it then blocks this server alone. */
   readonly invalid?: Problem;
+  /** The list that switched the server off, whatever its own entry says. */
+  readonly disabledBy?: SourceRef;
+  /** Set when something else than a list of names keeps the server out. */
+  readonly bar?: Bar;
+}
+
+/** What keeps one server out besides the lists of names. */
+export interface Bar {
+  readonly verdict: 'excluded' | 'notAllowed';
+  readonly rule: 'mcp.excluded' | 'mcp.allowed' | 'managed' | 'hostRule';
+  /** Absent when no file holds the rule. */
+  readonly source?: SourceRef;
+  /** What would help, as a step. */
+  readonly next: string;
+}
+
+/** How many servers may be admitted, and what becomes of more. */
+export interface ServerBudget {
+  readonly max: number;
+  readonly mode: 'warn' | 'enforce';
 }
 
 /** Everything the settings say, from all sources, merged. */
@@ -81,6 +101,8 @@ export interface Settings {
   /** Where the two lists come from, so that a person can be told. Absent = there is none. */
   readonly limits?: readonly Limit[];
   readonly slots: SlotCounts;
+  /** Absent = no budget. */
+  readonly budget?: ServerBudget;
   readonly startupGateMs: number;
   /** How many catalogs are remembered, those of live servers included. Absent = no limit. */
   readonly maxCatalogs?: number;

@@ -58,7 +58,18 @@ export interface TroupeStatus {
     readonly steps: number;
     readonly durationMs: number;
   };
+  /** Present while settings say how many servers may run. */
+  readonly budget?: BudgetUse;
   readonly problems: readonly Problem[];
+}
+
+/** What of the budget for servers is used. A server that rests keeps its place. */
+export interface BudgetUse {
+  readonly max: number;
+  readonly mode: 'warn' | 'enforce';
+  readonly taken: number;
+  /** Names, in settings order. */
+  readonly refused: readonly string[];
 }
 
 export interface TroupeSnapshot {

@@ -8,6 +8,7 @@ import type { AdmittedServer } from '../domain/plan.ts';
 import type { Verdict } from '../domain/server-state.ts';
 import { type DesiredServer, isFolderScope, type Settings } from '../domain/settings.ts';
 import { approvalFingerprint } from './fingerprint.ts';
+import { withinBudget } from './server-budget.ts';
 
 /** Everything besides the server itself that admission depends on. */
 export interface Gates {
@@ -22,10 +23,13 @@ export interface Gates {
   readonly launchBound?: readonly string[];
   /** Oldest first: of several about one fingerprint the last one counts. */
   readonly decisions: readonly ApprovalDecision[];
+  /** Names of the servers that are admitted now; a budget takes no place from them. */
+  readonly held?: ReadonlySet<string>;
 }
 
 /**
- * Says whether one server may connect, and if not, the first reason why.
+ * Says whether one server may connect, and if not, the first reason why. Whether
+ * the budget has a place for it depends on all others: {@link admitAll} says that.
  *
  * The order of the reasons is part of the contract: what a person switched off
  * reads `disabled` even if it is also excluded, and nobody is asked to approve a
@@ -40,10 +44,16 @@ export function admit(desired: DesiredServer, gates: Gates): Verdict {
  * lists of the settings and those of the gates narrow each other, so it is
  * harmless when the gates repeat what the settings say.
  */
-export function admitAll(settings: Settings, gates: Gates): readonly AdmittedServer[] {
+export function admitAll(
+  settings: Pick<Settings, 'servers' | 'allowed' | 'excluded' | 'budget'>,
+  gates: Gates,
+): readonly AdmittedServer[] {
   const verdictOf = admission([gates, settings]);
-  return settings.servers.map((desired) => ({ desired, verdict: verdictOf(desired) }));
+  const servers = settings.servers.map((desired) => ({ desired, verdict: verdictOf(desired) }));
+  return withinBudget(servers, settings.budget, gates.held ?? nobody);
 }
+
+const nobody: ReadonlySet<string> = new Set();
 
 type Lists = Pick<Gates, 'allowed' | 'excluded'>;
 
@@ -62,10 +72,11 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
   );
 
   return (desired) => {
-    const { name, gated } = desired;
+    const { name, gated, bar } = desired;
     if (!desired.enabled) return 'disabled';
     if (isFolderScope(desired.source.scope) && !gates.trusted) return 'untrusted';
-    if (excluded.has(name)) return 'excluded';
+    if (excluded.has(name) || bar?.verdict === 'excluded') return 'excluded';
+    if (bar !== undefined) return 'notAllowed';
     if (!allowLists.every((names) => names.has(name))) return 'notAllowed';
     if (desired.invalid !== undefined) return 'invalidConfig';
     if (!gated) return 'admitted';

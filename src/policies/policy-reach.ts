@@ -25,8 +25,6 @@ const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'auth.parkMs',
   'auth.background',
   'auth.refresh',
-  'admission.maxServers',
-  'admission.budget',
   'approval.perCall',
   'reload.mode',
   'reload.debounceMs',

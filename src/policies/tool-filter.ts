@@ -1,6 +1,7 @@
 /** Decides by name which tools of a server are shown. */
 
 import type { ToolFilter } from '../domain/settings.ts';
+import { matchesGlob } from './glob.ts';
 
 /**
  * Says whether a tool is shown: some include pattern matches and no exclude does.
@@ -15,22 +16,4 @@ export function passesFilter(filter: Partial<ToolFilter>, toolName: string): boo
   const { include = ['*'], exclude = [] } = filter;
   const matches = (pattern: string) => matchesGlob(pattern, toolName);
   return include.some(matches) && !exclude.some(matches);
-}
-
-// No regular expression is made of what a person wrote. Taking the first place
-// where each piece fits is enough, as `*` can always stand for more: no step is
-// ever taken back.
-function matchesGlob(pattern: string, text: string): boolean {
-  const [head = '', ...pieces] = pattern.split('*');
-  const tail = pieces.pop();
-  if (tail === undefined) return text === head;
-  if (!text.startsWith(head) || !text.endsWith(tail)) return false;
-
-  let position = head.length;
-  for (const piece of pieces) {
-    const found = text.indexOf(piece, position);
-    if (found === -1) return false;
-    position = found + piece.length;
-  }
-  return position <= text.length - tail.length;
 }

@@ -25,7 +25,12 @@ import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '..
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
+
+import { AddedServers } from './added-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
+
+import { BudgetWatch } from './budget-watch.ts';
+
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
@@ -79,9 +84,11 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #specs = createSpecBook();
   readonly #approvals: ApprovalDesk;
   readonly #settings: SettingsReader;
+  protected readonly added: AddedServers;
   readonly #ended: Promise<void>;
   readonly #ready: Promise<StartReport>;
   readonly #needs = new PersonNeeds();
+  readonly #budget = new BudgetWatch();
   readonly #records: ServerRecords;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   readonly #startedAt: number;
@@ -117,6 +124,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#approvals = this.#createApprovals(settings.projectRoot);
     const reader = embeddingReader(createSettingsReader(settings), embedded);
     this.#settings = this.#approvals.lookedUpBy(reader);
+    this.added = new AddedServers(this.#settings);
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
@@ -199,6 +207,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         since: new Date(this.#stateSinceMs).toISOString(),
         state: this.#state,
         ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
+        ...(this.#budget.use === undefined ? {} : { budget: this.#budget.use }),
         problems: this.#problems.all(),
       },
       servers: this.#board.statuses(),
@@ -268,7 +277,9 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   protected addressOf(exposedName: string): ToolAddress {
-    return addressOf(exposedName, this.catalogs.tools, this.#board, this.#removed());
+    const missing = this.#problems.all().flatMap(({ server }) => server ?? []);
+    const absent = [...this.#removed(), ...missing];
+    return addressOf(exposedName, this.catalogs.tools, this.#board, absent);
   }
 
   protected refuseUnknown(server: string): void {
@@ -380,6 +391,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
           if (context.settings !== null) this.#firstPassAt ??= this.#parts.clock.now();
           this.#setState(troupeStateOf(snapshot));
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
+          this.#problems.setOfBudget(this.#budget.look(context));
           this.#checkReady();
         },
         error: (error) => {

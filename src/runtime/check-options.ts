@@ -8,12 +8,29 @@ import type { TroupeOptions } from './troupe.ts';
 const file = z.string().min(1);
 const aFunction = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function');
 
+const fileScopes = ['managed', 'user', 'project', 'workspace', 'local', 'config'] as const;
+
 const optionsSchema = z.strictObject({
   sources: z
+    .array(z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]))
+    .optional(),
+  plugins: z
     .array(
-      z.union([file, z.strictObject({ file, scope: z.enum(['config', 'project']).optional() })]),
+      z
+        .strictObject({
+          plugin: z.string().regex(/^[\w.-]{1,60}$/, {
+            error: 'a plugin is named with 1 to 60 letters, digits, "_", "." or "-"',
+          }),
+          file: file.optional(),
+          settings: z.record(z.string(), z.unknown()).optional(),
+        })
+        .refine((it) => (it.file === undefined) !== (it.settings === undefined), {
+          error: 'a plugin brings either "file" or "settings"',
+        }),
     )
     .optional(),
+  rules: z.array(aFunction).optional(),
+  bare: z.boolean().optional(),
   settings: z.record(z.string(), z.unknown()).optional(),
   servers: z
     .record(

@@ -44,6 +44,9 @@ export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers
     setOverlay: (settings) => {
       reader.setOverlay(withEmbedded(settings, servers));
     },
+    setAdded: (added) => {
+      reader.setAdded(added);
+    },
   };
 }
 

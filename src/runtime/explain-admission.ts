@@ -2,15 +2,15 @@
 
 import type { AdmissionRule, Explanation } from '../domain/explanation.ts';
 import type { Verdict } from '../domain/server-state.ts';
-import type { DesiredServer, Limit, SourceRef } from '../domain/settings.ts';
-import { admit, type Gates } from '../policies/admit.ts';
+import type { DesiredServer, Limit, Settings, SourceRef } from '../domain/settings.ts';
+import { admit, admitAll, type Gates } from '../policies/admit.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 
 /** What admission looked at. */
 export interface AdmissionFacts {
   readonly desired: DesiredServer;
   readonly gates: Gates;
-  readonly limits: readonly Limit[];
+  readonly settings: Pick<Settings, 'servers' | 'limits' | 'budget'>;
 }
 
 export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanation['admission'] {
@@ -18,7 +18,7 @@ export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanatio
   const own = { rule: ownRule[verdict] ?? 'approval', source: desired.source } as const;
   switch (verdict) {
     case 'excluded':
-      return { verdict, ...limitOf(facts, 'excluded') };
+      return { verdict, ...(barOf(facts, verdict) ?? limitOf(facts, 'excluded')) };
     case 'notAllowed':
       return { verdict, ...missingFrom(facts) };
     case 'invalidConfig':
@@ -26,6 +26,9 @@ export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanatio
     case 'admitted':
       return { verdict, ...own, rule: desired.gated ? 'approval' : 'ungated' };
     case 'disabled':
+      return desired.disabledBy === undefined
+        ? { verdict, ...own }
+        : { verdict, rule: 'mcp.disabledServers', source: desired.disabledBy };
     case 'untrusted':
     case 'pendingApproval':
     case 'rejected':
@@ -49,12 +52,17 @@ function missingFrom(facts: AdmissionFacts): RuleAndPlace {
     names?.includes(desired.name) === false;
   if (lacks(gates.launchBound)) return { rule: 'launchBound' };
   if (lacks(gates.hostAllowed)) return { rule: 'hostAllowed' };
-  return limitOf(facts, 'allowed');
+  return barOf(facts, 'notAllowed') ?? limitOf(facts, 'allowed');
 }
 
-function limitOf({ desired, limits }: AdmissionFacts, list: Limit['list']): RuleAndPlace {
+function barOf({ desired: { bar } }: AdmissionFacts, verdict: Verdict): RuleAndPlace | undefined {
+  if (bar?.verdict !== verdict) return undefined;
+  return { rule: bar.rule, ...(bar.source === undefined ? {} : { source: bar.source }) };
+}
+
+function limitOf({ desired, settings }: AdmissionFacts, list: Limit['list']): RuleAndPlace {
   const isExclusion = list === 'excluded';
-  const limit = limits.find(
+  const limit = settings.limits?.find(
     (each) => each.list === list && each.names.includes(desired.name) === isExclusion,
   );
   return { rule: `mcp.${list}`, ...(limit === undefined ? {} : { source: limit.source }) };
@@ -73,8 +81,11 @@ export interface Opener {
 }
 
 /** Lists what a host can send so that another verdict comes out, found by asking admission itself. */
-export function openersOf({ desired, gates }: AdmissionFacts): readonly Opener[] {
-  const { invalid: _invalid, ...mended } = desired;
+export function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opener[] {
+  const { invalid: _invalid, bar, ...entry } = desired;
+  // No settings that a host can send lift these two.
+  const isFixed = bar?.rule === 'managed' || bar?.rule === 'hostRule';
+  const mended = { ...entry, enabled: true, ...(isFixed ? { bar } : {}) };
   const { allowed: _allowed, ...unlisted } = gates;
   const fingerprint = approvalFingerprint(desired);
   const decided = (decision: 'granted' | 'rejected'): Gates => ({
@@ -84,16 +95,31 @@ export function openersOf({ desired, gates }: AdmissionFacts): readonly Opener[]
   const others = gates.decisions.filter(
     (made) => made.server !== desired.name || made.fingerprint !== fingerprint,
   );
-  const now = admit(desired, gates);
+  const verdictUnder = (changed: Gates): Verdict => verdictAmong(desired, changed, settings);
+  const now = verdictUnder(gates);
   return [
     {
       event: 'settings.changed',
-      verdict: admit({ ...mended, enabled: true }, { ...unlisted, excluded: [] }),
+      // Settings can lift the budget as well, so the server is asked about alone.
+      verdict: admit(mended, { ...unlisted, excluded: [] }),
     },
-    { event: 'trust.changed', verdict: admit(desired, { ...gates, trusted: true }) },
-    { event: 'allow.changed', verdict: admit(desired, { ...gates, hostAllowed: null }) },
-    { event: 'approval.grant', verdict: admit(desired, decided('granted')) },
-    { event: 'approval.reject', verdict: admit(desired, decided('rejected')) },
-    { event: 'approval.revoke', verdict: admit(desired, { ...gates, decisions: others }) },
+    { event: 'trust.changed', verdict: verdictUnder({ ...gates, trusted: true }) },
+    { event: 'allow.changed', verdict: verdictUnder({ ...gates, hostAllowed: null }) },
+    { event: 'approval.grant', verdict: verdictUnder(decided('granted')) },
+    { event: 'approval.reject', verdict: verdictUnder(decided('rejected')) },
+    { event: 'approval.revoke', verdict: verdictUnder({ ...gates, decisions: others }) },
   ].filter(({ verdict }) => verdict !== now);
+}
+
+/** Among all servers only where a budget makes them matter: ten thousand are not asked for one. */
+function verdictAmong(
+  desired: DesiredServer,
+  gates: Gates,
+  { servers, budget }: AdmissionFacts['settings'],
+): Verdict {
+  const alone = admit(desired, gates);
+  if (alone !== 'admitted' || budget === undefined) return alone;
+  const lists = { servers, budget, excluded: gates.excluded };
+  const found = admitAll(lists, gates).find((each) => each.desired.name === desired.name);
+  return found?.verdict ?? alone;
 }

@@ -44,7 +44,7 @@ export function explainServer(facts: ExplainFacts): Explanation {
   const admission: AdmissionFacts = {
     desired,
     gates: gatesOf(root.context),
-    limits: root.context.settings?.limits ?? [],
+    settings: root.context.settings ?? { servers: [desired] },
   };
   const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);
   const chart: ChartPart =

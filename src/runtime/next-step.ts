@@ -7,13 +7,18 @@ export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
 ): string | undefined {
-  const { name, source, invalid } = desired;
+  const { name, source, invalid, disabledBy, bar } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
   switch (condition.state) {
     case 'disabled':
+      if (disabledBy !== undefined) {
+        return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
+      }
       return `set "enabled": true for ${name} in ${place}`;
     case 'blocked':
-      return stepWhenBlocked(name, place, condition.reason);
+      return bar !== undefined && bar.verdict === condition.reason
+        ? bar.next
+        : stepWhenBlocked(name, place, condition.reason);
     case 'authRequired':
       return `log in to ${name}, then troupe restart ${name}`;
     case 'suspended':
@@ -55,7 +60,7 @@ function stepWhenBlocked(name: string, place: string, reason: StateReason | unde
     case 'notAllowed':
       return `add ${name} to the list that leaves it out (--allow, or mcp.allowed where it is set)`;
     case 'overBudget':
-      return 'disable another server, or raise the budget';
+      return 'disable another server, or raise admission.maxServers in mcp.policy';
     default:
       return `mend ${place}`;
   }

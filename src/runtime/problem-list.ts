@@ -8,13 +8,20 @@ export class ProblemList {
   #ofProcesses: readonly Problem[] = [];
   #ofCatalogs: readonly Problem[] = [];
   #ofApprovals: readonly Problem[] = [];
+  #ofBudget: readonly Problem[] = [];
 
   constructor(onChange: (problems: readonly Problem[]) => void) {
     this.#onChange = onChange;
   }
 
   all(): readonly Problem[] {
-    return [...this.#ofSettings, ...this.#ofProcesses, ...this.#ofCatalogs, ...this.#ofApprovals];
+    return [
+      ...this.#ofSettings,
+      ...this.#ofProcesses,
+      ...this.#ofCatalogs,
+      ...this.#ofApprovals,
+      ...this.#ofBudget,
+    ];
   }
 
   /** The same list again changes nothing. */
@@ -36,6 +43,13 @@ export class ProblemList {
 
   setOfApprovals(problems: readonly Problem[]): void {
     this.#ofApprovals = deepFreeze(problems);
+    this.#tell();
+  }
+
+  /** The same list again changes nothing. */
+  setOfBudget(problems: readonly Problem[]): void {
+    if (problems === this.#ofBudget) return;
+    this.#ofBudget = deepFreeze(problems);
     this.#tell();
   }
 

@@ -8,8 +8,10 @@ import type {
   PromptResult,
   ResourceResult,
 } from '../domain/catalog.ts';
+import type { HostEvent } from '../domain/host-event.ts';
 import type { SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
+import type { AddedServers } from './added-servers.ts';
 import type { CallDesk, ToolAddress } from './call-desk.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
@@ -30,12 +32,17 @@ type Requests = Pick<
   | 'getPrompt'
   | 'complete'
   | 'subscribe'
+  | 'addServer'
+  | 'removeServer'
 >;
 
-/** What a host can ask of servers, and what they offer; all of it takes one way. */
+/** What a host can ask of servers, what they offer, and which it adds itself. */
 export abstract class ServerRequests implements Requests {
   protected abstract readonly catalogs: Catalogs;
   protected abstract readonly desk: CallDesk;
+  protected abstract readonly added: AddedServers;
+
+  abstract send(event: HostEvent): void;
 
   /** Before that, names mean nothing. */
   protected abstract hasLooked(): boolean;
@@ -48,6 +55,16 @@ export abstract class ServerRequests implements Requests {
 
   /** @throws TroupeError when it is certain that there is no such server. */
   protected abstract refuseUnknown(server: string): void;
+
+  addServer(name: string, settings: Readonly<Record<string, unknown>>): void {
+    this.added.add(name, settings);
+    this.send({ type: 'settings.reload' });
+  }
+
+  removeServer(name: string): void {
+    this.added.remove(name);
+    this.send({ type: 'settings.reload' });
+  }
 
   tools(): readonly ExposedTool[] {
     return this.catalogs.tools.all();

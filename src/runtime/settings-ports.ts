@@ -15,11 +15,7 @@ export function settingsPortsOf(
 ): SettingsReaderPorts {
   // However it is spelled: what was approved in a folder is approved in this one.
   const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
-  const files = (options.sources ?? []).map((source): SettingsFileRef => {
-    const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
-    // A folder need not bring settings; a file that was named must be there.
-    return { file: resolve(projectRoot, file), scope, optional: scope === 'project' };
-  });
+  const { files, plugins } = foundBy(options, projectRoot);
   const { readFile, lookAtFolder } = parts.settings ?? {};
   const docker = parts.watchDocker?.({ projectRoot, processes });
   const { settings, servers } = options;
@@ -27,7 +23,9 @@ export function settingsPortsOf(
   return {
     files,
     projectRoot,
+    plugins,
     ...(overlay === undefined ? {} : { overlay }),
+    ...(options.rules === undefined ? {} : { rules: options.rules }),
     ...(docker === undefined ? {} : { docker }),
     ...(readFile === undefined ? {} : { readFile }),
     ...(lookAtFolder === undefined ? {} : { lookAtFolder }),
@@ -42,4 +40,29 @@ export function valueSourceOf(
 ): ValueSource {
   const root = resolve(projectRoot ?? process.cwd());
   return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes });
+}
+
+/** What is read besides the host's own settings. */
+function foundBy(
+  options: TroupeOptions,
+  projectRoot: string,
+): Required<Pick<SettingsReaderPorts, 'files' | 'plugins'>> {
+  const isBare = options.bare === true;
+  const named = (options.sources ?? []).map((source): SettingsFileRef => {
+    const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
+    // Nobody need bring settings; a file that was named must be there.
+    return { file: resolve(projectRoot, file), scope, optional: scope !== 'config' };
+  });
+  const present = isBare ? [] : (options.plugins ?? []);
+  const files = [
+    ...named.filter(({ scope }) => !isBare || scope === 'managed' || scope === 'config'),
+    ...present.flatMap((it): readonly SettingsFileRef[] => {
+      if (it.file === undefined) return [];
+      return [{ file: resolve(projectRoot, it.file), scope: 'plugin', plugin: it.plugin }];
+    }),
+  ];
+  const plugins = present.flatMap(({ plugin, settings: brought }) =>
+    brought === undefined ? [] : [{ plugin, settings: brought }],
+  );
+  return { files, plugins };
 }

@@ -18,7 +18,11 @@ import type { Clock } from '../domain/clock.ts';
 import type { EmbeddedServer } from '../domain/embedded.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+
+import type { HostRule } from '../domain/host-rule.ts';
+
 import type { AskForInput } from '../domain/input.ts';
+
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
@@ -30,8 +34,20 @@ import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 /** A settings file and the scope it counts as. */
 export interface SettingsFile {
   readonly file: string;
-  /** Default: `config`, which is not gated. `project` is. */
-  readonly scope?: 'config' | 'project';
+  /**
+   * The layer that the file belongs to; layers count in their own order, whatever the order of the
+   * files. `project`, `workspace` and `local` are gated. Beside `managed` no other servers run. Only
+   * a file of the scope `config` must exist. Default: `config`.
+   */
+  readonly scope?: 'managed' | 'user' | 'project' | 'workspace' | 'local' | 'config';
+}
+
+/** The servers of a plugin of the host: in a file, or as an object in the form of one. */
+export interface PluginSource {
+  /** Its servers are called `plugin:<plugin>:<server>`. */
+  readonly plugin: string;
+  readonly file?: string;
+  readonly settings?: Readonly<Record<string, unknown>>;
 }
 
 /** Numbers and rules that differ from a preset; checked as in settings. */
@@ -42,6 +58,15 @@ export interface HostPolicy extends PolicyOverrides {
 export interface TroupeOptions {
   /** Settings files, lowest precedence first. Default: none. */
   readonly sources?: readonly (string | SettingsFile)[];
+  /** Plugins that bring servers. Their keys that say how servers are treated are ignored. Default: none. */
+  readonly plugins?: readonly PluginSource[];
+  /** Rules about servers, whoever declared them; asked in this order. Default: none. */
+  readonly rules?: readonly HostRule[];
+  /**
+   * Whether only `settings`, `servers` and files of the scopes `config` and `managed` count: nothing
+   * that a user, a folder or a plugin brings. Default: false.
+   */
+  readonly bare?: boolean;
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Servers that run inside the host, by name. Default: none. */
@@ -274,6 +299,19 @@ export interface Troupe extends AsyncDisposable {
     name: Name,
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void;
+  /**
+   * Adds one server, or replaces the one added under this name; it wins over every other layer but
+   * managed settings. It stays until it is removed, whatever becomes of files and host settings.
+   *
+   * @param settings - an entry as in `mcpServers`; when it is wrong, the server is `blocked`
+   * @throws TroupeError `INVALID_ARGUMENTS` for a name that cannot be used, or an entry that is no object.
+   */
+  addServer(name: string, settings: Readonly<Record<string, unknown>>): void;
+  /**
+   * Takes back what `addServer` added; what it covered in another layer counts again.
+   * @throws TroupeError `SERVER_UNKNOWN` when nothing was added under this name.
+   */
+  removeServer(name: string): void;
   /** @throws TroupeError `INVALID_ARGUMENTS` for an event that is not one of {@link HostEvent}. */
   send(event: HostEvent): void;
   /**

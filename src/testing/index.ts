@@ -25,6 +25,7 @@ export type { MemoryFiles } from './memory-files.ts';
 export type { ScriptedCall, ScriptedSessions, SessionScript } from './scripted-session.ts';
 export {
   createScriptedTroupe,
+  managedFile,
   projectFile,
   type ReportedFault,
   type ScriptedTroupe,

@@ -23,6 +23,14 @@ export interface ScriptedTroupeOptions {
   readonly projectSettings?: SettingsContent;
   /** Settings of the host itself; highest precedence. */
   readonly hostSettings?: Readonly<Record<string, unknown>>;
+  /** What plugins of the host bring. Default: none. */
+  readonly plugins?: TroupeOptions['plugins'];
+  /** Rules of the host about servers. Default: none. */
+  readonly rules?: TroupeOptions['rules'];
+  /** What whoever manages the machine allows, {@link managedFile}. Default: no file. */
+  readonly managedSettings?: SettingsContent;
+  /** Whether nothing of the user, the folder and plugins counts. Default: false. */
+  readonly bare?: boolean;
   /** Where the policies of settings start. Default: the preset `default`. */
   readonly policy?: TroupeOptions['policy'];
   /** Default: 1. Equal seeds and scripts give equal stories. */
@@ -67,6 +75,8 @@ export interface ScriptedTroupe {
 export const settingsFile = '/project/troupe.json';
 /** Where the folder's settings are. */
 export const projectFile = '/project/.mcp.json';
+/** Where the settings of whoever manages the machine are. */
+export const managedFile = '/managed/managed.json';
 
 // The settings source waits this long for an editor to finish.
 const debounceMs = 300;
@@ -82,14 +92,19 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
   const errors: ReportedFault[] = [];
   files.write(settingsFile, options.settings ?? { mcpServers: {} });
   if (options.projectSettings !== undefined) files.write(projectFile, options.projectSettings);
+  if (options.managedSettings !== undefined) files.write(managedFile, options.managedSettings);
   const troupe = assembleTroupe(
     {
       projectRoot: '/project',
-      sources: [settingsFile, { file: projectFile, scope: 'project' }],
+      sources: [
+        settingsFile,
+        { file: projectFile, scope: 'project' },
+        ...(options.managedSettings === undefined
+          ? []
+          : [{ file: managedFile, scope: 'managed' } as const]),
+      ],
       trusted: options.trusted ?? true,
-      ...(options.policy === undefined ? {} : { policy: options.policy }),
-      ...(options.allow === undefined ? {} : { allow: options.allow }),
-      ...(options.hostSettings === undefined ? {} : { settings: options.hostSettings }),
+      ...hostOptions(options),
     },
     {
       clock,
@@ -122,4 +137,18 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       await clock.advanceAndSettle(debounceMs);
     },
   };
+}
+
+/** What of the options a host would say as well. */
+function hostOptions({
+  plugins,
+  rules,
+  bare,
+  policy,
+  allow,
+  hostSettings: settings,
+}: ScriptedTroupeOptions): TroupeOptions {
+  const all = { plugins, rules, bare, policy, allow, settings };
+  const given = Object.entries(all).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as TroupeOptions;
 }

@@ -95,7 +95,7 @@ describe('settings source', () => {
     expect(source.facts).toEqual([]);
 
     await source.release();
-    expect(namesOf(await source.next())).toEqual(['a', 'b']);
+    expect([...namesOf(await source.next())].sort()).toEqual(['a', 'b']);
     expect(source.facts[0]?.at).toBe(0);
   });
 

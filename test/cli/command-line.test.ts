@@ -2,10 +2,20 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../scripts/docs/command-table.ts';
+import { managedSettingsFile } from '../../src/cli/managed-settings.ts';
 import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
 import { createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
+
+/** What a folder may bring, lowest precedence first. */
+function folderFiles(folder: string) {
+  return [
+    { file: path.join(folder, '.mcp.json'), scope: 'project' },
+    { file: path.join(folder, '.troupe/settings.json'), scope: 'workspace' },
+    { file: path.join(folder, '.troupe/settings.local.json'), scope: 'local' },
+  ];
+}
 
 const ready = [statusOf('db', { tools: 1 })];
 const db = (answer = () => Promise.resolve(reportOf('hello'))) =>
@@ -177,7 +187,8 @@ describe('the command line', () => {
     expect(run.created).toEqual([
       {
         sources: [
-          { file: path.join(folder, 'p/.mcp.json'), scope: 'project' },
+          { file: path.join(folder, 'managed.json'), scope: 'managed' },
+          ...folderFiles(path.join(folder, 'p')),
           { file: path.join(folder, 'a.json'), scope: 'config' },
           { file: path.join(folder, 'b.json'), scope: 'config' },
         ],
@@ -188,14 +199,38 @@ describe('the command line', () => {
     ]);
   });
 
+  it('reads nothing of the user and the folder with --bare', async () => {
+    const folder = temporaryFolder();
+    const argv = ['tools', '--bare', '--config', 'a.json'];
+    const run = await runCliHere(argv, { folder, troupe: db() });
+    expect(run.created).toMatchObject([
+      {
+        sources: [
+          { file: path.join(folder, 'managed.json'), scope: 'managed' },
+          { file: path.join(folder, 'a.json'), scope: 'config' },
+        ],
+        bare: true,
+      },
+    ]);
+  });
+
+  it.each([
+    ['linux', '/etc/mcp-troupe/managed.json'],
+    ['darwin', '/Library/Application Support/mcp-troupe/managed.json'],
+    ['win32', 'C:\\Program Files\\mcp-troupe\\managed.json'],
+  ] as const)('looks for managed settings where %s keeps them', (platform, file) => {
+    expect(managedSettingsFile(platform)).toBe(file);
+  });
+
   it("reads the user's own settings and the project's without --config", async () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'state'));
     writeFileSync(path.join(folder, 'state/troupe.json'), '{}');
     const run = await runCliHere(['tools'], { folder, troupe: db() });
     expect(run.created[0]?.sources).toEqual([
-      { file: path.join(folder, 'state/troupe.json'), scope: 'config' },
-      { file: path.join(folder, '.mcp.json'), scope: 'project' },
+      { file: path.join(folder, 'managed.json'), scope: 'managed' },
+      { file: path.join(folder, 'state/troupe.json'), scope: 'user' },
+      ...folderFiles(folder),
     ]);
   });
 

@@ -90,7 +90,8 @@ describe('the command line with real servers', { timeout: patience }, () => {
   it('shows, approves, calls and stops servers of a running troupe through its socket', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
-    place.writeProject({ gated: place.server() });
+    // The same as db in every respect, it would not be a server of its own.
+    place.writeProject({ gated: { ...place.server(), tools: { exclude: ['none'] } } });
     const up = place.start('up', '--config', place.settings);
     const [, pid] = await up.printed(/db ready: 4 tools, pid (\d+)/);
     const json = async (...argv: string[]) =>

@@ -64,6 +64,7 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
     stdout: out.stream,
     stderr: err.stream,
     version: '1.2.3',
+    managedSettings: path.join(setting.folder, 'managed.json'),
     loadRuntime: () =>
       Promise.resolve((options) => {
         created.push(options);

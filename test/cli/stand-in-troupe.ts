@@ -122,6 +122,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     getPrompt: notHere,
     complete: notHere,
     subscribe: notHere,
+    addServer: notHere,
+    removeServer: notHere,
     snapshot: () => ({
       troupe: {
         pid: process.pid,

@@ -34,16 +34,19 @@ describe('merged settings', () => {
   it('hold each name once, at its first place, from its last source', () => {
     const { settings, specs } = mergeSettings([
       source('user', { mcpServers: { db: { command: 'old' }, web: { command: 'node' } } }),
-      source('config', { mcpServers: { extra: { command: 'node' }, db: { command: 'new' } } }),
+      source('config', {
+        mcpServers: { extra: { command: 'x' }, twin: { command: 'x' }, db: { command: 'new' } },
+      }),
     ]);
     expect(settings.servers.map(({ name, source: { file } }) => [name, file])).toEqual([
       ['db', '/config.json'],
       ['web', '/user.json'],
       ['extra', '/config.json'],
+      ['twin', '/config.json'],
     ]);
     expect(specs.get(settings.servers[0]?.generation ?? '')).toMatchObject({ command: 'new' });
     // The same connection under two names is one spec; the overridden one is gone.
-    expect(specs.size).toBe(2);
+    expect(specs.size).toBe(3);
   });
 
   it('end with the overlay of the host', () => {

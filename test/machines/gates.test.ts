@@ -9,6 +9,7 @@ describe('gates of a root without settings', () => {
       excluded: [],
       hostAllowed: null,
       decisions: [],
+      held: new Set(),
     });
   });
 });

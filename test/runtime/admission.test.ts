@@ -29,7 +29,7 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('db')).toBe('blocked.pendingApproval');
     expect(there.sessions.scripts).toHaveLength(0);
     there.troupe.send({ type: 'system.woke' });
-    await there.apply(servers({ other: 'srv' }));
+    await there.apply(servers({ other: 'another' }));
     const first = { server: 'db', fingerprint: fingerprintNow(there) };
     expect(asked).toEqual([first, first]);
     await writeProject(there, servers({ db: 'newer' }));
@@ -63,7 +63,7 @@ describe('a server that a folder brings', () => {
     const there = await stage({ projectSettings: db });
     await tell(there, { type: 'approval.grant', server: 'db', fingerprint: fingerprintNow(there) });
     expect(there.stateOf('db')).toBe('ready');
-    await there.apply(servers({ other: 'srv' }));
+    await there.apply(servers({ other: 'another' }));
     await writeProject(there, servers({}));
     await writeProject(there, db);
     expect(there.stateOf('db')).toBe('ready');
@@ -85,7 +85,7 @@ describe('a server that a folder brings', () => {
     there.troupe.on('approval.needed', ({ server }) => asked.push(server));
     await tell(there, { type: 'approval.reject', server: 'db' });
     expect(there.stateOf('db')).toBe('blocked.rejected');
-    await there.apply(servers({ other: 'srv' }));
+    await there.apply(servers({ other: 'another' }));
     expect(there.stateOf('db')).toBe('blocked.rejected');
     expect(asked).toEqual([]);
     await tell(there, { type: 'approval.grant', server: 'db' });
@@ -129,7 +129,7 @@ describe('a server that a folder brings', () => {
   it('does not count in a folder that is not trusted, whatever was approved', async () => {
     const there = await stage({
       projectSettings: db,
-      settings: servers({ own: 'srv' }),
+      settings: servers({ own: 'mine' }),
       trusted: false,
     });
     expect(there.stateOf('db')).toBe('blocked.untrusted');

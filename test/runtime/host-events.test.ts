@@ -57,9 +57,9 @@ describe('an event of the host', () => {
   });
 
   it('replaces what the host itself contributes', async () => {
-    const there = await stage({ settings: db, hostSettings: servers({ own: 'srv' }) });
+    const there = await stage({ settings: db, hostSettings: servers({ own: 'mine' }) });
     expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
-    there.troupe.send({ type: 'settings.changed', settings: servers({ other: 'srv' }) });
+    there.troupe.send({ type: 'settings.changed', settings: servers({ other: 'mine' }) });
     await there.settle();
     expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db', 'other']);
   });

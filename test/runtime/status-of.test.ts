@@ -106,7 +106,7 @@ const actionSentences = [
   /^trust this folder: start with --trust$/,
   /^remove db from mcp\.excluded$/,
   /^add db to the list that leaves it out \(--allow, or mcp\.allowed where it is set\)$/,
-  /^disable another server, or raise the budget$/,
+  /^disable another server, or raise admission\.maxServers in mcp\.policy$/,
   /^mend \/project\/troupe\.json:7$/,
   /^log in to db, then troupe restart db$/,
 ];

@@ -11,7 +11,7 @@ import { controlHandler } from '../control-commands.ts';
 import type { ControlEvent, Identity } from '../control-protocol.ts';
 import type { ControlHandler } from '../control-server.ts';
 import { controlSocketPath } from '../control-socket-path.ts';
-import { sourcesOf, troupeOptionsOf } from '../launch.ts';
+import { shownFiles, troupeOptionsOf } from '../launch.ts';
 import { engagedServers, stopOrderly } from '../orderly-stop.ts';
 import { exitCodeOfSignal, listenForStop, type StopRequest } from '../stop-request.ts';
 import { createTroupeView, type TroupeView } from '../troupe-view.ts';
@@ -107,7 +107,7 @@ async function tellStart(
   output.document({ ...snapshot, socket });
   view.say(...unknownAllowed(launch, snapshot.servers));
   if (snapshot.servers.length === 0) {
-    const files = sourcesOf(launch).map(({ file }) => file);
+    const files = shownFiles(launch);
     view.say(
       `no servers yet: add one to ${files.join(' or ')}, or name your settings with --config`,
     );
@@ -139,11 +139,12 @@ function identityOf({ host, launch }: CliSession): Identity {
     stateFolder: launch.stateFolder,
     config: launch.configFiles,
     allow: launch.allow ?? null,
+    bare: launch.bare,
   };
 }
 
 function footerOf({ launch, output }: CliSession, socketPath: string): string[] {
-  const files = sourcesOf(launch).map(({ file }) => file);
+  const files = shownFiles(launch);
   const stop = output.interactive ? 'stop with Ctrl-C' : `stop with kill ${process.pid}`;
   return [
     `troupe of ${launch.projectRoot} (pid ${process.pid}); ${stop}`,

@@ -1,0 +1,67 @@
+/** Asks the rules of the host about each server, and does what they say. */
+
+import { z } from 'zod';
+
+import type { HostRule, RuleAnswer } from '../domain/host-rule.ts';
+import type { Bar } from '../domain/settings.ts';
+import { printableLine } from '../policies/printable.ts';
+import type { ParsedServer } from './server-entry.ts';
+
+// As long as a line of the status may be.
+const longestReason = 200;
+
+const names = z.array(z.string()).optional();
+const answerSchema = z.union([
+  z.undefined(),
+  z.strictObject({ leaveOut: z.string().min(1) }),
+  z.strictObject({
+    change: z.strictObject({
+      trust: z.boolean().optional(),
+      tools: z.strictObject({ include: names, exclude: names }).optional(),
+    }),
+  }),
+]);
+
+/** The rules are asked in their order, each about what the one before it made of the server. */
+export function ruledServers(
+  servers: readonly ParsedServer[],
+  rules: readonly HostRule[],
+): readonly ParsedServer[] {
+  return servers.map((server) => rules.reduce(obey, server));
+}
+
+function obey(server: ParsedServer, rule: HostRule): ParsedServer {
+  const { spec, desired } = server;
+  if (spec === undefined || desired.bar !== undefined) return server;
+  const { name, source, enabled, trust, tools } = desired;
+  let answer: RuleAnswer;
+  try {
+    // Checked, because a promise or a misspelt word would let the server run.
+    answer = answerSchema.parse(rule({ name, source, spec, enabled, trust, tools })) as RuleAnswer;
+  } catch {
+    return barred(server, 'mend the rule of the host that failed for this server');
+  }
+  if (answer === undefined) return server;
+  if ('leaveOut' in answer) {
+    const why = printableLine(answer.leaveOut, longestReason);
+    return barred(server, `use what the host has instead; it leaves this server out: ${why}`);
+  }
+  const { change } = answer;
+  return {
+    ...server,
+    desired: {
+      ...desired,
+      trust: change.trust ?? trust,
+      tools: {
+        ...tools,
+        include: change.tools?.include ?? tools.include,
+        exclude: change.tools?.exclude ?? tools.exclude,
+      },
+    },
+  };
+}
+
+function barred(server: ParsedServer, next: string): ParsedServer {
+  const bar: Bar = { verdict: 'excluded', rule: 'hostRule', next };
+  return { ...server, desired: { ...server.desired, bar } };
+}

@@ -1,0 +1,103 @@
+/**
+ * Which of several documents counts, and which server has a name that several want.
+ *
+ * Documents stand in the order of their scopes, whatever the order in which they
+ * were found. By name the later one wins, except that what a folder brings never
+ * takes a name of anybody else, and what a plugin brings none of the user's own.
+ * Managed settings have every name, and beside them the numbers and lists of the
+ * user's own count no more than those of a folder.
+ */
+
+import { isFolderScope, type Problem, type Scope, scopes } from '../domain/settings.ts';
+import type { ParsedDocument } from './parse-settings.ts';
+import { isPrivileged, type ParsedServer } from './server-entry.ts';
+
+export interface Layers {
+  /** Lowest precedence first. */
+  readonly documents: readonly ParsedDocument[];
+  /** Those whose numbers and rules count. */
+  readonly own: readonly ParsedDocument[];
+  /** Those whose lists can only narrow. */
+  readonly narrowing: readonly ParsedDocument[];
+  /** The settings beside which no other server runs. */
+  readonly managed?: ParsedDocument;
+}
+
+/** Puts documents into the order of their layers; equal scopes keep the order given. */
+export function layersOf(found: readonly ParsedDocument[]): Layers {
+  const documents = scopes.flatMap((scope) => found.filter((document) => document.scope === scope));
+  const managed = documents.find(({ scope }) => scope === 'managed');
+  const isOwn = ({ scope }: ParsedDocument): boolean =>
+    managed === undefined ? isPrivileged(scope) : scope === 'managed';
+  const own = documents.filter(isOwn);
+  return {
+    documents,
+    own,
+    narrowing: documents.filter(
+      (document) => document.scope !== 'plugin' && !own.includes(document),
+    ),
+    ...(managed === undefined ? {} : { managed }),
+  };
+}
+
+/** The higher one has the name, and of equal ones the later. */
+export function strengthOf(scope: Scope): number {
+  if (scope === 'managed') return 3;
+  if (isPrivileged(scope)) return 2;
+  return isFolderScope(scope) ? 0 : 1;
+}
+
+/** The winners by name, in the order in which each name first appeared. */
+export function winnersOf(documents: readonly ParsedDocument[]): {
+  readonly servers: readonly ParsedServer[];
+  readonly problems: readonly Problem[];
+} {
+  const all = documents.flatMap((document) => document.servers);
+  // Shown under a name that is not its own, an entry must not take a server's that has it.
+  const taken = new Set(all.flatMap((it) => (it.isMisnamed === true ? [] : it.desired.name)));
+  const winners = new Map<string, ParsedServer>();
+  const losers: ParsedServer[] = [];
+  const hidden: Problem[] = [];
+  for (const server of all) {
+    const { name, invalid } = server.desired;
+    if (server.isMisnamed === true && taken.has(name)) {
+      if (invalid !== undefined) hidden.push(invalid);
+      continue;
+    }
+    const earlier = winners.get(name);
+    const order = earlier === undefined ? 1 : strengthIn(server) - strengthIn(earlier);
+    if (order < 0) {
+      losers.push(server);
+      continue;
+    }
+    if (order > 0 && earlier !== undefined) {
+      losers.push(earlier);
+      // Nor does it decide the place in the order, by which the budget goes.
+      winners.delete(name);
+    }
+    winners.set(name, server);
+  }
+  const strongest = (name: string): Scope => winners.get(name)?.desired.source.scope ?? 'user';
+  return {
+    servers: [...winners.values()],
+    problems: [
+      ...losers.map(({ desired }) => shadowedProblem(desired, strongest(desired.name))),
+      ...hidden,
+    ],
+  };
+}
+
+function strengthIn({ desired }: ParsedServer): number {
+  return strengthOf(desired.source.scope);
+}
+
+function shadowedProblem({ name, source }: ParsedServer['desired'], winner: Scope): Problem {
+  const { file, key, line, scope } = source;
+  const who = isPrivileged(winner) && winner !== 'managed' ? 'your own' : `the ${winner}`;
+  return {
+    file: file ?? scope,
+    ...(line === undefined ? {} : { line }),
+    key,
+    message: `the ${scope} server "${name}" is ignored because ${who} settings name it; rename one of the two`,
+  };
+}

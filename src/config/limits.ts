@@ -1,0 +1,134 @@
+/** What the lists of all layers say about the servers that there are. */
+
+import type { Bar, DesiredServer, Limit, SourceRef } from '../domain/settings.ts';
+import { isAllowedByRule, isForbidden, type ServerRule } from '../policies/server-rule.ts';
+import type { Layers } from './layers.ts';
+import type { ParsedDocument } from './parse-settings.ts';
+import type { ParsedServer } from './server-entry.ts';
+
+type LimitingList = Limit['list'] | 'disabledServers';
+
+export interface Limits {
+  /** Absent = all are allowed. */
+  readonly allowed?: readonly string[];
+  readonly excluded: readonly string[];
+  /** Every list that counts, with its place. */
+  readonly limits: readonly Limit[];
+  /** By name: the servers that a list keeps out by what they run or where they are. */
+  readonly bars: ReadonlyMap<string, Bar>;
+}
+
+/** Lists in force: every exclusion, the last own list of allowed servers, and every narrowing one. */
+export function limitsOf(
+  { documents, own, narrowing, managed }: Layers,
+  servers: readonly ParsedServer[],
+): Limits {
+  const last = own.findLast(({ mcp }) => mcp.allowed !== undefined);
+  const excluding = documents.filter((it) => own.includes(it) || narrowing.includes(it));
+  const allowing = documents.filter((it) => it === last || narrowing.includes(it));
+  const bars = new Map<string, Bar>();
+  const managedSource = managed && { file: managed.file, key: 'mcpServers', scope: managed.scope };
+  if (managedSource !== undefined) {
+    for (const { desired } of servers) {
+      if (!isBesideManaged(desired)) continue;
+      const next = `ask whoever manages ${managedSource.file}, which allows no other servers`;
+      bars.set(desired.name, {
+        verdict: 'notAllowed',
+        rule: 'managed',
+        source: managedSource,
+        next,
+      });
+    }
+  }
+  const allowedIn = new Map(
+    allowing.flatMap((document) => {
+      const rules = document.mcp.allowed;
+      if (rules === undefined) return [];
+      return [
+        [document, allowedBy(rules, placeOfList(document, 'allowed'), servers, bars)] as const,
+      ];
+    }),
+  );
+  // Last, because an exclusion is the reason that comes first.
+  for (const document of excluding) {
+    noteForbidden(document.mcp.excluded ?? [], placeOfList(document, 'excluded'), servers, bars);
+  }
+  const limit = (document: ParsedDocument, list: Limit['list'], names?: readonly string[]) =>
+    names === undefined ? [] : [{ list, names, source: placeOfList(document, list) }];
+  const excludedIn = ({ mcp }: ParsedDocument): readonly string[] | undefined =>
+    mcp.excluded === undefined ? undefined : namesIn(mcp.excluded);
+  const [first, ...others] = allowedIn.values();
+  const rest = others.map((names) => new Set(names));
+  return {
+    ...(first === undefined
+      ? {}
+      : { allowed: first.filter((name) => rest.every((names) => names.has(name))) }),
+    excluded: [...new Set(excluding.flatMap((document) => excludedIn(document) ?? []))],
+    limits: documents.flatMap((document) => [
+      ...(excluding.includes(document) ? limit(document, 'excluded', excludedIn(document)) : []),
+      ...limit(document, 'allowed', allowedIn.get(document)),
+    ]),
+    bars,
+  };
+}
+
+/** A server inside the host runs nothing, so it is not what managed settings keep out. */
+function isBesideManaged({ source, transport }: DesiredServer): boolean {
+  return source.scope !== 'managed' && transport !== 'memory';
+}
+
+/** The names that a list lets through, and bars for those that it judges otherwise and does not. */
+function allowedBy(
+  rules: readonly ServerRule[],
+  source: SourceRef,
+  servers: readonly ParsedServer[],
+  bars: Map<string, Bar>,
+): readonly string[] {
+  const names = new Set(namesIn(rules));
+  for (const { desired, spec } of servers) {
+    const { name } = desired;
+    const answer = isAllowedByRule(rules, { name, ...(spec === undefined ? {} : { spec }) });
+    if (answer === true) names.add(name);
+    if (answer !== false) continue;
+    names.delete(name);
+    const next = `add its command or address to ${ruleText(source)}`;
+    if (!bars.has(name))
+      bars.set(name, { verdict: 'notAllowed', rule: 'mcp.allowed', source, next });
+  }
+  return [...names];
+}
+
+function noteForbidden(
+  rules: readonly ServerRule[],
+  source: SourceRef,
+  servers: readonly ParsedServer[],
+  bars: Map<string, Bar>,
+): void {
+  for (const { desired, spec } of servers) {
+    const { name } = desired;
+    if (!isForbidden(rules, { name, ...(spec === undefined ? {} : { spec }) })) continue;
+    const next = `run something else, or take the rule that fits it out of ${ruleText(source)}`;
+    bars.set(name, { verdict: 'excluded', rule: 'mcp.excluded', source, next });
+  }
+}
+
+function ruleText({ file, line, key }: SourceRef): string {
+  if (file === undefined) return `${key} of the host's settings`;
+  return `${key} (${line === undefined ? file : `${file}:${line}`})`;
+}
+
+function namesIn(rules: readonly ServerRule[]): readonly string[] {
+  return rules.filter((rule) => typeof rule === 'string');
+}
+
+/** Where a document has one of its lists. */
+export function placeOfList(
+  { file, scope, limitLines }: ParsedDocument,
+  list: LimitingList,
+): SourceRef {
+  const key = `mcp.${list}`;
+  // What the host itself contributes has no lines that anybody could open.
+  if (scope === 'api') return { key, scope };
+  const line = limitLines?.get(list);
+  return { file, ...(line === undefined ? {} : { line }), key, scope };
+}

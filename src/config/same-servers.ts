@@ -1,0 +1,128 @@
+/**
+ * Finds servers that several layers bring under different names, so that the same
+ * program does not run twice and no tool is shown twice.
+ *
+ * Of the user's and the folder's files, only what is the same in every respect is
+ * one server; what a plugin brings gives way to whoever runs the same command or
+ * has the same address. Two entries of one file were meant. Only a server that may
+ * run takes another's place: who is switched off or left out by a list does not.
+ */
+
+import type { ServerSpec } from '../domain/server-spec.ts';
+import { type DesiredServer, type Problem, type SourceRef, scopes } from '../domain/settings.ts';
+import { digestOf } from '../policies/fingerprint.ts';
+import { strengthOf } from './layers.ts';
+import type { ParsedServer } from './server-entry.ts';
+
+export interface DistinctServers {
+  readonly servers: readonly ParsedServer[];
+  readonly problems: readonly Problem[];
+}
+
+/** @param mayRun - whether switches and lists let a server run */
+export function distinctServers(
+  all: readonly ParsedServer[],
+  mayRun: (desired: DesiredServer) => boolean,
+): DistinctServers {
+  const lost = new Map<ParsedServer, ParsedServer>();
+  const running = all.filter(({ desired, spec }) => spec !== undefined && mayRun(desired));
+  const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';
+  // By what decides the connection first: it is at hand, and nearly always already different.
+  for (const group of groupsBy(
+    running.filter((it) => !isOfPlugin(it)),
+    generationOf,
+  )) {
+    for (const same of groupsBy(group, effectOf)) {
+      noteLosers(same, same.reduce(higher), lost);
+    }
+  }
+  const rest = running.filter((server) => !lost.has(server) && !server.desired.gated);
+  for (const same of groupsBy(rest, signatureOf)) {
+    const winner = same.filter((it) => !isOfPlugin(it)).at(-1) ?? same[0];
+    const ofPlugins = same.filter(isOfPlugin);
+    if (winner !== undefined) noteLosers(ofPlugins, winner, lost);
+  }
+  return {
+    servers: all.filter((server) => !lost.has(server)),
+    problems: [...lost].map(([server, winner]) => sameProblem(server.desired, winner.desired)),
+  };
+}
+
+function noteLosers(
+  group: readonly ParsedServer[],
+  winner: ParsedServer,
+  lost: Map<ParsedServer, ParsedServer>,
+): void {
+  for (const server of group) {
+    if (server !== winner && !isOneFile(server, winner)) lost.set(server, winner);
+  }
+}
+
+/** The one of higher precedence; of one file, and of equal ones, the later. */
+function higher(one: ParsedServer, other: ParsedServer): ParsedServer {
+  return rankOf(other) >= rankOf(one) ? other : one;
+}
+
+function rankOf({ desired: { source } }: ParsedServer): number {
+  return strengthOf(source.scope) * scopes.length + scopes.indexOf(source.scope);
+}
+
+function isOneFile(one: ParsedServer, other: ParsedServer): boolean {
+  const [first, second] = [one.desired.source, other.desired.source];
+  if (first.scope !== 'plugin') return first.file === second.file && first.scope === second.scope;
+  return second.scope === 'plugin' && pluginOf(one) === pluginOf(other);
+}
+
+/** The second word of `plugin:<plugin>:<server>`: an object has no file to tell plugins apart by. */
+function pluginOf({ desired }: ParsedServer): string | undefined {
+  return desired.name.split(':')[1];
+}
+
+function generationOf({ desired }: ParsedServer): string {
+  return desired.generation;
+}
+
+function effectOf({ desired }: ParsedServer): string {
+  const { startup, trust, tools, policy } = desired;
+  return digestOf({ startup, trust, tools, policy });
+}
+
+/** What is run, or where it is, whatever else is said of it. */
+function signatureOf({ spec, desired }: ParsedServer): string {
+  return spec === undefined ? desired.name : JSON.stringify(placeOfSpec(spec));
+}
+
+function placeOfSpec(spec: ServerSpec): readonly string[] {
+  if (spec.type === 'stdio') return ['stdio', spec.command, ...spec.args];
+  return spec.type === 'memory' ? ['memory', spec.server] : ['url', spec.url];
+}
+
+function groupsBy(
+  servers: readonly ParsedServer[],
+  keyOf: (server: ParsedServer) => string,
+): readonly (readonly ParsedServer[])[] {
+  const groups = new Map<string, ParsedServer[]>();
+  for (const server of servers) {
+    const key = keyOf(server);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [server]);
+    else group.push(server);
+  }
+  return [...groups.values()].filter(({ length }) => length > 1);
+}
+
+function sameProblem({ name, source }: DesiredServer, winner: DesiredServer): Problem {
+  const { file, key, line, scope } = source;
+  return {
+    file: file ?? scope,
+    ...(line === undefined ? {} : { line }),
+    key,
+    server: name,
+    message: `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that one, or make the two differ`,
+  };
+}
+
+function placeOf({ file, line, scope }: SourceRef): string {
+  if (file === undefined) return scope === 'api' ? "the host's settings" : `the ${scope} settings`;
+  return line === undefined ? file : `${file}:${line}`;
+}

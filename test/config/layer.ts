@@ -1,0 +1,32 @@
+/** Layers of settings in few words, and what comes of them. */
+
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { type ParsedSettings, parseSettings } from '../../src/config/parse-settings.ts';
+import { ofPlugin } from '../../src/config/plugin-settings.ts';
+import type { HostRule } from '../../src/domain/host-rule.ts';
+import type { Scope, Settings } from '../../src/domain/settings.ts';
+import { admitAll, type Gates } from '../../src/policies/admit.ts';
+
+export const open: Gates = { trusted: true, excluded: [], hostAllowed: null, decisions: [] };
+
+export function layer(scope: Scope, value: unknown, file = `/${scope}.json`): ParsedSettings {
+  const parsed = parseSettings(JSON.stringify(value), { file, scope, projectRoot: '/project' });
+  return scope === 'plugin' ? ofPlugin('tools', parsed) : parsed;
+}
+export function entries(servers: Readonly<Record<string, string | object>>, mcp?: object): object {
+  const list = Object.entries(servers).map(([name, entry]) => [
+    name,
+    typeof entry === 'string' ? { command: entry } : entry,
+  ]);
+  return { mcpServers: Object.fromEntries(list), ...(mcp === undefined ? {} : { mcp }) };
+}
+export const merged = (
+  layers: readonly ParsedSettings[],
+  rules: readonly HostRule[] = [],
+): Settings => mergeSettings(layers, undefined, undefined, rules).settings;
+export const verdicts = (settings: Settings): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    admitAll(settings, open).map(({ desired, verdict }) => [desired.name, verdict]),
+  );
+export const messages = ({ problems }: Settings): readonly string[] =>
+  problems.map(({ message }) => message);

@@ -1,0 +1,359 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import { ofPlugin } from '../../src/config/plugin-settings.ts';
+import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
+import { admitAll } from '../../src/policies/admit.ts';
+import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
+
+describe('layers of settings', () => {
+  it.each([
+    ['user', 'api'],
+    ['user', 'config'],
+    ['config', 'api'],
+    ['project', 'workspace'],
+    ['workspace', 'local'],
+    ['local', 'user'],
+    ['plugin', 'user'],
+    ['local', 'plugin'],
+    ['api', 'managed'],
+  ] as const)(
+    'give a name that %s and %s want to the second, in whatever order they come',
+    (a, b) => {
+      const name = 'plugin:tools:db';
+      const of = (scope: Scope) =>
+        layer(scope, entries({ [scope === 'plugin' ? 'db' : name]: scope }));
+      for (const layers of [
+        [of(a), of(b)],
+        [of(b), of(a)],
+      ]) {
+        const settings = merged(layers);
+        expect(settings.servers.map(({ source }) => source.scope)).toEqual([b]);
+      }
+    },
+  );
+
+  it('name the place of a server that lost its name to a stronger layer', () => {
+    const settings = merged([
+      layer('project', entries({ db: 'a' })),
+      layer('managed', entries({ db: 'b' })),
+    ]);
+    expect(settings.problems).toEqual([
+      {
+        file: '/project.json',
+        line: 1,
+        key: 'mcpServers.db',
+        message:
+          'the project server "db" is ignored because the managed settings name it; rename one of the two',
+      },
+    ]);
+  });
+
+  const anyLayer = fc
+    .record({
+      scope: fc.constantFrom(...scopes),
+      servers: fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('x', 'y', 'z')),
+      mcp: fc.record(
+        {
+          allowed: fc.subarray(['a', 'b', 'c', 'plugin:tools:a']),
+          excluded: fc.subarray(['a', 'b']),
+          disabledServers: fc.subarray(['a', 'c']),
+          enabledServers: fc.subarray(['b', 'c']),
+        },
+        { requiredKeys: [] },
+      ),
+    })
+    .map(({ scope, servers, mcp }) => ({ scope, parsed: layer(scope, entries(servers, mcp)) }));
+  const anyLayers = fc.uniqueArray(anyLayer, { selector: ({ scope }) => scope });
+  const ofFolders: ReadonlySet<Scope> = new Set(['project', 'workspace', 'local']);
+
+  it('mean the same in every order', () => {
+    fc.assert(
+      fc.property(
+        anyLayers.chain((all) =>
+          fc.tuple(
+            fc.constant(all),
+            fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length }),
+          ),
+        ),
+        ([one, other]) => {
+          const [first, second] = [one, other].map((all) =>
+            mergeSettings(all.map(({ parsed }) => parsed)),
+          );
+          // Problems of single files come as the files do; nothing else may differ.
+          const sorted = (problems: readonly unknown[] = []) =>
+            problems.map((problem) => JSON.stringify(problem)).sort();
+          expect({ ...second?.settings, problems: sorted(second?.settings.problems) }).toEqual({
+            ...first?.settings,
+            problems: sorted(first?.settings.problems),
+          });
+          expect(second?.specs).toEqual(first?.specs);
+        },
+      ),
+    );
+  });
+
+  it('of a folder never let anybody else run, and never take a name or a place', () => {
+    fc.assert(
+      fc.property(anyLayers, (all) => {
+        const own = all.filter(({ scope }) => !ofFolders.has(scope));
+        const without = merged(own.map(({ parsed }) => parsed));
+        const withFolder = merged(all.map(({ parsed }) => parsed));
+        const before = verdicts(without);
+        for (const { desired, verdict } of admitAll(withFolder, open)) {
+          if (desired.gated) expect(verdict).not.toBe('admitted');
+          else if (verdict === 'admitted') expect(before[desired.name]).toBe('admitted');
+        }
+        const ungated = ({ servers }: Settings) =>
+          servers.filter(({ gated }) => !gated).map(({ name, source }) => [name, source.scope]);
+        expect(ungated(withFolder)).toEqual(ungated(without));
+      }),
+    );
+  });
+
+  it('that go leave nothing behind', () => {
+    const user = layer('user', entries({ db: 'lower', web: 'w' }));
+    const api = layer(
+      'api',
+      entries({ db: 'upper' }, { excluded: ['web'], disabledServers: ['x'] }),
+    );
+    expect(merged([user, api]).servers.map(({ source }) => source.scope)).toEqual(['api', 'user']);
+    expect(merged([user, layer('api', entries({}))])).toEqual({
+      ...merged([user]),
+      limits: undefined,
+    });
+    expect(verdicts(merged([user]))).toEqual({ db: 'admitted', web: 'admitted' });
+  });
+});
+
+describe('managed settings', () => {
+  const managed = layer('managed', entries({ ours: 'ours' }));
+
+  it('let no other server run, and say whom to ask', () => {
+    const settings = merged([
+      managed,
+      layer('user', entries({ mine: 'mine' })),
+      layer('plugin', entries({ db: 'db' })),
+      layer('config', entries({ named: 'named' })),
+      layer('api', { mcpServers: { calc: { type: 'memory' }, host: { command: 'host' } } }),
+    ]);
+    expect(verdicts(settings)).toEqual({
+      ours: 'admitted',
+      mine: 'notAllowed',
+      'plugin:tools:db': 'notAllowed',
+      named: 'notAllowed',
+      host: 'notAllowed',
+      calc: 'admitted',
+    });
+    expect(settings.servers.find(({ name }) => name === 'mine')?.bar).toEqual({
+      verdict: 'notAllowed',
+      rule: 'managed',
+      source: { file: '/managed.json', key: 'mcpServers', scope: 'managed' },
+      next: 'ask whoever manages /managed.json, which allows no other servers',
+    });
+  });
+
+  it('take numbers and wider lists of nobody else', () => {
+    const other = entries(
+      {},
+      {
+        slots: { local: 9 },
+        enabledServers: ['ours'],
+        allowed: ['ours', 'mine'],
+        excluded: ['nobody'],
+      },
+    );
+    const off = layer(
+      'managed',
+      entries({ ours: { command: 'x', enabled: false } }, { allowed: [] }),
+    );
+    const settings = merged([off, layer('user', other)]);
+    expect(settings).toMatchObject({ slots: { local: 3 }, allowed: [], excluded: ['nobody'] });
+    expect(verdicts(settings)).toEqual({ ours: 'disabled' });
+  });
+});
+
+describe('switches', () => {
+  it.each<[what: string, entry: boolean, mcp: object, enabled: boolean]>([
+    ['the entry alone', true, {}, true],
+    ['the entry alone, off', false, {}, false],
+    ['a list that switches on', false, { enabledServers: ['db'] }, true],
+    ['a list that switches off', true, { disabledServers: ['db'] }, false],
+    ['both', false, { enabledServers: ['db'], disabledServers: ['db'] }, false],
+  ])('follow %s', (_, isOn, mcp, enabled) => {
+    const settings = merged([layer('user', entries({ db: { command: 'x', enabled: isOn } }, mcp))]);
+    expect(settings.servers[0]?.enabled).toBe(enabled);
+  });
+
+  it('of a folder only switch off', () => {
+    const mcp = { enabledServers: ['a'], disabledServers: ['b'] };
+    const settings = merged([
+      layer('user', entries({ a: { command: 'a', enabled: false }, b: 'b' })),
+      layer('project', { mcp }),
+    ]);
+    expect(verdicts(settings)).toEqual({ a: 'disabled', b: 'disabled' });
+    expect(settings.servers[1]?.disabledBy).toEqual({
+      file: '/project.json',
+      line: 1,
+      key: 'mcp.disabledServers',
+      scope: 'project',
+    });
+    expect(messages(settings)).toEqual([
+      '"enabledServers" is ignored in a project file; set it in settings of your own',
+    ]);
+  });
+
+  it('of the host have no line', () => {
+    const settings = merged([layer('api', entries({ db: 'x' }, { disabledServers: ['db'] }))]);
+    expect(settings.servers[0]?.disabledBy).toEqual({ key: 'mcp.disabledServers', scope: 'api' });
+  });
+
+  it('that cannot be read make the document unusable when they switch off', () => {
+    expect(layer('user', { mcp: { disabledServers: 'db' } }).document).toBeUndefined();
+    expect(layer('user', { mcp: { enabledServers: 'db' } }).document).toBeDefined();
+  });
+});
+
+describe('servers that are the same', () => {
+  it('are one, of the higher layer, and the other is told with its winner', () => {
+    const settings = merged([
+      layer('user', entries({ alias: 'x' })),
+      layer('config', entries({ db: 'x' })),
+    ]);
+    expect(verdicts(settings)).toEqual({ db: 'admitted' });
+    expect(settings.problems).toEqual([
+      {
+        file: '/user.json',
+        line: 1,
+        key: 'mcpServers.alias',
+        server: 'alias',
+        message:
+          'there is no server "alias", because it is the same as "db" (/config.json:1); use that one, or make the two differ',
+      },
+    ]);
+  });
+
+  it.each<[what: string, user: object, config: object]>([
+    ['tools', { command: 'x', tools: { exclude: ['a'] } }, { command: 'x' }],
+    ['trust', { command: 'x', trust: true }, { command: 'x' }],
+    ['numbers', { command: 'x', timeoutMs: 5 }, { command: 'x' }],
+    ['arguments', { command: 'x', args: ['1'] }, { command: 'x' }],
+    ['switch', { command: 'x' }, { command: 'x', enabled: false }],
+  ])('but for their %s are two', (_, user, config) => {
+    const settings = merged([
+      layer('user', entries({ alias: user })),
+      layer('config', entries({ db: config })),
+    ]);
+    expect(settings.servers).toHaveLength(2);
+    expect(settings.problems).toEqual([]);
+  });
+
+  it('in one file were meant', () => {
+    expect(verdicts(merged([layer('user', entries({ a: 'x', b: 'x' }))]))).toEqual({
+      a: 'admitted',
+      b: 'admitted',
+    });
+  });
+
+  it('leave the place to the one that a list lets run', () => {
+    const [user, config] = [entries({ alias: 'x' }), { db: 'x' }];
+    for (const mcp of [{ excluded: ['db'] }, { allowed: ['alias'] }, { disabledServers: ['db'] }]) {
+      const settings = merged([layer('user', user), layer('config', entries(config, mcp))]);
+      expect(verdicts(settings)['alias']).toBe('admitted');
+      expect(settings.servers).toHaveLength(2);
+    }
+  });
+
+  it("never cost the user's own server its place because of a folder", () => {
+    const settings = merged([
+      layer('user', entries({ mine: 'x' })),
+      layer('local', entries({ theirs: 'x' })),
+    ]);
+    expect(verdicts(settings)).toEqual({ mine: 'admitted' });
+  });
+
+  it('may be described with the same words or others', () => {
+    const settings = merged([
+      layer('user', entries({ alias: { command: 'x', description: 'one' } })),
+      layer('api', entries({ db: { command: 'x', description: 'two' } })),
+    ]);
+    expect(verdicts(settings)).toEqual({ db: 'admitted' });
+    expect(
+      messages(merged([layer('user', entries({ a: 'x' })), layer('api', entries({ b: 'x' }))])),
+    ).toEqual([expect.stringContaining(`the same as "b" (the host's settings)`)]);
+  });
+});
+
+describe('what a plugin brings', () => {
+  const remote = { url: 'https://example.test/mcp' };
+
+  it('bears the name of the plugin, and may not say how it is treated', () => {
+    const settings = merged([
+      layer(
+        'plugin',
+        entries({ db: { command: 'x', trust: true, timeoutMs: 5 } }, { excluded: ['web'] }),
+      ),
+      layer('user', entries({ web: 'web' })),
+    ]);
+    expect(verdicts(settings)).toEqual({ web: 'admitted', 'plugin:tools:db': 'admitted' });
+    expect(settings.servers[1]).toMatchObject({ trust: false, gated: false });
+    expect(messages(settings)).toEqual([
+      '"mcp" is ignored in what a plugin brings',
+      '"trust" is ignored in a plugin file; set it in settings of your own',
+      '"timeoutMs" is ignored in a plugin file; set it in settings of your own',
+    ]);
+  });
+
+  it.each<[what: string, mine: object, theirs: object]>([
+    ['command', { command: 'x', args: ['1'], env: { A: '1' } }, { command: 'x', args: ['1'] }],
+    ['address', { ...remote, headers: { 'x-a': '1' } }, remote],
+  ])("gives way to the user's own server with the same %s", (_, mine, theirs) => {
+    const settings = merged([
+      layer('user', entries({ mine })),
+      layer('plugin', entries({ theirs })),
+    ]);
+    expect(verdicts(settings)).toEqual({ mine: 'admitted' });
+    expect(settings.problems).toMatchObject([{ server: 'plugin:tools:theirs' }]);
+  });
+
+  it('stays beside what is switched off, or what a folder brings', () => {
+    for (const other of [
+      layer('user', entries({ mine: { command: 'x', enabled: false } })),
+      layer('project', entries({ mine: 'x' })),
+    ]) {
+      const settings = merged([other, layer('plugin', entries({ theirs: 'x' }))]);
+      expect(verdicts(settings)).toMatchObject({ 'plugin:tools:theirs': 'admitted' });
+    }
+  });
+
+  it('counts once, of the first plugin that brings it', () => {
+    const of = (plugin: string) =>
+      ofPlugin(
+        plugin,
+        parseSettings(JSON.stringify(entries({ db: 'x' })), {
+          file: `plugin ${plugin}`,
+          scope: 'plugin',
+          projectRoot: '/project',
+          isObject: true,
+        }),
+      );
+    const settings = merged([of('one'), of('two')]);
+    expect(verdicts(settings)).toEqual({ 'plugin:one:db': 'admitted' });
+    expect(settings.problems).toMatchObject([
+      {
+        file: 'plugin',
+        server: 'plugin:two:db',
+        message: expect.stringContaining('plugin settings'),
+      },
+    ]);
+  });
+
+  it('is refused under a name that is too long', () => {
+    const name = 'x'.repeat(95);
+    const settings = merged([layer('plugin', entries({ [name]: 'x', 'b b': 'y' }))]);
+    expect(Object.values(verdicts(settings))).toEqual(['invalidConfig', 'invalidConfig']);
+    expect(settings.servers[0]?.invalid?.message).toContain('too long');
+    expect(ofPlugin('tools', { problems: [] })).toEqual({ problems: [] });
+  });
+});

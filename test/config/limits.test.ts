@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import type { HostRule, RuleAnswer } from '../../src/domain/host-rule.ts';
+import type { Settings } from '../../src/domain/settings.ts';
+import { entries, layer, merged, verdicts } from './layer.ts';
+
+describe('lists with rules', () => {
+  const servers = {
+    a: 'a',
+    b: { command: 'b' },
+    web: { url: 'https://example.test/mcp' },
+    bad: {},
+  };
+
+  it('leave out by command and address', () => {
+    const excluded = [{ command: 'a' }, { url: 'https://*.test' }, 'bad'];
+    const settings = merged([layer('user', entries(servers, { excluded }))]);
+    expect(verdicts(settings)).toEqual({
+      a: 'excluded',
+      b: 'admitted',
+      web: 'excluded',
+      bad: 'excluded',
+    });
+    expect(settings.servers[0]?.bar).toEqual({
+      verdict: 'excluded',
+      rule: 'mcp.excluded',
+      source: { file: '/user.json', line: 1, key: 'mcp.excluded', scope: 'user' },
+      next: 'run something else, or take the rule that fits it out of mcp.excluded (/user.json:1)',
+    });
+  });
+
+  it('judge local servers by commands alone where there are any, and remote ones by names', () => {
+    const settings = merged([
+      layer('user', entries(servers, { allowed: ['a', 'web', 'bad', { command: ['b'] }] })),
+    ]);
+    expect(verdicts(settings)).toEqual({
+      a: 'notAllowed',
+      b: 'admitted',
+      web: 'admitted',
+      bad: 'invalidConfig',
+    });
+    expect(settings.allowed).toEqual(['web', 'bad', 'b']);
+    expect(settings.limits?.[0]?.names).toEqual(['web', 'bad', 'b']);
+  });
+
+  it('of the host and of several layers narrow each other', () => {
+    const settings = merged([
+      layer('project', { mcp: { allowed: [{ command: 'a' }] } }),
+      layer('api', entries(servers, { allowed: [{ command: '*' }], excluded: [{ command: 'b' }] })),
+    ]);
+    expect(verdicts(settings)).toMatchObject({ a: 'admitted', b: 'excluded', web: 'notAllowed' });
+    expect(settings.servers[1]?.bar?.next).toContain("mcp.excluded of the host's settings");
+  });
+
+  it.each([[{ command: '' }], [{ url: 'example.test' }], [{}], [{ command: 'a', url: 'b' }], [7]])(
+    'that hold %j make the document unusable',
+    (rule) => {
+      const { document, problems } = layer('user', { mcp: { excluded: [rule] } });
+      expect(document).toBeUndefined();
+      expect(problems[0]?.message).toContain('write ["db"]');
+    },
+  );
+});
+
+describe('rules of the host', () => {
+  const user = layer('user', entries({ db: 'x', web: { url: 'https://example.test' }, bad: {} }));
+
+  it('leave servers out with a reason, and are not asked about entries that cannot be used', () => {
+    const asked: string[] = [];
+    const settings = merged(
+      [user],
+      [
+        ({ name, spec }) => {
+          asked.push(name);
+          return spec.type === 'http' ? { leaveOut: 'the host has\u001b[1m its own' } : undefined;
+        },
+      ],
+    );
+    expect(asked).toEqual(['db', 'web']);
+    expect(verdicts(settings)).toEqual({ db: 'admitted', web: 'excluded', bad: 'invalidConfig' });
+    expect(settings.servers[1]?.bar).toEqual({
+      verdict: 'excluded',
+      rule: 'hostRule',
+      next: 'use what the host has instead; it leaves this server out: the host has its own',
+    });
+  });
+
+  it('change what they are asked for, one after the other', () => {
+    const settings = merged(
+      [user],
+      [
+        () => ({ change: { trust: true } }),
+        ({ trust }) => (trust ? { change: { tools: { exclude: ['search'] } } } : undefined),
+        ({ tools }) => ({ change: { tools: { include: [...tools.exclude, '*'] } } }),
+      ],
+    );
+    expect(settings.servers[0]).toMatchObject({
+      trust: true,
+      tools: { include: ['search', '*'], exclude: ['search'] },
+    });
+  });
+
+  it.each<[what: string, rule: HostRule]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['answers later', (() => Promise.resolve()) as unknown as HostRule],
+    ['answers nonsense', () => ({ leaveout: 'x' }) as unknown as RuleAnswer],
+  ])('that %s keep their server from running, and no other', (_, rule) => {
+    const settings = merged(
+      [user],
+      [(server) => (server.name === 'db' ? rule(server) : undefined)],
+    );
+    expect(verdicts(settings)).toMatchObject({ db: 'excluded', web: 'admitted' });
+    expect(settings.servers[0]?.bar?.next).toBe(
+      'mend the rule of the host that failed for this server',
+    );
+  });
+
+  it('are asked no more about a server that one leaves out', () => {
+    const settings = merged(
+      [user],
+      [() => ({ leaveOut: 'first' }), () => ({ leaveOut: 'second' })],
+    );
+    expect(settings.servers[0]?.bar?.next).toContain('first');
+  });
+});
+
+describe('the budget in settings', () => {
+  const budgetOf = (admission: object, policy?: object) =>
+    mergeSettings(
+      [layer('user', { mcp: { policy: { admission } } })],
+      undefined,
+      policy === undefined ? undefined : { overrides: policy },
+    ).settings;
+
+  it.each<[admission: object, budget: Settings['budget']]>([
+    [{ maxServers: 4 }, { max: 4, mode: 'warn' }],
+    [
+      { maxServers: 4, budget: 'warn' },
+      { max: 4, mode: 'warn' },
+    ],
+    [
+      { maxServers: 4, budget: 'enforce' },
+      { max: 4, mode: 'enforce' },
+    ],
+    [{ maxServers: 4, budget: 'off' }, undefined],
+    [{}, undefined],
+  ])('of %j is %j', (admission, budget) => {
+    const settings = budgetOf(admission);
+    expect(settings.budget).toEqual(budget);
+    expect(settings.problems).toEqual([]);
+  });
+
+  it('is off when the host says so, and told when it counts to no number', () => {
+    expect(budgetOf({ maxServers: 4 }, { admission: { budget: 'off' } }).budget).toBeUndefined();
+    const { budget, problems } = budgetOf({ budget: 'enforce' });
+    expect(budget).toBeUndefined();
+    expect(problems).toEqual([
+      {
+        file: '/user.json',
+        key: 'mcp.policy.admission.budget',
+        message: '"enforce" has no effect without a number; set admission.maxServers',
+      },
+    ]);
+    expect(budgetOf({ budget: 'off' }).problems).toEqual([]);
+  });
+});
