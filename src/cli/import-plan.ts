@@ -5,6 +5,7 @@ import { type Addition, addToSettings } from '../config/edit-settings.ts';
 import type { Conversion } from '../config/formats/conversion.ts';
 import { convertSettings } from '../config/formats/convert-settings.ts';
 import { readAnyTree } from '../config/formats/settings-language.ts';
+import { parseInputs } from '../config/inputs-section.ts';
 import { literalSecretsOf, withoutSecrets } from '../config/literal-secrets.ts';
 import { parseMcpSection } from '../config/mcp-section.ts';
 import { type DocumentOrigin, parseServerEntry, problemAt } from '../config/server-entry.ts';
@@ -19,6 +20,7 @@ import {
   valueOf,
   writtenPath,
 } from '../config/settings-tree.ts';
+import type { InputDefinition } from '../domain/input.ts';
 import type { Problem, SourceRef } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { legibleServerName } from '../policies/name-rule.ts';
@@ -76,9 +78,11 @@ export async function planImport(
     const conversion = await conversionOf(source, origin);
     problems.push(...conversion.faults.map((fault) => problemAt(origin, fault)));
     const isAdmitted = limitsOf(conversion, origin);
+    const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
+    problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
     for (const member of conversion.servers) {
       const isOff = !isFresh && !isAdmitted(member.name);
-      const server = importOne(member, origin, taken, isOff);
+      const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOff);
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
@@ -195,7 +199,7 @@ function limitsOf(conversion: Conversion, origin: DocumentOrigin): (name: string
 
 function importOne(
   member: TreeMember,
-  origin: DocumentOrigin,
+  origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] | undefined },
   taken: ReadonlyMap<string, Entry>,
   isOff: boolean,
 ): { shown: ImportedServer; entry: Entry; warnings: readonly Problem[] } {
@@ -207,7 +211,7 @@ function importOne(
       message,
     });
   const name = legibleServerName(member.name);
-  const { desired } = parseServerEntry({ ...member, name }, origin);
+  const { desired } = parseServerEntry({ ...member, name }, origin, origin.inputs);
   const value = valueOf(member.node);
   const raw: Entry = isEntry(value) ? value : {};
   const entry: Entry = isOff ? { ...raw, enabled: false } : raw;
