@@ -16,7 +16,7 @@ import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
 import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
-import { limitsOf, placeOfList } from './limits.ts';
+import { type Limits, limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
 import { distinctServers } from './same-servers.ts';
 import { withPolicy } from './server-entry.ts';
@@ -70,17 +70,7 @@ export function mergeSettings(
   const ruled = ruledServers(treated, rules);
   // By the user's own lists: what a folder switches off must not let another one run instead.
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
-  const leftOut = new Set(ownLimits.excluded);
-  const letIn = ownLimits.allowed && new Set(ownLimits.allowed);
-  const { servers: distinct, problems } = distinctServers(
-    ruled,
-    ({ name, enabled, bar }) =>
-      enabled &&
-      bar === undefined &&
-      !ownLimits.bars.has(name) &&
-      !leftOut.has(name) &&
-      letIn?.has(name) !== false,
-  );
+  const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
   const servers = distinct.map(({ spec, desired }) => {
     const bar = desired.bar ?? bars.get(desired.name);
@@ -133,6 +123,18 @@ function switched(
   }
   const isEnabled = mayEnable.some(({ mcp }) => mcp.enabledServers?.includes(name) === true);
   return isEnabled ? { ...desired, enabled: true } : desired;
+}
+
+/** Says which servers switches, rules and lists let run. */
+function mayRunUnder({ allowed, excluded, bars }: Limits): (desired: DesiredServer) => boolean {
+  const leftOut = new Set(excluded);
+  const letIn = allowed === undefined ? undefined : new Set(allowed);
+  return ({ name, enabled, bar }) =>
+    enabled &&
+    bar === undefined &&
+    !bars.has(name) &&
+    !leftOut.has(name) &&
+    letIn?.has(name) !== false;
 }
 
 /** Whoever only says how many servers there may be wants to be told of more. */

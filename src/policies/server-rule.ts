@@ -77,7 +77,7 @@ function fitsCommand(
   if (typeof rule === 'string') return true;
   return (
     rest.length === args.length &&
-    rest.every((pattern, index) => fitsText(pattern, args[index] ?? '', how))
+    rest.every((pattern, index) => fitsText(pattern, `${args[index]}`, how))
   );
 }
 
@@ -85,7 +85,7 @@ function fitsProgram(pattern: string, command: string, how: Certainty): boolean 
   if (fitsText(pattern, command, how)) return true;
   if (how === 'certainly') return false;
   // The same program by its path, or with the suffix that Windows adds.
-  const base = command.split(/[\\/]/).at(-1) ?? '';
+  const base = command.replace(/^.*[\\/]/u, '');
   return fitsText(pattern, base.replace(/\.(?:exe|cmd|bat)$/iu, ''), how);
 }
 

@@ -114,6 +114,11 @@ describe('a rule about addresses', () => {
 });
 
 describe('a list with rules', () => {
+  it('fits nothing by a rule that says nothing', () => {
+    expect(forbids({ command: [] }, local('npx'))).toBe(false);
+    expect(forbids({ url: 'example.com' }, at('https://example.com/'))).toBe(false);
+  });
+
   it('leaves names, servers inside the host and unusable entries to the names', () => {
     const rules: ServerRule[] = ['db', { command: 'npx' }, { url: 'https://example.com' }];
     expect(isForbidden(rules, { name: 'db', spec: memory })).toBe(false);
