@@ -53,8 +53,9 @@ function meaningOf(wanted: Wanted, name: string): string {
 }
 
 const fileOf = (entries: ReadonlyMap<string, Entry>, mcp?: object) => ({
+  // Each has a command of its own: equal servers of two files would be one.
   mcpServers: Object.fromEntries(
-    [...entries].map(([name, entry]) => [name, { command: 'x', ...entry }]),
+    [...entries].map(([name, entry]) => [name, { command: name, ...entry }]),
   ),
   ...(mcp === undefined ? {} : { mcp }),
 });
