@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
+import { readSettings } from '../../actors/settings-reader.ts';
 
 const textOf = (file: string): string =>
   readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
@@ -12,5 +15,21 @@ describe('the examples', () => {
     };
     const [, port] = textOf('scripts/start.ts').match(/const port = (\d+);/) ?? [];
     expect(settings.mcpServers.remote.url).toBe(`http://127.0.0.1:${port}/mcp`);
+  });
+
+  it('bring the servers that the README shows, and nothing to mend', async () => {
+    const projectRoot = fileURLToPath(new URL('../../examples', import.meta.url));
+    const { settings } = await readSettings({
+      projectRoot,
+      files: [
+        { file: path.join(projectRoot, '.mcp.json'), scope: 'project' },
+        { file: path.join(projectRoot, 'troupe.json'), scope: 'config' },
+      ],
+    });
+    expect(settings.problems).toEqual([]);
+    const shown = textOf('README.md').match(/^(\w+) +(?=ready|failed|blocked|dormant)/gmu) ?? [];
+    expect(settings.servers.map(({ name }) => name).toSorted()).toEqual(
+      shown.map((name) => name.trim()),
+    );
   });
 });
