@@ -113,7 +113,11 @@ class Store implements ApprovalStore {
   }
 
   async saved(): Promise<boolean> {
-    await this.#work;
+    // What is added while this waits is waited for as well.
+    for (let work: Promise<void> | undefined; work !== this.#work; ) {
+      work = this.#work;
+      await work;
+    }
     return this.#file !== undefined && this.#unsaved.length === 0;
   }
 

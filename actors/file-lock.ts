@@ -9,12 +9,13 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { z } from 'zod';
 
 import type { Clock } from '../src/domain/clock.ts';
+import { makeFolders } from './make-folders.ts';
 import { isAlive, type ProcessPlace, placeOfThisProcess, startOf } from './process-identity.ts';
 
 // Who holds it does so for milliseconds; five seconds are a disk that hangs.
@@ -51,7 +52,7 @@ export async function withFileLock<Result>(
 ): Promise<Result> {
   const lock = `${file}.lock`;
   const own = holderHere();
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  makeFolders(path.dirname(file));
   const startedAt = clock.now();
   let lookedAt = startedAt;
   while (!(await take(lock, own))) {

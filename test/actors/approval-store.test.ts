@@ -12,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -102,6 +103,38 @@ describe('decisions on disk', () => {
     expect(wordsOf(await openStore())).toEqual(['a granted', 'b rejected', 'c revoked']);
     expect(statSync(approvalFile(stateDir)).mode & 0o777).toBe(0o600);
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('are waited for, also those that come while others are written', async () => {
+    const { store } = await openStore();
+    decide(store, 'first', 'granted');
+    const saved = store.saved();
+    for (let turn = 0; turn < 50; turn += 1) {
+      // As long as some of what the store itself does meanwhile.
+      await access(stateDir);
+      decide(store, `later${turn}`, 'granted');
+    }
+    expect(await saved).toBe(true);
+    expect((await openStore()).store.records()).toHaveLength(51);
+  });
+
+  it('are not saved, and said to be so, where no folder can be made', async () => {
+    const place = path.join(process.platform === 'linux' ? '/proc' : '/dev/null', 'nope');
+    let problems: readonly Problem[] = [];
+    const store = createApprovalStore({
+      stateDir: place,
+      projectRoot: project,
+      clock: realClock,
+      onProblems: (list) => {
+        problems = list;
+      },
+      watch: () => () => {},
+    });
+    await store.load();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(false);
+    expect(problems.map(({ message }) => message).join()).toContain('approvals cannot be saved');
+    await store.close();
   });
 
   it('are those of one folder, however it is spelled, and of no other', async () => {

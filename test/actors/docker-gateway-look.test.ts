@@ -13,8 +13,12 @@ const projectRoot = process.cwd();
 const infoWords = 'docker info --format {{.ServerVersion}}';
 
 /** Real time, but a question to Docker is late when the test says so. */
-function clockByHand(): Clock & { strike(): void } {
+function clockByHand(): Clock & { strike(): void; readonly answered: Promise<void> } {
   const held = new Map<object, () => void>();
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
   return {
     ...realClock,
     setTimeout(callback, delayMs) {
@@ -24,8 +28,11 @@ function clockByHand(): Clock & { strike(): void } {
       return handle;
     },
     clearTimeout(handle) {
-      if (!held.delete(handle as object)) realClock.clearTimeout(handle);
+      if (held.delete(handle as object)) answer();
+      else realClock.clearTimeout(handle);
     },
+    /** One question has its answer, so that its time is no longer measured. */
+    answered,
     strike() {
       for (const callback of [...held.values()]) callback();
     },
@@ -117,6 +124,7 @@ describe('a look for the gateway of Docker', () => {
     const { docker, clock, gateway } = await start('hangingDaemon');
     await gateway.finding();
     await docker.ran(3);
+    await clock.answered;
     clock.strike();
     await gateway.settled();
     expect(await gateway.finding()).toEqual({ isThere: false, lack: 'time', said: infoWords });
