@@ -6,12 +6,13 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import path from 'node:path';
 
 import { z } from 'zod';
 
 import type { ApprovalRecord } from '../src/domain/approval.ts';
+import { replaceWhole } from './whole-file.ts';
 
 const version = 1;
 // Some ten thousand decisions; more than that nobody made.
@@ -75,21 +76,7 @@ export async function writeApprovals(
   file: string,
   records: readonly StoredApproval[],
 ): Promise<void> {
-  const content = textOf(records);
-  const draft = `${file}.${randomUUID()}.tmp`;
-  try {
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(content);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined);
-    throw error;
-  }
+  await replaceWhole(file, textOf(records));
   await syncFolder(path.dirname(file));
 }
 

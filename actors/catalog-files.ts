@@ -8,7 +8,6 @@
  * replaces a newer one.
  */
 
-import { randomUUID } from 'node:crypto';
 import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -22,10 +21,10 @@ import {
   writeEntry,
 } from './catalog-entry.ts';
 import { makeFolders } from './make-folders.ts';
+import { draftSuffix, replaceWhole } from './whole-file.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';
-const draftSuffix = '.tmp';
 // A thousand tools of 8 KB each; one file is read in a tenth of a second at most.
 const maxFileBytes = 8 * 1024 * 1024;
 const maxFolderBytes = 64 * 1024 * 1024;
@@ -146,7 +145,7 @@ class Files implements CatalogFiles {
       return;
     }
     makeFolders(this.#folder);
-    await replaceFile(file, text);
+    await replaceWhole(file, text);
     this.#known.set(name, { digest, listedAt: entry.listedAt });
     await this.#bound(name + suffix, bytes, entry.listedAt);
   }
@@ -247,24 +246,6 @@ async function readBounded(
     return found.size > maxFileBytes ? undefined : { text: await handle.readFile('utf8') };
   } finally {
     await handle.close();
-  }
-}
-
-/** The old content or the new one, also after a loss of power; readable for its owner only. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomUUID()}${draftSuffix}`;
-  try {
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true }).catch(() => {});
-    throw error;
   }
 }
 

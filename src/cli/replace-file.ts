@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { replaceWhole } from '../../actors/whole-file.ts';
 
 /**
  * Replaces a file whole, or makes it: a reader sees the old text or the new one.
@@ -22,22 +22,10 @@ export async function replaceFile(
     (found) => found.mode & 0o777,
     () => 0o600,
   );
-  const draft = `${target}.${randomUUID()}.tmp`;
-  try {
-    const handle = await open(draft, 'wx', 0o600);
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await chmod(draft, mode);
-    if ((await textOf(target)) !== before) return false;
-    await rename(draft, target);
-    return true;
-  } finally {
-    await rm(draft, { force: true });
-  }
+  return replaceWhole(target, text, {
+    mode,
+    isWanted: async () => (await textOf(target)) === before,
+  });
 }
 
 async function textOf(file: string): Promise<string | undefined> {
