@@ -1,5 +1,3 @@
-// What is joined here is one list; to tear it apart would only hide how long it is.
-// oxlint-disable eslint/max-lines
 /**
  * Joins charts and actors into a running troupe: the only place that knows both.
  * What does I/O comes in as parts, so that a test runs the very same assembly
@@ -13,7 +11,7 @@ import type { SessionOwner, SessionTarget } from '../../actors/session-ports.ts'
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import type { ValueSource } from '../../actors/value-source.ts';
-import { planOf, type TroupeEmitted } from '../../machines/troupe.ts';
+import { planOf } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
@@ -21,16 +19,14 @@ import type { Step } from '../domain/plan.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import type { ServerStatus, TroupeSnapshot, TroupeState, TroupeStatus } from '../domain/status.ts';
+import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 
 import { AddedServers } from './added-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
-
 import { BudgetWatch } from './budget-watch.ts';
-
 import { CallDesk, type ToolAddress } from './call-desk.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
@@ -43,18 +39,11 @@ import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { ProblemList } from './problem-list.ts';
 import { waitForRequired } from './required-servers.ts';
-import {
-  brokenActor,
-  createRoot,
-  disposeAll,
-  type TroupeParts,
-  troupeStateOf,
-} from './root-actor.ts';
+import { brokenActor, createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf, valueSourceOf } from './settings-ports.ts';
-import { areSettled, awaitedStatuses, blockingStatuses, startReportOf } from './start-report.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
 import type {
@@ -65,6 +54,7 @@ import type {
   TroupeOptions,
   WaitOptions,
 } from './troupe.ts';
+import { TroupeProgress } from './troupe-progress.ts';
 import { unknownServer } from './unknown-name.ts';
 import { waitForStatus } from './wait-for-status.ts';
 
@@ -86,32 +76,25 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #settings: SettingsReader;
   protected readonly added: AddedServers;
   readonly #ended: Promise<void>;
-  readonly #ready: Promise<StartReport>;
+  readonly #progress: TroupeProgress;
   readonly #needs = new PersonNeeds();
   readonly #budget = new BudgetWatch();
   readonly #records: ServerRecords;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
-  readonly #startedAt: number;
-  #firstPassAt: number | null = null;
-  #settleReady: (() => void) | undefined;
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
   readonly #values: ValueSource;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
-  #lastReconcile: TroupeStatus['lastReconcile'];
-  #wokenAt: number | null = null;
-  #stateSinceMs: number;
-  #state: TroupeState = 'starting';
 
   constructor(options: TroupeOptions, parts: TroupeParts) {
     super();
-    this.#startedAt = parts.clock.now();
+    const startedAt = parts.clock.now();
     checkOptions(options);
     if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
-    this.#stateSinceMs = parts.clock.wallNow();
+    this.#progress = new TroupeProgress(parts.clock, startedAt, () => this.#board);
     this.#listeners = new Listeners((name, error) => {
       parts.report(`A listener of "${name}" threw.`, error);
     });
@@ -135,7 +118,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       parts: this.#records.watching(parts),
       input: {
         seed: parts.seed,
-        startedAt: this.#startedAt,
+        startedAt,
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
         slots,
@@ -179,13 +162,12 @@ class RunningTroupe extends ServerRequests implements Troupe {
       clock: parts.clock,
       absentError: (server) => this.#absentError(server),
     });
-    this.#ready = this.#whenReady();
     this.#ended = this.#follow();
     this.#root.start();
   }
 
   ready(): Promise<StartReport> {
-    return this.#ready;
+    return this.#progress.ready;
   }
 
   async required(): Promise<void> {
@@ -194,8 +176,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
       board: this.#board,
       clock: this.#parts.clock,
       servers: this.#root.getSnapshot().context.settings?.servers ?? [],
-      since: this.#firstPassAt ?? this.#parts.clock.now(),
-      isOver: () => this.#state === 'stopped',
+      since: this.#progress.firstPassAt(),
+      isOver: () => this.#isOver(),
     });
   }
 
@@ -204,9 +186,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       troupe: {
         pid: process.pid,
         version,
-        since: new Date(this.#stateSinceMs).toISOString(),
-        state: this.#state,
-        ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
+        ...this.#progress.status(),
         ...(this.#budget.use === undefined ? {} : { budget: this.#budget.use }),
         problems: this.#problems.all(),
       },
@@ -302,16 +282,14 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const checked = checkHostEvent(event);
     this.#refuseIdleTalk(checked);
     const isEnd = checked.type === 'troupe.stop' || checked.type === 'troupe.kill';
-    if (this.#state === 'stopped' && !isEnd) {
+    if (this.#isOver() && !isEnd) {
       throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
     }
     if (isEnd) this.desk.close();
     if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
-    if (this.#state === 'stopped') return;
-    this.#wokenAt = this.#parts.clock.now();
-    this.#obey(checked);
-    this.#wokenAt = null;
+    if (this.#isOver()) return;
+    this.#progress.during(() => this.#obey(checked));
   }
 
   #obey(event: HostEvent): void {
@@ -345,7 +323,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   async stop(): Promise<void> {
-    if (this.#state !== 'stopped') this.send({ type: 'troupe.stop' });
+    if (!this.#isOver()) this.send({ type: 'troupe.stop' });
     return this.#ended;
   }
 
@@ -353,22 +331,14 @@ class RunningTroupe extends ServerRequests implements Troupe {
     await this.stop();
   }
 
-  #whenReady(): Promise<StartReport> {
-    return new Promise((settle) => {
-      this.#settleReady = () => {
-        this.#settleReady = undefined;
-        const elapsedMs = Math.round(this.#parts.clock.now() - this.#startedAt);
-        settle(startReportOf(this.#board.statuses(), elapsedMs));
-      };
-    });
-  }
-
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {
     this.#processes?.reap();
     const endWatch = this.#parts.watchSleep?.(() => this.#root.send({ type: 'system.woke' }));
     this.#root.on('reconciled', (event) => {
-      this.#onReconciled(event);
+      const durationMs = this.#progress.noteReconciled(event);
+      const { plan } = event;
+      if (!changesNothing(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
     });
     this.#approvals.follow();
     this.#root.on('actor.broke', ({ actorId, message }) => {
@@ -377,22 +347,20 @@ class RunningTroupe extends ServerRequests implements Troupe {
     return new Promise((settle) => {
       const end = (): void => {
         endWatch?.();
-        this.#setState('stopped');
+        this.#progress.noteEnd();
         this.desk.close();
         this.#board.close();
-        this.#settleReady?.();
         void this.#close().then(() => settle());
       };
       this.#root.subscribe({
         next: (snapshot) => {
           const { context } = snapshot;
           this.#records.forgetWithRoot(context);
-          // A pass before the settings were read looks at nothing.
-          if (context.settings !== null) this.#firstPassAt ??= this.#parts.clock.now();
-          this.#setState(troupeStateOf(snapshot));
+          this.#progress.noteSnapshot(snapshot);
+          if (this.#progress.state === 'stopping') this.desk.close();
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
           this.#problems.setOfBudget(this.#budget.look(context));
-          this.#checkReady();
+          this.#progress.checkReady();
         },
         error: (error) => {
           disposeAll(this.#root);
@@ -410,48 +378,20 @@ class RunningTroupe extends ServerRequests implements Troupe {
     await this.#processes?.close();
   }
 
-  #setState(state: TroupeState): void {
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#stateSinceMs = this.#parts.clock.wallNow();
-    if (state === 'stopping') this.desk.close();
-  }
-
-  #onReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): void {
-    const now = this.#parts.clock.now();
-    // Parts of a millisecond tell nobody anything, and fill a line with digits.
-    const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
-    this.#lastReconcile = {
-      at: new Date(this.#parts.clock.wallNow()).toISOString(),
-      steps: plan.filter(({ step }) => step !== 'keep').length,
-      durationMs,
-    };
-    if (!changesNothing(plan)) this.#listeners.emit('reconciled', { plan, durationMs });
-  }
-
   #onStatus(status: ServerStatus): void {
     this.#records.noteStatus(status, this.#board.sighting(status.name)?.session ?? 0);
     this.#listeners.emit('status.changed', { status });
     if (this.#needs.newly(status)) this.#listeners.emit('auth.needed', { server: status.name });
-    this.#checkReady();
+    this.#progress.checkReady();
   }
 
   protected hasLooked(): boolean {
-    return this.#firstPassAt !== null || this.#state !== 'starting';
+    return this.#progress.hasLooked();
   }
 
   protected async afterFirstPass(options: CallOptions): Promise<CallOptions> {
     if (this.hasLooked()) return options;
     return afterFirstPass(this.#root, this.#parts.clock, () => this.hasLooked(), options);
-  }
-
-  #checkReady(): void {
-    if (this.#settleReady === undefined) return;
-    // Also without a first pass: settings that cannot be read must not keep a host waiting.
-    const isGatePassed = this.#state !== 'starting';
-    const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(this.#board));
-    const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(this.#board));
-    if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
   }
 
   /** @throws TroupeError as {@link unknownServer} makes it. */
@@ -473,6 +413,10 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (isApprovalOrder(event)) this.#approvals.refuseOutdated(event, desired);
   }
 
+  #isOver(): boolean {
+    return this.#progress.state === 'stopped';
+  }
+
   #waitFor(
     server: string,
     wanted: string,
@@ -485,7 +429,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         clock: this.#parts.clock,
         server,
         wanted,
-        isOver: () => this.#state === 'stopped',
+        isOver: () => this.#isOver(),
         answer: (sighting) =>
           sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting)
             ? sighting.status
