@@ -1,12 +1,15 @@
 import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { withFileLock } from '../../actors/file-lock.ts';
 import { replaceWhole } from '../../actors/whole-file.ts';
+import { realClock } from '../runtime/real-clock.ts';
 
 /**
  * Replaces a file whole, or makes it: a reader sees the old text or the new one.
  *
  * A link stays a link, and the rights of the file stay as they are; a new file is for
- * its owner alone. Nothing is written when the file is no longer what it was.
+ * its owner alone. Nothing is written when the file is no longer what it was. Of several
+ * of us that write one file at once, each sees what the one before it wrote.
  *
  * @param before - what the file held when the new text was made; undefined = there was none
  * @returns whether it was written
@@ -22,10 +25,12 @@ export async function replaceFile(
     (found) => found.mode & 0o777,
     () => 0o600,
   );
-  return replaceWhole(target, text, {
-    mode,
-    isWanted: async () => (await textOf(target)) === before,
-  });
+  return withFileLock(target, realClock, () =>
+    replaceWhole(target, text, {
+      mode,
+      isWanted: async () => (await textOf(target)) === before,
+    }),
+  );
 }
 
 async function textOf(file: string): Promise<string | undefined> {

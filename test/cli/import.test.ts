@@ -74,6 +74,36 @@ describe('troupe import', () => {
     ]);
   });
 
+  it('loses nothing when several write one file at once: who comes too late is told to run again', async () => {
+    const folder = temporaryFolder();
+    const to = put(folder, 'troupe.json', '{}');
+    const runs = await Promise.all(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map(async (name) => {
+        const from = put(
+          folder,
+          `${name}.json`,
+          JSON.stringify({ mcpServers: { [name]: { command: name } } }),
+        );
+        const { exitCode, report } = await importHere(folder, '--from', from, '--to', to);
+        return { name, exitCode, error: report.error };
+      }),
+    );
+    const written = runs.filter(({ exitCode }) => exitCode === 0).map(({ name }) => name);
+    const { mcpServers } = JSON.parse(readFileSync(to, 'utf8')) as { mcpServers: object };
+    expect(Object.keys(mcpServers).toSorted()).toEqual(written);
+    expect(written.length).toBeGreaterThan(0);
+    for (const { error } of runs.filter(({ exitCode }) => exitCode !== 0)) {
+      expect(error).toMatchObject({
+        code: 'INVALID_CONFIG',
+        message: expect.stringContaining('run the import again') as string,
+      });
+    }
+    // Neither drafts nor locks stay.
+    expect(readdirSync(folder).filter((file) => file.startsWith('troupe.json'))).toEqual([
+      'troupe.json',
+    ]);
+  });
+
   it('gives back settings of our own as they were', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'own.json', fixture('own'));
