@@ -18,9 +18,10 @@ export async function copyPublished(
   const { files = [] } = JSON.parse(await readFile(join(from, 'package.json'), 'utf8')) as {
     readonly files?: readonly string[];
   };
-  const named = files.filter((file) => !built.includes(file));
-  const paths = await Promise.all(named.map((pattern) => pathsOf(from, pattern)));
-  for (const path of ['package.json', ...paths.flat()])
+  const named = files.filter((file) => !built.includes(file) && !file.startsWith('!'));
+  const paths = (await Promise.all(named.map((pattern) => pathsOf(from, pattern)))).flat();
+  const wanted = paths.filter((path) => !files.includes(`!${path}`));
+  for (const path of ['package.json', ...wanted])
     await cp(join(from, path), join(to, path), { recursive: true });
 }
 

@@ -146,6 +146,10 @@ describe('settings source', () => {
       'a default spelt out',
       '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "cwd": "." } } }',
     ],
+    [
+      'empty objects and lists where none stood',
+      '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "env": {}, "tools": {} } }, "mcp": { "excluded": [], "disabledServers": [], "slots": {} } }',
+    ],
   ])('does not speak of %s', async (_what, text) => {
     const source = start({
       [mine.file]: '{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }',

@@ -30,6 +30,11 @@ describe('the copy of what is published', () => {
     expect(names).toEqual(['LICENSE', 'guide.md', 'package.json']);
   });
 
+  it('has nothing that is left out by name', async () => {
+    const names = await copy(['docs/*', '!docs/picture.svg']);
+    expect(names).toEqual(['a.txt', 'guide.md', 'package.json']);
+  });
+
   it('takes a folder with all that is in it', async () => {
     const names = await copy(['docs']);
     expect(names).toEqual(['a.txt', 'guide.md', 'package.json', 'picture.svg']);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HostEvent } from '../../src/domain/host-event.ts';
 import type { StepKind } from '../../src/domain/plan.ts';
 import { projectFile } from '../../src/testing/scripted-troupe.ts';
-import { call, type Stage, servers, stage, thrownBy } from './stage.ts';
+import { call, type Stage, servers, stage, thrownBy, watch } from './stage.ts';
 
 const db = servers({ db: 'srv' });
 
@@ -41,6 +41,34 @@ describe('a server that a folder brings', () => {
     there.troupe.send({ type: 'approval.reject', server: 'db' });
     there.troupe.send({ type: 'system.woke' });
     expect(asked).toHaveLength(count);
+  });
+
+  it('does not run before it is approved, whatever asks for it', async () => {
+    const there = await stage({
+      projectSettings: servers({ db: { command: 'srv', startup: 'lazy' } }),
+    });
+    for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
+      await tell(there, { type, server: 'db' });
+    }
+    await tell(there, { type: 'settings.reload' });
+    await tell(there, { type: 'system.woke' });
+    const refused = [
+      call(there, 'db'),
+      watch(there.troupe.callTool('mcp__db__query')),
+      watch(there.troupe.restartAndWait('db')),
+    ];
+    await writeProject(there, servers({ db: 'newer' }));
+    await tell(there, { type: 'approval.reject', server: 'db' });
+    await tell(there, { type: 'server.start', server: 'db' });
+    refused.push(call(there, 'db'));
+    await there.settle();
+    expect(refused.map(({ error }) => error?.code)).toEqual([
+      'PENDING_APPROVAL',
+      'PENDING_APPROVAL',
+      'PENDING_APPROVAL',
+      'REJECTED',
+    ]);
+    expect(there.sessions.scripts).toEqual([]);
   });
 
   it('shows a person what would run, without values that may be secret', async () => {
@@ -179,6 +207,18 @@ describe('the lists of servers', () => {
     expect(readyOnes(there)).toBe('a,b,c');
     await tell(there, { type: 'allow.changed', allowed: [] });
     expect(readyOnes(there)).toBe('');
+  });
+
+  it('count before anything connects that came with the same edit', async () => {
+    const there = await stage({ settings: servers({ a: 'srv' }) });
+    await there.apply({ ...three, mcp: { excluded: ['b'], allowed: ['a', 'b'] } });
+    expect(there.stateOf('b')).toBe('blocked.excluded');
+    expect(there.stateOf('c')).toBe('blocked.notAllowed');
+    await there.apply({
+      ...servers({ a: 'srv', b: 'newer', c: 'newer' }),
+      mcp: { allowed: ['a'] },
+    });
+    expect(there.sessions.scripts.map(({ input }) => input.server)).toEqual(['a']);
   });
 
   it('change one server and leave the sessions of the others alone', async () => {

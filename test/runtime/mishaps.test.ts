@@ -44,6 +44,19 @@ describe('before the settings are read', () => {
     expect(ready.value).toMatchObject({ live: ['db'] });
   });
 
+  it('settings of the host count in the first pass, the last ones, and nothing starts twice', async () => {
+    const there = setUp({ settings: db, hostSettings: servers({ old: 'mine' }) });
+    for (const name of ['older', 'own']) {
+      there.troupe.send({ type: 'settings.changed', settings: servers({ [name]: 'mine' }) });
+    }
+    there.troupe.send({ type: 'settings.reload' });
+    expect(there.sessions.scripts).toEqual([]);
+    await there.advance(1_000);
+    const started = there.sessions.scripts.map(({ input }) => input.server);
+    expect(started.toSorted()).toEqual(['db', 'own']);
+    expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
+  });
+
   it('a call is cancelled as such', async () => {
     const there = setUp({ settings: db });
     const aborter = new AbortController();

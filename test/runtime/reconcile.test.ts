@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import type { AnyActorRef } from 'xstate';
 import { projectFile, settingsFile } from '../../src/testing/scripted-troupe.ts';
 import { Random } from './simulation/random.ts';
-import { crash, type Stage, stage } from './stage.ts';
+import { crash, type Stage, servers, stage } from './stage.ts';
 
 interface Entry {
   readonly args: readonly string[];
@@ -221,6 +221,25 @@ async function problemsOfOneEdit(play: Play, random: Random): Promise<readonly s
 }
 
 describe('reconciling', () => {
+  it('goes from no server to the first, and from the last to none, and leaves nothing', async () => {
+    const there = await stage();
+    const childrenBefore = there.childIds();
+    for (let round = 0; round < 3; round += 1) {
+      await there.apply(servers({ db: `srv${round}` }));
+      expect(there.stateOf('db')).toBe('ready');
+      const session = there.sessions.of('db');
+      session.offer({ prompts: [{ name: 'greet' }] });
+      await there.settle();
+      expect([there.troupe.tools().length, there.troupe.prompts().length]).toEqual([1, 1]);
+      await there.apply(servers({}));
+      expect(session.state).toBe('over');
+      expect([...there.troupe.tools(), ...there.troupe.prompts()]).toEqual([]);
+      expect(there.troupe.snapshot().servers).toEqual([]);
+      expect(there.childIds()).toEqual(childrenBefore);
+    }
+    expect(there.sessions.scripts).toHaveLength(3);
+  });
+
   it(
     `applies what is wanted, and nothing else, after ${seedCount} random edit scripts`,
     async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { crash, type Stage, servers, stage, tool } from './stage.ts';
+import { crash, failure, type Stage, servers, stage, tool } from './stage.ts';
 
 const two = servers({ db: 'srv', web: 'srv' });
 const names = (there: Stage): readonly string[] => there.troupe.tools().map(({ name }) => name);
@@ -77,6 +77,22 @@ describe('the list of tools', () => {
       expect(changes).toEqual(['db']);
     },
   );
+
+  it('has nothing of what a server was before its edit, not even when the new one fails', async () => {
+    const there = await stage({ settings: two });
+    there.obedient = new Set(['web']);
+    const before = there.sessions.of('db');
+    await there.apply(servers({ db: 'newer', web: 'srv' }));
+    before.closed();
+    await there.settle();
+    const after = there.sessions.of('db');
+    expect(after).not.toBe(before);
+    after.open();
+    after.fail(failure('protocol'));
+    await there.advance(1_000);
+    expect(names(there)).toEqual(['mcp__web__query']);
+    expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
+  });
 
   it('loses the tools of a server that a person stops, and of one that gives up', async () => {
     const there = await stage({
