@@ -105,7 +105,14 @@ export type {
 export type { ExposedTool, ToolAnnotations, ToolResult } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
+export type { ToolMatch } from './policies/tool-search.ts';
 export { createTroupe } from './runtime/create-troupe.ts';
+export {
+  createToolPair,
+  type PairedTool,
+  type ToolPair,
+  type ToolPairOptions,
+} from './runtime/tool-pair.ts';
 export type {
   ApprovalRequest,
   CallOptions,

@@ -17,6 +17,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'Settles when every server with `required` is ready, each within its `startupTimeoutMs`. Rejects with the list of those that are not.',
   ],
   tools: ['tools()', 'All tools that may be called now, sorted by the name to call them by.'],
+  searchTools: [
+    'searchTools(query, { limit }?)',
+    'The tools that fit these words best, [ranked](docs/library.md#finding-one-of-many-tools) offline.',
+  ],
   catalog: [
     'catalog()',
     'The tools of now as `tools`, and `callTool` for them alone, held for [one step of a conversation](docs/library.md#one-step-of-a-conversation).',

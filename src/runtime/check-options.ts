@@ -99,3 +99,9 @@ export function checkState(state: string): void {
     `There is no state "${state}". The states are: ${serverStates.join(', ')}.`,
   );
 }
+
+/** @throws TroupeError `INVALID_ARGUMENTS` when it is no number of things to show. */
+export function checkLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1) return;
+  throw new TroupeError('INVALID_ARGUMENTS', 'The limit must be a whole number of at least 1.');
+}

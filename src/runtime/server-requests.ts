@@ -11,16 +11,18 @@ import type {
 import type { HostEvent } from '../domain/host-event.ts';
 import type { SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
+import type { ToolMatch } from '../policies/tool-search.ts';
 import type { AddedServers } from './added-servers.ts';
 import type { CallDesk, ToolAddress } from './call-desk.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
-import { checkName } from './check-options.ts';
+import { checkLimit, checkName } from './check-options.ts';
 import type { CallOptions, CallReport, CatalogSnapshot, RequestReport, Troupe } from './troupe.ts';
 
 type Requests = Pick<
   Troupe,
   | 'tools'
+  | 'searchTools'
   | 'catalog'
   | 'callTool'
   | 'callServerTool'
@@ -68,6 +70,12 @@ export abstract class ServerRequests implements Requests {
 
   tools(): readonly ExposedTool[] {
     return this.catalogs.tools.all();
+  }
+
+  searchTools(query: string, { limit = 10 }: { limit?: number } = {}): readonly ToolMatch[] {
+    checkName('query', query);
+    checkLimit(limit);
+    return this.catalogs.tools.search(query, limit);
   }
 
   catalog(): CatalogSnapshot {

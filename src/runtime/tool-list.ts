@@ -4,6 +4,12 @@ import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 import { exposeTools, type ServerTools, toolNamesOf } from '../policies/expose-tools.ts';
 import { passesFilter } from '../policies/tool-filter.ts';
+import {
+  indexTools,
+  searchTools,
+  type ToolIndex,
+  type ToolMatch,
+} from '../policies/tool-search.ts';
 import type { CatalogStore } from './catalog-store.ts';
 import type { Sighting } from './status-board.ts';
 
@@ -26,6 +32,8 @@ export class ToolList {
   #tools: readonly ExposedTool[] = [];
   #byName: ReadonlyMap<string, ExposedTool> = new Map();
   #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
+  /** Made at the first search of a list. */
+  #index: ToolIndex | undefined;
   #isDirty = true;
   #isScheduled = false;
   /** Of which servers tools are left out, and how many: told once. */
@@ -60,6 +68,13 @@ export class ToolList {
   of(server: string): readonly ExposedTool[] {
     this.all();
     return this.#byServer.get(server) ?? [];
+  }
+
+  /** The tools that fit these words best, the best first. */
+  search(query: string, limit: number): readonly ToolMatch[] {
+    const tools = this.all();
+    this.#index ??= indexTools(tools);
+    return searchTools(this.#index, query, limit);
   }
 
   countOf(desired: DesiredServer, generation: string): number {
@@ -104,6 +119,7 @@ export class ToolList {
 
   #show(tools: readonly ExposedTool[]): void {
     this.#tools = tools;
+    this.#index = undefined;
     this.#byName = new Map(tools.map((tool) => [tool.name, tool]));
     this.#byServer = byServer(tools);
   }

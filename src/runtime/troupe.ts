@@ -30,6 +30,7 @@ import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
+import type { ToolMatch } from '../policies/tool-search.ts';
 
 /** A settings file and the scope it counts as. */
 export interface SettingsFile {
@@ -214,6 +215,12 @@ export interface Troupe extends AsyncDisposable {
   required(): Promise<void>;
   /** All tools that may be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
+  /**
+   * Finds tools by words of their names, titles, servers and descriptions, the best first; offline, and
+   * always in the same order. Default limit: 10.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a query that is no text, or a limit below 1.
+   */
+  searchTools(query: string, options?: { readonly limit?: number }): readonly ToolMatch[];
   /** The tools of now, held for one step of a conversation: what is edited meanwhile, the next step sees. */
   catalog(): CatalogSnapshot;
   /** All resources that are known now, sorted by server and address. */

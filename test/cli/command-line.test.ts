@@ -199,6 +199,29 @@ describe('the command line', () => {
     ]);
   });
 
+  it('lists the tools that fit the words of --search, the best first', async () => {
+    const troupe = createStandIn({
+      servers: ready,
+      tools: [toolOf('db', 'create_table'), toolOf('db', 'list'), toolOf('db', 'table')],
+    });
+    const argv = ['tools', '--search', 'table', '--json'];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe });
+    const { tools } = JSON.parse(run.stdout) as { tools: { tool: string }[] };
+    expect(tools.map(({ tool }) => tool)).toEqual(['create_table', 'table']);
+    const none = await runCliHere(['tools', '--search', 'nothing'], {
+      folder: temporaryFolder(),
+      troupe,
+    });
+    expect(none).toMatchObject({ exitCode: 0, stdout: 'no tools\n' });
+  });
+
+  it('wants a word to search for', async () => {
+    const argv = ['tools', '--search', ' '];
+    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain('at least one word');
+  });
+
   it('reads nothing of the user and the folder with --bare', async () => {
     const folder = temporaryFolder();
     const argv = ['tools', '--bare', '--config', 'a.json'];

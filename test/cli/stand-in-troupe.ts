@@ -113,6 +113,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
     tools: () => parts.tools ?? [],
+    searchTools: () => [],
     catalog: notHere,
     resources: () => [],
     resourceTemplates: () => [],

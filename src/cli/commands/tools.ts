@@ -1,5 +1,7 @@
 import type { ExposedTool } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/printable.ts';
+import { indexTools, searchTools } from '../../policies/tool-search.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
@@ -26,16 +28,19 @@ export const defineTools = (define: DefineCommand): void =>
     details:
       'Asks the running troupe. Without one, it starts the servers, lists their tools and stops them.',
     example: 'troupe tools db --config troupe.json',
-    async run(session, [server]) {
+    options: (command) =>
+      command.option('--search <words>', 'only tools that fit these words, the best first'),
+    async run(session, [server], flags) {
+      const wanted = wordsOf(flags['search']);
       const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
       const running = await findRunning(session.launch);
       try {
         if (running === undefined || running.differences.length > 0) {
-          return await toolsInProcess(session, server, timeoutMs, running);
+          return await toolsInProcess(session, { server, timeoutMs, wanted }, running);
         }
         const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
         const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
-        showTools(session, tools);
+        showTools(session, found(tools, wanted));
         return 0;
       } finally {
         running?.client.close();
@@ -43,10 +48,29 @@ export const defineTools = (define: DefineCommand): void =>
     },
   });
 
+interface Wish {
+  readonly server: string | undefined;
+  readonly timeoutMs: number;
+  readonly wanted: string | undefined;
+}
+
+// As many as a person reads.
+const mostFound = 50;
+
+function wordsOf(flag: unknown): string | undefined {
+  if (flag === undefined) return undefined;
+  if (typeof flag === 'string' && flag.trim() !== '') return flag;
+  throw new TroupeError('USAGE', 'give --search at least one word, as in --search "create issue"');
+}
+
+function found(tools: readonly ExposedTool[], wanted: string | undefined): readonly ExposedTool[] {
+  if (wanted === undefined) return tools;
+  return searchTools(indexTools(tools), wanted, mostFound).map(({ tool }) => tool);
+}
+
 function toolsInProcess(
   session: CliSession,
-  server: string | undefined,
-  timeoutMs: number,
+  { server, timeoutMs, wanted }: Wish,
   running: RunningTroupe | undefined,
 ): Promise<number> {
   return inProcess(
@@ -57,7 +81,7 @@ function toolsInProcess(
       const unread = unreadSettings(troupe);
       if (unread !== undefined && tools.length === 0) throw unread;
       if (unread !== undefined) session.output.note(unread.message);
-      showTools(session, tools);
+      showTools(session, found(tools, wanted));
       for (const remark of unknownAllowed(session.launch, troupe.snapshot().servers)) {
         session.output.note(remark);
       }
