@@ -32,9 +32,9 @@ export const parkedStates = serverSetup.createStateConfig({
     'spec.updated': { actions: 'applySpec', target: settle },
   },
   states: {
-    disabled: { entry: 'announceRest' },
+    disabled: { tags: 'atRest', entry: 'announceRest' },
     blocked: {
-      tags: 'needsUser',
+      tags: ['needsUser', 'atRest'],
       entry: 'announceRest',
       initial: 'untrusted',
       states: {
@@ -71,9 +71,9 @@ export const parkedStates = serverSetup.createStateConfig({
         },
       },
     },
-    authRequired: { tags: 'needsUser', entry: ['forgetWindows', 'announceRest'] },
+    authRequired: { tags: ['needsUser', 'atRest'], entry: ['forgetWindows', 'announceRest'] },
     suspended: {
-      tags: 'needsUser',
+      tags: ['needsUser', 'atRest'],
       entry: ['forgetWindows', 'announceRest'],
       // The windows are forgotten here, so settling again would let the server go:
       // an edit of its description must not end a suspension, nor being admitted twice.
@@ -85,7 +85,7 @@ export const parkedStates = serverSetup.createStateConfig({
       states: { crashLoop: {}, reconnectStorm: {} },
     },
     failed: {
-      tags: 'needsUser',
+      tags: ['needsUser', 'atRest'],
       entry: ['announceGivingUp', 'announceRest'],
       initial: 'attemptsExhausted',
       states: {
@@ -97,6 +97,6 @@ export const parkedStates = serverSetup.createStateConfig({
         reconnectStorm: failedByStorm,
       },
     },
-    stopped: { entry: 'announceRest' },
+    stopped: { tags: 'atRest', entry: 'announceRest' },
   },
 });

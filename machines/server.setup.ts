@@ -104,7 +104,7 @@ export const serverSetup = setup({
     input: {} as ServerInput,
     context: {} as ServerContext,
     events: {} as ServerEvent,
-    tags: {} as 'usable' | 'busy' | 'needsUser' | 'waits',
+    tags: {} as 'usable' | 'busy' | 'needsUser' | 'waits' | 'atRest',
   },
   actors: { session: fromCallback<SessionCommand, SessionInput>(notProvided) },
   actions: {

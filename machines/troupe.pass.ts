@@ -7,7 +7,7 @@ import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import { admitAll, type Gates } from '../src/policies/admit.ts';
 import { settingsDigestOf } from '../src/policies/fingerprint.ts';
 import { planChanges } from '../src/policies/plan-changes.ts';
-import { placesHeld } from '../src/policies/server-budget.ts';
+import { placesOf } from '../src/policies/server-budget.ts';
 import type { ServerCommand, ServerInput } from './server.ts';
 import { catalogKey, type TroupeContext } from './troupe.context.ts';
 
@@ -17,8 +17,35 @@ export type PlanningFacts = Pick<
   'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live'
 >;
 
-/** The gates of the present moment. */
-export function gatesOf(context: PlanningFacts): Gates {
+/** Says whether an actor is at rest: it waits for a person, and not for its turn or a timer. */
+export type IsAtRest = (actorId: string) => boolean;
+
+/** The same as the children of the root tell it at the moment of asking. */
+export function restIn(root: { getSnapshot(): unknown }): IsAtRest {
+  return (actorId) => {
+    // Children are spawned by name, of which the types of the root know nothing.
+    const { children } = root.getSnapshot() as {
+      readonly children: Readonly<Record<string, Child>>;
+    };
+    return children[actorId]?.getSnapshot().hasTag('atRest') === true;
+  };
+}
+
+interface Child {
+  getSnapshot(): { hasTag(tag: 'atRest'): boolean };
+}
+
+/**
+ * The gates of the present moment.
+ *
+ * @param claimant - who is about to be started and may have given its place back
+ */
+export function gatesOf(
+  context: PlanningFacts,
+  isAtRest: IsAtRest = () => false,
+  claimant?: string,
+): Gates {
+  const hasPlaces = isBudgetEnforced(context);
   return {
     trusted: context.trusted,
     ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
@@ -26,17 +53,27 @@ export function gatesOf(context: PlanningFacts): Gates {
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    held: placesHeld(context.live),
+    ...(hasPlaces ? { places: placesOf(context.live, isAtRest, claimant) } : {}),
   };
 }
 
-function admitted(context: PlanningFacts): readonly AdmittedServer[] {
-  return context.settings === null ? [] : admitAll(context.settings, gatesOf(context));
+/** Says whether some server may have to wait for the place of another. */
+export function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
+  return settings?.budget?.mode === 'enforce';
+}
+
+function admitted(
+  context: PlanningFacts,
+  isAtRest?: IsAtRest,
+  claimant?: string,
+): readonly AdmittedServer[] {
+  const { settings } = context;
+  return settings === null ? [] : admitAll(settings, gatesOf(context, isAtRest, claimant));
 }
 
 /** The steps of the next pass. */
-export function planOf(context: PlanningFacts): readonly Step[] {
-  return planChanges(admitted(context), context.live, settingsDigestOf);
+export function planOf(context: PlanningFacts, isAtRest?: IsAtRest): readonly Step[] {
+  return planChanges(admitted(context, isAtRest), context.live, settingsDigestOf);
 }
 
 /** A plan, and whom it was made for. */
@@ -48,8 +85,8 @@ export interface Pass {
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts): Pass {
-  const servers = admitted(context);
+export function passOf(context: PlanningFacts, isAtRest: IsAtRest, claimant?: string): Pass {
+  const servers = admitted(context, isAtRest, claimant);
   const plan = planChanges(servers, context.live, settingsDigestOf);
   return {
     plan,

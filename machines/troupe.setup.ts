@@ -22,7 +22,7 @@ import {
   type TroupeContext,
   type TroupeInput,
 } from './troupe.context.ts';
-import { commandsOf, liveAfter, passOf } from './troupe.pass.ts';
+import { commandsOf, isBudgetEnforced, liveAfter, passOf, restIn } from './troupe.pass.ts';
 
 /** What a person may tell one server through the root. */
 const personCommands = [
@@ -102,6 +102,19 @@ function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
+/** Who wants the place back that it gave away when it came to rest. */
+function claimantOf(event: TroupeEvent): string | undefined {
+  switch (event.type) {
+    case 'server.start':
+    case 'server.restart':
+    case 'server.reconnect':
+    case 'auth.completed':
+      return event.server;
+    default:
+      return undefined;
+  }
+}
+
 function notProvided(): never {
   throw new Error('actor "settingsSource" was not provided to the troupe chart');
 }
@@ -178,8 +191,12 @@ export const troupeSetup = setup({
     }),
 
     /** One pass: look at everything, plan, and take the steps. */
-    reconcile: enqueueActions(({ context, event, enqueue }) => {
-      const pass = passOf(context);
+    reconcile: enqueueActions(({ context, event, enqueue, self }) => {
+      const claimant = claimantOf(event);
+      // A command changes nothing that is desired. But who was at rest gave its place back,
+      // and is refused before it starts without one.
+      if (claimant !== undefined && !isBudgetEnforced(context)) return;
+      const pass = passOf(context, restIn(self), claimant);
       enqueue.assign(({ context: before, spawn }) =>
         liveAfter(before, pass, (input) => {
           spawn('server', { id: input.actorId, input });

@@ -39,7 +39,7 @@
 import { ofChild, troupeSetup } from './troupe.setup.ts';
 
 export type { TroupeInput } from './troupe.context.ts';
-export { gatesOf, planOf } from './troupe.pass.ts';
+export { gatesOf, planOf, restIn } from './troupe.pass.ts';
 export type { TroupeEmitted, TroupeEvent } from './troupe.setup.ts';
 
 export const troupeMachine = troupeSetup.createMachine({
@@ -89,11 +89,11 @@ export const troupeMachine = troupeSetup.createMachine({
         'approval.reject': { actions: ['noteDecision', 'reconcile'] },
         'approval.revoke': { actions: ['noteDecision', 'reconcile'] },
         'approvals.changed': { actions: ['noteDecisions', 'reconcile'] },
-        'server.start': { actions: 'routeCommand' },
+        'server.start': { actions: ['reconcile', 'routeCommand'] },
         'server.stop': { actions: 'routeCommand' },
-        'server.restart': { actions: 'routeCommand' },
-        'server.reconnect': { actions: 'routeCommand' },
-        'auth.completed': { actions: 'routeCommand' },
+        'server.restart': { actions: ['reconcile', 'routeCommand'] },
+        'server.reconnect': { actions: ['reconcile', 'routeCommand'] },
+        'auth.completed': { actions: ['reconcile', 'routeCommand'] },
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',

@@ -98,6 +98,7 @@ export type {
   BudgetUse,
   LastError,
   ServerStatus,
+  SessionCount,
   TroupeSnapshot,
   TroupeState,
   TroupeStatus,

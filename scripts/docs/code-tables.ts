@@ -37,7 +37,7 @@ const meanings: Readonly<Record<CallerCode, string>> = {
   REJECTED: 'A person rejected this server.',
   UNTRUSTED: 'Files of this project folder do not count.',
   DISABLED: 'The server is switched off in the settings.',
-  OVER_BUDGET: 'The server would go over a budget. *Reserved: nothing gives it yet.*',
+  OVER_BUDGET: 'The budget for servers has no place for it.',
   PERMISSION_DENIED: 'Something on this machine belongs to somebody else.',
   STOPPED: 'A person stopped the server.',
   FAILED: 'The server gave up and is not tried again by itself.',

@@ -79,7 +79,7 @@ const reasons: Readonly<Record<StateReason, string>> = {
   rejected: 'A project folder brought it, and a person said no.',
   invalidConfig:
     'Its entry cannot be used; `lastError` has file, line, key and what to write instead.',
-  overBudget: 'It would go over a budget. *Reserved: nothing gives it yet.*',
+  overBudget: 'The budget has no place for it; it starts when one is free.',
   retrying: 'An attempt of the present outage failed and more are left.',
   lost: 'A remote server used up its attempts; it is tried again quietly and rarely.',
   crashLoop: 'Its process crashed too often within a short time.',

@@ -78,6 +78,20 @@ export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = 
   stopped: [],
 };
 
+const restingStates: ReadonlySet<ServerState> = new Set([
+  'blocked',
+  'disabled',
+  'stopped',
+  'authRequired',
+  'suspended',
+  'failed',
+]);
+
+/** Says whether a server in this state will not become ready by itself. */
+export function isAtRest(state: ServerState): boolean {
+  return restingStates.has(state);
+}
+
 /** Where the tools shown for a server come from. */
 export const catalogStates = ['none', 'deferred', 'live', 'stale'] as const;
 export type CatalogState = (typeof catalogStates)[number];

@@ -58,17 +58,31 @@ export interface TroupeStatus {
     readonly steps: number;
     readonly durationMs: number;
   };
+  readonly sessions: SessionCount;
   /** Present while settings say how many servers may run. */
   readonly budget?: BudgetUse;
   readonly problems: readonly Problem[];
 }
 
-/** What of the budget for servers is used. A server that rests keeps its place. */
+/** How many servers have a session now. */
+export interface SessionCount {
+  readonly total: number;
+  readonly byTransport: Readonly<Record<TransportKind, number>>;
+  /** Processes of servers that are up, also those that are just ending. */
+  readonly subprocessCount: number;
+}
+
+/**
+ * What of the budget for servers is used. A place is kept through reconnects, and while a lazy
+ * server sleeps; it is given back by whoever is blocked, disabled or stopped, waits for a log-in,
+ * or has given up.
+ */
 export interface BudgetUse {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
+  /** Places. */
   readonly taken: number;
-  /** Names, in settings order. */
+  /** Names of the servers that wait for a place, in settings order. */
   readonly refused: readonly string[];
 }
 

@@ -8,7 +8,7 @@ import type { AdmittedServer } from '../domain/plan.ts';
 import type { Verdict } from '../domain/server-state.ts';
 import { type DesiredServer, isFolderScope, type Settings } from '../domain/settings.ts';
 import { approvalFingerprint } from './fingerprint.ts';
-import { withinBudget } from './server-budget.ts';
+import { type Places, withinBudget } from './server-budget.ts';
 
 /** Everything besides the server itself that admission depends on. */
 export interface Gates {
@@ -23,8 +23,8 @@ export interface Gates {
   readonly launchBound?: readonly string[];
   /** Oldest first: of several about one fingerprint the last one counts. */
   readonly decisions: readonly ApprovalDecision[];
-  /** Names of the servers that are admitted now; a budget takes no place from them. */
-  readonly held?: ReadonlySet<string>;
+  /** Who has a place of the budget; absent = nobody lives yet. */
+  readonly places?: Places;
 }
 
 /**
@@ -50,10 +50,10 @@ export function admitAll(
 ): readonly AdmittedServer[] {
   const verdictOf = admission([gates, settings]);
   const servers = settings.servers.map((desired) => ({ desired, verdict: verdictOf(desired) }));
-  return withinBudget(servers, settings.budget, gates.held ?? nobody);
+  return withinBudget(servers, settings.budget, gates.places ?? noPlaces);
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const noPlaces: Places = { held: new Set(), returned: new Set() };
 
 type Lists = Pick<Gates, 'allowed' | 'excluded'>;
 

@@ -1,15 +1,39 @@
 /**
- * How many servers may be admitted at once. Whoever holds a place keeps it; free
- * places go to the others in settings order, so equal settings refuse equal names.
+ * How many servers may have a place at once. A place is taken by admission, before
+ * anything is started, and kept for as long as a server is tried again by itself; who
+ * comes to rest gives it back. Whoever holds a place keeps it; free places go to the
+ * others in settings order, so equal settings refuse equal names.
  */
 
 import type { AdmittedServer, LiveServer } from '../domain/plan.ts';
 import type { ServerBudget } from '../domain/settings.ts';
 
-/** Names of the servers that have a place: until they are gone, even if they leave. */
-export function placesHeld(live: ReadonlyMap<string, LiveServer>): ReadonlySet<string> {
-  const holders = [...live].filter(([, { verdict }]) => verdict === 'admitted');
-  return new Set(holders.map(([name]) => name));
+/** The places of a budget, by names of servers. */
+export interface Places {
+  /** Until they are at rest or gone, also of those that were told to leave. */
+  readonly held: ReadonlySet<string>;
+  /** Admitted and at rest: they want no place until somebody starts them. */
+  readonly returned: ReadonlySet<string>;
+}
+
+/**
+ * Says who has a place now.
+ *
+ * @param isAtRest - whether an actor waits for a person, and not for its turn or a timer
+ * @param claimant - who is about to be started, and so wants the place that it gave back
+ */
+export function placesOf(
+  live: ReadonlyMap<string, LiveServer>,
+  isAtRest: (actorId: string) => boolean,
+  claimant?: string,
+): Places {
+  const held = new Set<string>();
+  const returned = new Set<string>();
+  for (const [name, { actorId, verdict, leaving }] of live) {
+    if (!isAtRest(actorId)) held.add(name);
+    else if (verdict === 'admitted' && !leaving && name !== claimant) returned.add(name);
+  }
+  return { held, returned };
 }
 
 /**
@@ -17,18 +41,25 @@ export function placesHeld(live: ReadonlyMap<string, LiveServer>): ReadonlySet<s
  * one: who is switched off or blocked for another reason costs nothing.
  *
  * @param servers - in settings order
- * @param held - names of the servers that are admitted now
  */
 export function withinBudget(
   servers: readonly AdmittedServer[],
   budget: ServerBudget | undefined,
-  held: ReadonlySet<string>,
+  { held, returned }: Places,
 ): readonly AdmittedServer[] {
   if (budget?.mode !== 'enforce') return servers;
-  const wanting = servers.filter(({ verdict }) => verdict === 'admitted');
+  const { max } = budget;
+  const wanting = servers.filter(
+    ({ desired, verdict }) => verdict === 'admitted' && !returned.has(desired.name),
+  );
   const isHeld = ({ desired }: AdmittedServer): boolean => held.has(desired.name);
-  const first = [...wanting.filter(isHeld), ...wanting.filter((server) => !isHeld(server))];
-  const refused = new Set(first.slice(budget.max));
+  const holders = wanting.filter(isHeld);
+  const leavingCount = held.size - holders.length;
+  const freeCount = Math.max(0, max - Math.min(max, holders.length) - leavingCount);
+  const refused = new Set([
+    ...holders.slice(max),
+    ...wanting.filter((server) => !isHeld(server)).slice(freeCount),
+  ]);
   return servers.map((server) =>
     refused.has(server) ? { ...server, verdict: 'overBudget' } : server,
   );

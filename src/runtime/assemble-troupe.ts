@@ -11,7 +11,7 @@ import type { SessionOwner, SessionTarget } from '../../actors/session-ports.ts'
 import { createSettingsReader, type SettingsReader } from '../../actors/settings-reader.ts';
 import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import type { ValueSource } from '../../actors/value-source.ts';
-import { planOf } from '../../machines/troupe.ts';
+import { planOf, restIn } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
@@ -42,6 +42,7 @@ import { waitForRequired } from './required-servers.ts';
 import { brokenActor, createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
+import { countSessions } from './session-count.ts';
 import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf, valueSourceOf } from './settings-ports.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
@@ -78,7 +79,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #ended: Promise<void>;
   readonly #progress: TroupeProgress;
   readonly #needs = new PersonNeeds();
-  readonly #budget = new BudgetWatch();
+  readonly #budget = new BudgetWatch((list) => this.#problems.setOfBudget(list));
   readonly #records: ServerRecords;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   readonly #processes: ProcessKeeper | undefined;
@@ -182,15 +183,17 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   snapshot(): TroupeSnapshot {
+    const servers = this.#board.statuses();
     return {
       troupe: {
         pid: process.pid,
         version,
         ...this.#progress.status(),
+        sessions: countSessions(servers),
         ...(this.#budget.use === undefined ? {} : { budget: this.#budget.use }),
         problems: this.#problems.all(),
       },
-      servers: this.#board.statuses(),
+      servers,
     };
   }
 
@@ -209,7 +212,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   async plan(): Promise<readonly Step[]> {
     await this.#docker?.settled();
     const { settings } = await this.#settings.read(this.#parts.clock.now());
-    return planOf({ ...this.#root.getSnapshot().context, settings });
+    return planOf({ ...this.#root.getSnapshot().context, settings }, restIn(this.#root));
   }
 
   approvals(): readonly ApprovalRequest[] {
@@ -359,7 +362,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
           this.#progress.noteSnapshot(snapshot);
           if (this.#progress.state === 'stopping') this.desk.close();
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
-          this.#problems.setOfBudget(this.#budget.look(context));
+          this.#budget.look(context);
           this.#progress.checkReady();
         },
         error: (error) => {
@@ -382,6 +385,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#records.noteStatus(status, this.#board.sighting(status.name)?.session ?? 0);
     this.#listeners.emit('status.changed', { status });
     if (this.#needs.newly(status)) this.#listeners.emit('auth.needed', { server: status.name });
+    // A place may be free for somebody who waits.
+    if (this.#budget.note(status)) this.#root.send({ type: 'troupe.lookAgain' });
     this.#progress.checkReady();
   }
 

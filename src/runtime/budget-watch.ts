@@ -1,47 +1,64 @@
 /** Keeps account of the budget for servers, and tells a person before it is used up. */
 
 import type { TroupeContext } from '../../machines/troupe.context.ts';
+import { isAtRest } from '../domain/server-state.ts';
 import type { Problem } from '../domain/settings.ts';
-import type { BudgetUse } from '../domain/status.ts';
+import type { BudgetUse, ServerStatus } from '../domain/status.ts';
 import { isNearBudget } from '../policies/server-budget.ts';
-
-const nothing: readonly Problem[] = [];
 
 export class BudgetWatch {
   /** Undefined while there is no budget. */
   use: BudgetUse | undefined;
+  readonly #onProblems: (problems: readonly Problem[]) => void;
+  #message: string | undefined;
+  /** Names of the servers that are not at rest; of those that live, they have the places. */
+  readonly #atWork = new Set<string>();
   #wasNear = false;
-  #problems = nothing;
   #seen: Pick<TroupeContext, 'settings' | 'live'> | undefined;
 
-  /** Looks at the root anew; gives the same list again while it says the same. */
-  look({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): readonly Problem[] {
-    if (this.#seen?.settings === settings && this.#seen.live === live) return this.#problems;
+  constructor(onProblems: (problems: readonly Problem[]) => void) {
+    this.#onProblems = onProblems;
+  }
+
+  /** Hears of every change; true when another pass would share the places out otherwise. */
+  note({ name, state }: Pick<ServerStatus, 'name' | 'state'>): boolean {
+    if (this.#atWork.has(name) !== isAtRest(state)) return false;
+    if (isAtRest(state)) this.#atWork.delete(name);
+    else this.#atWork.add(name);
+    if (this.use === undefined) return false;
+    this.#setUse({ ...this.use, taken: this.#atWork.size });
+    const { mode, taken, max, refused } = this.use;
+    return mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
+  }
+
+  /** Looks at the root anew. */
+  look({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): void {
+    if (this.#seen?.settings === settings && this.#seen.live === live) return;
     this.#seen = { settings, live };
-    const budget = settings?.budget;
-    if (budget === undefined) {
+    for (const name of this.#atWork) if (!live.has(name)) this.#atWork.delete(name);
+    if (settings?.budget === undefined) {
       this.use = undefined;
       this.#wasNear = false;
-      this.#problems = nothing;
-      return this.#problems;
+      this.#say(undefined);
+      return;
     }
-    const verdicts = [...live].map(([name, { verdict }]) => ({ name, verdict }));
-    const taken = verdicts.filter(({ verdict }) => verdict === 'admitted').length;
-    const over = new Set(
-      verdicts.filter(({ verdict }) => verdict === 'overBudget').map(({ name }) => name),
-    );
-    const refused =
-      settings?.servers.map(({ name }) => name).filter((name) => over.has(name)) ?? [];
-    this.use = { ...budget, taken, refused };
-    this.#wasNear = isNearBudget(this.#wasNear, taken, budget.max);
-    const message = this.#wasNear ? sentenceFor(this.use) : undefined;
-    if (message !== this.#problems[0]?.message) {
-      this.#problems =
-        message === undefined
-          ? nothing
-          : [{ file: 'settings', key: 'mcp.policy.admission.maxServers', message }];
-    }
-    return this.#problems;
+    const refused = settings.servers
+      .map(({ name }) => name)
+      .filter((name) => live.get(name)?.verdict === 'overBudget');
+    this.#setUse({ ...settings.budget, taken: this.#atWork.size, refused });
+  }
+
+  #setUse(use: BudgetUse): void {
+    this.use = use;
+    this.#wasNear = isNearBudget(this.#wasNear, use.taken, use.max);
+    this.#say(this.#wasNear ? sentenceFor(use) : undefined);
+  }
+
+  #say(message: string | undefined): void {
+    if (message === this.#message) return;
+    this.#message = message;
+    const key = 'mcp.policy.admission.maxServers';
+    this.#onProblems(message === undefined ? [] : [{ file: 'settings', key, message }]);
   }
 }
 

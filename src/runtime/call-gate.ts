@@ -4,7 +4,7 @@
  */
 
 import type { CallerCode } from '../domain/caller-code.ts';
-import type { ServerState, StateReason } from '../domain/server-state.ts';
+import { isAtRest, type ServerState, type StateReason } from '../domain/server-state.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
@@ -54,8 +54,8 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
 
 /** The error for a server that will not become ready by itself; undefined when it may. */
 export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
-  const isAtRest = restingStates.has(status.state);
-  return isAtRest ? refusal(status, codeFor(status.state, status.reason)) : undefined;
+  if (!isAtRest(status.state)) return undefined;
+  return refusal(status, codeFor(status.state, status.reason));
 }
 
 /** The error for a server that was started for the call, failed, and sleeps again. */
@@ -68,15 +68,6 @@ export function notStarted(status: ServerStatus): TroupeError {
     { server: name, retryable: true },
   );
 }
-
-const restingStates: ReadonlySet<ServerState> = new Set([
-  'blocked',
-  'disabled',
-  'stopped',
-  'authRequired',
-  'suspended',
-  'failed',
-]);
 
 function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingMs: number): Gate {
   const next = status.nextAttemptAt;

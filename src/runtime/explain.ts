@@ -5,7 +5,7 @@
 
 import type { SnapshotFrom } from 'xstate';
 import { inTurn, type slotsMachine } from '../../machines/slots.ts';
-import { gatesOf } from '../../machines/troupe.ts';
+import { gatesOf, restIn } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { Explanation, QueuePlace, RunningTimer, WindowUse } from '../domain/explanation.ts';
 import type { StormLimit } from '../domain/policy.ts';
@@ -43,7 +43,7 @@ export function explainServer(facts: ExplainFacts): Explanation {
   const snapshot = ref?.getSnapshot();
   const admission: AdmissionFacts = {
     desired,
-    gates: gatesOf(root.context),
+    gates: gatesOf(root.context, restIn({ getSnapshot: () => root })),
     settings: root.context.settings ?? { servers: [desired] },
   };
   const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);

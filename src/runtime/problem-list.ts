@@ -46,9 +46,7 @@ export class ProblemList {
     this.#tell();
   }
 
-  /** The same list again changes nothing. */
   setOfBudget(problems: readonly Problem[]): void {
-    if (problems === this.#ofBudget) return;
     this.#ofBudget = deepFreeze(problems);
     this.#tell();
   }

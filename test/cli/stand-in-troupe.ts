@@ -7,6 +7,7 @@ import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
+import { countSessions } from '../../src/runtime/session-count.ts';
 import type { ApprovalRequest, CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
 export interface StandIn extends Troupe {
@@ -131,6 +132,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
         version: '0.0.0',
         since: aTime,
         state: 'running',
+        sessions: countSessions([...servers.values()]),
         problems: parts.problems ?? [],
       },
       servers: [...servers.values()],

@@ -9,7 +9,6 @@ describe('gates of a root without settings', () => {
       excluded: [],
       hostAllowed: null,
       decisions: [],
-      held: new Set(),
     });
   });
 });

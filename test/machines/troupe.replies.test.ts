@@ -29,11 +29,11 @@ const always = {
 
 const serving = {
   ...always,
-  'server.start': 'routeCommand',
+  'server.start': 'reconcile, routeCommand',
   'server.stop': 'routeCommand',
-  'server.restart': 'routeCommand',
-  'server.reconnect': 'routeCommand',
-  'auth.completed': 'routeCommand',
+  'server.restart': 'reconcile, routeCommand',
+  'server.reconnect': 'reconcile, routeCommand',
+  'auth.completed': 'reconcile, routeCommand',
   'approval.grant': 'noteDecision, reconcile',
   'approval.reject': 'noteDecision, reconcile',
   'approval.revoke': 'noteDecision, reconcile',

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AdmittedServer } from '../../src/domain/plan.ts';
+import type { AdmittedServer, LiveServer } from '../../src/domain/plan.ts';
 import type { Verdict } from '../../src/domain/server-state.ts';
-import { isNearBudget, withinBudget } from '../../src/policies/server-budget.ts';
+import {
+  isNearBudget,
+  type Places,
+  placesOf,
+  withinBudget,
+} from '../../src/policies/server-budget.ts';
 import { desiredServer } from './desired-server.ts';
 
 const list = (...servers: readonly (readonly [string, Verdict])[]): AdmittedServer[] =>
@@ -10,7 +15,11 @@ const list = (...servers: readonly (readonly [string, Verdict])[]): AdmittedServ
 const refusedIn = (servers: readonly AdmittedServer[]): readonly string[] =>
   servers.flatMap(({ desired, verdict }) => (verdict === 'overBudget' ? desired.name : []));
 const two = { max: 2, mode: 'enforce' } as const;
-const nobody = new Set<string>();
+const places = (held: Iterable<string>, returned: Iterable<string> = []): Places => ({
+  held: new Set(held),
+  returned: new Set(returned),
+});
+const nobody = places([]);
 
 describe('the budget for servers', () => {
   const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
@@ -20,11 +29,11 @@ describe('the budget for servers', () => {
   });
 
   it('takes no place from who has one', () => {
-    expect(refusedIn(withinBudget(four, two, new Set(['b', 'c'])))).toEqual(['a']);
+    expect(refusedIn(withinBudget(four, two, places(['b', 'c'])))).toEqual(['a']);
   });
 
   it('refuses the last of those who have a place when there are fewer places', () => {
-    const held = new Set(['a', 'b', 'c']);
+    const held = places(['a', 'b', 'c']);
     expect(refusedIn(withinBudget(four, { ...two, max: 1 }, held))).toEqual(['b', 'c']);
   });
 
@@ -33,37 +42,88 @@ describe('the budget for servers', () => {
     expect(withinBudget(four, undefined, nobody)).toEqual(four);
   });
 
+  it('refuses nobody who is at rest, and counts nobody either', () => {
+    expect(refusedIn(withinBudget(four, two, places(['b'], ['a'])))).toEqual([]);
+  });
+
+  it('keeps the place of who is leaving for as long as it is there', () => {
+    expect(refusedIn(withinBudget(four, two, places(['b', 'off'])))).toEqual(['a', 'c']);
+    expect(refusedIn(withinBudget(four, two, places(['b', 'gone'])))).toEqual(['a', 'c']);
+    // Of those that stay, nobody is sent away because of one that goes.
+    expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
+  });
+
   const letters = 'abcdefgh'.split('');
   const verdicts = fc.constantFrom<Verdict>('admitted', 'disabled', 'pendingApproval');
   const anyServers = fc
     .uniqueArray(fc.tuple(fc.constantFrom(...letters), verdicts), { selector: ([name]) => name })
     .map((servers) => list(...servers));
-  const anyHeld = fc.subarray(letters).map((names) => new Set(names));
+  const anyPlaces = fc
+    .array(fc.constantFrom('held', 'returned', 'none'), { minLength: 8, maxLength: 8 })
+    .map((states) => {
+      const having = (state: string) => letters.filter((_, index) => states[index] === state);
+      return places(having('held'), having('returned'));
+    });
 
   it('is never overdrawn, leaves no place unused, and gives the same again once applied', () => {
     fc.assert(
-      fc.property(anyServers, anyHeld, fc.nat(6), (servers, held, max) => {
+      fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
         const budget = { max, mode: 'enforce' } as const;
-        const once = withinBudget(servers, budget, held);
-        const admitted = once.filter(({ verdict }) => verdict === 'admitted');
-        const wanting = servers.filter(({ verdict }) => verdict === 'admitted');
-        expect(admitted).toHaveLength(Math.min(max, wanting.length));
-        const holders = new Set(admitted.map(({ desired }) => desired.name));
-        expect(withinBudget(servers, budget, holders)).toEqual(once);
+        const once = withinBudget(servers, budget, before);
+        const namesOf = (among: readonly AdmittedServer[]) =>
+          among
+            .filter(({ verdict }) => verdict === 'admitted')
+            .map(({ desired }) => desired.name)
+            .filter((name) => !before.returned.has(name));
+        const [wanting, given] = [namesOf(servers), namesOf(once)];
+        const staying = wanting.filter((name) => before.held.has(name));
+        const leavingCount = before.held.size - staying.length;
+        // Whoever leaves or is sent away has its place a moment longer, and nobody new comes in for it.
+        const free = Math.max(0, max - Math.min(max, staying.length) - leavingCount);
+        expect(given).toHaveLength(
+          Math.min(max, staying.length) + Math.min(free, wanting.length - staying.length),
+        );
+        expect(given.length).toBeLessThanOrEqual(max);
+        const after = places([...before.held, ...given], before.returned);
+        expect(withinBudget(servers, budget, after)).toEqual(once);
       }),
     );
   });
 
   it('refuses the same names whatever stands between them', () => {
     fc.assert(
-      fc.property(anyServers, anyHeld, fc.nat(6), (servers, held, max) => {
+      fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
         const budget = { max, mode: 'enforce' } as const;
         const wanting = servers.filter(({ verdict }) => verdict === 'admitted');
-        expect(refusedIn(withinBudget(servers, budget, held))).toEqual(
-          refusedIn(withinBudget(wanting, budget, held)),
+        expect(refusedIn(withinBudget(servers, budget, before))).toEqual(
+          refusedIn(withinBudget(wanting, budget, before)),
         );
       }),
     );
+  });
+});
+
+describe('a place of the budget', () => {
+  const living = (verdict: Verdict, leaving = false): LiveServer => ({
+    actorId: `${verdict}.0`,
+    generation: 'g1',
+    settingsDigest: '',
+    verdict,
+    leaving,
+  });
+  const live = new Map([
+    ['runs', living('admitted')],
+    ['closes', living('excluded')],
+    ['out', living('disabled')],
+    ['gaveUp', { ...living('admitted'), actorId: 'gaveUp.0' }],
+    ['leaves', { ...living('admitted', true), actorId: 'leaves.0' }],
+  ]);
+  const resting = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
+  const isAtRest = (actorId: string): boolean => resting.has(actorId);
+
+  it('is held until its server is at rest, and wanted again by who is started', () => {
+    expect(placesOf(live, isAtRest)).toEqual(places(['runs', 'closes'], ['gaveUp']));
+    expect(placesOf(live, isAtRest, 'gaveUp')).toEqual(places(['runs', 'closes']));
   });
 });
 

@@ -4,7 +4,7 @@ import type { HostEvent } from '../../src/domain/host-event.ts';
 import type { HostRule } from '../../src/domain/host-rule.ts';
 import type { AdmissionRule } from '../../src/index.ts';
 import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
-import { remote, type Stage, servers, stage, watch } from './stage.ts';
+import { crash, remote, type Stage, servers, stage, watch } from './stage.ts';
 
 const db = servers({ db: 'srv' });
 
@@ -323,6 +323,9 @@ describe('the budget for servers', () => {
     servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
       policy: { admission: { maxServers, budget } },
     });
+  const policyOf = (maxServers: number) => ({
+    policy: { admission: { maxServers, budget: 'enforce' } },
+  });
   const budgetOf = (there: Stage) => there.troupe.snapshot().troupe.budget;
   const warning = (there: Stage) =>
     there.troupe.snapshot().troupe.problems.map(({ message }) => message);
@@ -346,6 +349,66 @@ describe('the budget for servers', () => {
     expect(there.stateOf('a')).toBe('ready');
     expect(there.stateOf('d')).toBe('blocked.overBudget');
     expect(kept.state).toBe('open');
+  });
+
+  it('is given back by who comes to rest, and not by who is tried again', async () => {
+    const there = await stage({ settings: within(2, 'enforce', 'abc') });
+    there.sessions.of('a').fail(crash());
+    await there.settle();
+    expect(there.stateOf('a')).toBe('backingOff.retrying');
+    expect(there.stateOf('c')).toBe('blocked.overBudget');
+    await there.advance(60_000);
+    expect(there.stateOf('a')).toBe('ready');
+    there.troupe.send({ type: 'server.stop', server: 'a' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('stopped');
+    expect(there.stateOf('c')).toBe('ready');
+    expect(budgetOf(there)).toMatchObject({ taken: 2, refused: [] });
+    expect(await there.troupe.plan()).toMatchObject([
+      { step: 'keep' },
+      { step: 'keep' },
+      { step: 'keep' },
+    ]);
+  });
+
+  it('has no place for who was at rest and is started while others have them all', async () => {
+    const there = await stage({ settings: within(2, 'enforce', 'abc') });
+    there.troupe.send({ type: 'server.stop', server: 'a' });
+    await there.settle();
+    const before = there.sessions.scripts.length;
+    there.troupe.send({ type: 'server.start', server: 'a' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('blocked.overBudget');
+    expect(there.sessions.scripts).toHaveLength(before);
+    there.troupe.send({ type: 'server.stop', server: 'b' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('ready');
+    expect(there.stateOf('c')).toBe('ready');
+  });
+
+  it('gives the place of who leaves to nobody before its process has ended', async () => {
+    const there = await stage({ settings: within(1, 'enforce', 'ab') });
+    there.obedient = new Set(['b']);
+    await there.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));
+    expect(there.stateOf('a')).toBe('stopping');
+    expect(there.stateOf('b')).toBe('blocked.overBudget');
+    there.sessions.of('a').closed();
+    await there.settle();
+    expect(there.stateOf('a')).toBe('blocked.excluded');
+    expect(there.stateOf('b')).toBe('ready');
+  });
+
+  it('counts the sessions that are open by what carries them', async () => {
+    const web = { web: { url: 'https://example.test/mcp' } };
+    const there = await stage({ settings: servers({ a: 'a', b: 'b', ...web }), obedient: ['web'] });
+    there.sessions.of('a').open({ pid: 7 });
+    there.troupe.send({ type: 'server.stop', server: 'b' });
+    await there.settle();
+    expect(there.troupe.snapshot().troupe.sessions).toEqual({
+      total: 2,
+      byTransport: { stdio: 1, http: 1, sse: 0, ws: 0, memory: 0 },
+      subprocessCount: 1,
+    });
   });
 
   it('only warns when it is set alone, and says no more once most of it is free', async () => {
