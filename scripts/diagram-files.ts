@@ -1,24 +1,29 @@
 /**
  * Which files hold a generated diagram, and what belongs into them: the text
- * diagram in the leading comment of each chart, and the Mermaid files.
+ * diagram in the leading comment of each chart, the Mermaid files and the pictures.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AnyStateMachine } from 'xstate';
 import { serverMachine } from '../machines/server.ts';
 import { slotsMachine } from '../machines/slots.ts';
 import { troupeMachine } from '../machines/troupe.ts';
 import { chartMermaid } from '../src/testing/chart-mermaid.ts';
 import { chartOutline, chartText } from '../src/testing/chart-text.ts';
+import { layOutChart, type PictureOptions } from './charts/chart-layout.ts';
+import { chartSvg } from './charts/chart-svg.ts';
 
 /** A file of the repository with a diagram in it. */
 export interface DiagramFile {
   /** Path from the root of the repository. */
   readonly path: string;
   /** Gives the whole file as it should be; `undefined` stands for a file that does not exist. */
-  readonly update: (current: string | undefined) => string;
+  readonly update: (current: string | undefined) => string | Promise<string>;
 }
 
+// Four regions of its own: a picture in the picture, which nobody could read there.
+const ready = 'connection.engaged.ready';
 const serverRegions = ['connection', 'catalog', 'circuit'];
 
 /** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
@@ -26,12 +31,18 @@ export const diagramFiles: readonly DiagramFile[] = [
   comment('machines/server.ts', chartOutline(serverMachine)),
   ...serverRegions.flatMap((of) => [
     comment(`machines/server.${of}.ts`, chartText(serverMachine, { of })),
-    picture(`visualizations/server.${of}.mmd`, chartMermaid(serverMachine, { of })),
+    text(`visualizations/server.${of}.mmd`, chartMermaid(serverMachine, { of })),
   ]),
   comment('machines/troupe.ts', chartText(troupeMachine)),
-  picture('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
+  text('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
   comment('machines/slots.ts', chartText(slotsMachine)),
-  picture('visualizations/slots.mmd', chartMermaid(slotsMachine)),
+  text('visualizations/slots.mmd', chartMermaid(slotsMachine)),
+  picture('troupe', troupeMachine),
+  picture('slots', slotsMachine),
+  picture('server.connection', serverMachine, { of: 'connection', fold: [ready] }),
+  picture('server.ready', serverMachine, { of: ready }),
+  picture('server.catalog', serverMachine, { of: 'catalog' }),
+  picture('server.circuit', serverMachine, { of: 'circuit' }),
 ];
 
 /** Names the files whose diagram differs from the chart. */
@@ -39,7 +50,7 @@ export async function staleDiagrams(root: string): Promise<readonly string[]> {
   const stale = await Promise.all(
     diagramFiles.map(async ({ path, update }) => {
       const current = await contentOf(join(root, path));
-      return update(current) === current ? [] : [path];
+      return (await update(current)) === current ? [] : [path];
     }),
   );
   return stale.flat();
@@ -52,7 +63,7 @@ export async function writeDiagrams(root: string): Promise<readonly string[]> {
   await Promise.all(
     files.map(async ({ path, update }) => {
       const file = join(root, path);
-      await writeFile(file, update(await contentOf(file)));
+      await writeFile(file, await update(await contentOf(file)));
     }),
   );
   return [...stale];
@@ -75,8 +86,18 @@ function comment(path: string, diagram: string): DiagramFile {
   return { path, update };
 }
 
-function picture(path: string, diagram: string): DiagramFile {
+function text(path: string, diagram: string): DiagramFile {
   return { path, update: () => diagram };
+}
+
+function picture(
+  name: string,
+  machine: AnyStateMachine,
+  options: PictureOptions = {},
+): DiagramFile {
+  const draw = async (): Promise<string> =>
+    chartSvg(await layOutChart(machine, options), `The chart ${name}`);
+  return { path: `visualizations/${name}.svg`, update: draw };
 }
 
 async function contentOf(file: string): Promise<string | undefined> {
