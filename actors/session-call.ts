@@ -122,9 +122,9 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     callTool: (tool, args, options) =>
       attempt(setup, args, options, () =>
         // Progress is told by the id that the client gives.
-        light === undefined || options.onProgress !== undefined
-          ? withDeadline(clock, options, (own) =>
-              callTool(setup, tool, args, { ...options, signal: own }),
+        light === undefined || hearsProgress(options)
+          ? withDeadline(clock, options, (own, renew) =>
+              callTool(setup, tool, args, { ...renewing(options, renew), signal: own }),
             )
           : callLightly(light, tool, args, options),
       ),
@@ -133,16 +133,33 @@ export function createHandle(setup: CallerSetup): SessionHandle {
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
         return { failure: unsupported(capability) };
       return attempt(setup, params, options, () =>
-        withDeadline(clock, options, (own) =>
+        withDeadline(clock, options, (own, renew) =>
           client.request(
             { method, params: { ...params } },
             resultOf(method),
-            sendOptions({ ...options, signal: own }),
+            sendOptions({ ...renewing(options, renew), signal: own }),
           ),
         ),
       );
     },
     lookAtWatched: setup.lookAtWatched,
+  };
+}
+
+function hearsProgress({ onProgress, renewal }: SessionCallOptions): boolean {
+  return onProgress !== undefined || renewal !== undefined;
+}
+
+/** Every news of progress renews the deadline before the caller hears of it. */
+function renewing(options: SessionCallOptions, renew: () => void): SessionCallOptions {
+  const { onProgress, renewal } = options;
+  if (renewal === undefined) return options;
+  return {
+    ...options,
+    onProgress: (progress) => {
+      renew();
+      onProgress?.(progress);
+    },
   };
 }
 

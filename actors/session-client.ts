@@ -8,6 +8,7 @@
 import { Client, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
 import { version } from '../src/domain/version.ts';
+import { shareRequestIds } from './session-request-ids.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 
@@ -20,7 +21,7 @@ export function createClient(
   versionNegotiation: VersionNegotiationOptions,
   onNews: (news: News) => void,
 ): Client {
-  const client = new Client(clientInfo, { versionNegotiation, capabilities: {} });
+  const client = shareRequestIds(new Client(clientInfo, { versionNegotiation, capabilities: {} }));
   for (const about of ['tools', 'resources', 'prompts'] as const) {
     client.setNotificationHandler(`notifications/${about}/list_changed`, () => onNews({ about }));
   }

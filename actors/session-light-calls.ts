@@ -15,6 +15,7 @@ import { type Clock, longestTimerMs } from '../src/domain/clock.ts';
 import type { SessionCallOptions } from '../src/domain/session.ts';
 import { timedOut } from './session-deadline.ts';
 import { isRecord } from './session-messages.ts';
+import { nextRequestId } from './session-request-ids.ts';
 
 export type LightCallOptions = Pick<SessionCallOptions, 'signal' | 'timeoutMs'>;
 
@@ -37,14 +38,9 @@ interface Waiting {
   release(): void;
 }
 
-// The client counts its own requests from 0: it would need a billion of them to meet ours.
-// Small enough for a server that keeps ids in 32 bits.
-const firstId = 2 ** 30;
-
 /** Takes the answers to its own calls out of what arrives; the client gets the rest. */
 export function createLightCalls(clock: Clock, transport: Transport): LightCalls {
   const waiting = new Map<number, Waiting>();
-  let nextId = firstId;
 
   const take = (id: number): Waiting | undefined => {
     const call = waiting.get(id);
@@ -89,7 +85,7 @@ export function createLightCalls(clock: Clock, transport: Transport): LightCalls
   return {
     call: (params, { signal, timeoutMs }) =>
       new Promise((resolve, reject) => {
-        const id = nextId++;
+        const id = nextRequestId();
         const abort = (): void => giveUp(id, signal?.reason);
         const timer = clock.setTimeout(
           () => giveUp(id, timedOut()),

@@ -87,8 +87,10 @@ const words: Readonly<Record<PolicyField, string>> = {
   'catalog.pinTools': 'What becomes of a tool whose definition changed since it was approved.',
   'call.timeoutMs': 'Deadline of one call, waiting included. The key `timeoutMs` sets it.',
   'call.idleTimeoutMs': 'Longest silence of a running call.',
-  'call.progressResets': 'Whether progress begins the silence anew.',
-  'call.replay': 'Which lost calls are sent again.',
+  'call.progressResets': 'Whether progress begins the silence anew, and moves the deadline.',
+  'call.maxTimeoutMs': 'How far progress moves a deadline that the caller did not give.',
+  'call.replay':
+    'Which lost calls are sent again. `once`: also those that may have run, which then may run twice.',
   'call.onLost': 'What a caller is told of a call that was lost under way.',
   'classify.rules':
     'Kinds of failure, asked before the built-in table; see [below](#kinds-of-failure).',

@@ -233,6 +233,7 @@ export const policySchemas: {
     timeoutMs: ms(),
     idleTimeoutMs: msOrNull('none'),
     progressResets: truth(),
+    maxTimeoutMs: msOrNull('not at all'),
     replay: choice('never', 'sessionExpired', 'idempotentTrusted', 'once'),
     onLost: choice('outcomeUnknown', 'error'),
   },

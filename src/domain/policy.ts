@@ -196,9 +196,14 @@ export interface CallPolicy {
   readonly timeoutMs: number;
   /** Longest silence of a running call; null = the deadline alone counts. */
   readonly idleTimeoutMs: number | null;
-  /** Whether news of progress begins the silence anew. */
+  /** Whether news of progress begins the silence anew, and moves the deadline up to `maxTimeoutMs`. */
   readonly progressResets: boolean;
-  /** Which lost calls are sent a second time. */
+  /** How far progress may move a deadline that the caller did not give; null = not at all. */
+  readonly maxTimeoutMs: number | null;
+  /**
+   * Which lost calls are sent a second time: none; those of an expired session; those that provably never
+   * ran, and harmless tools of trusted servers; or every one, though it may then run twice.
+   */
   readonly replay: 'never' | 'sessionExpired' | 'idempotentTrusted' | 'once';
   /** What a caller is told of a call that was lost under way. */
   readonly onLost: 'outcomeUnknown' | 'error';

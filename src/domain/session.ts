@@ -86,9 +86,19 @@ export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | '
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal;
-  /** Milliseconds the server has to answer. */
+  /** Milliseconds the server has to answer, or to tell of progress if that counts. */
   readonly timeoutMs: number;
+  /** News of progress begins the wait anew; absent = it changes nothing. */
+  readonly renewal?: ProgressRenewal;
   readonly onProgress?: (progress: CallProgress) => void;
+}
+
+/** How news of progress moves the deadline of a running call. */
+export interface ProgressRenewal {
+  /** What the server has from each news on, in milliseconds. */
+  readonly silenceMs: number;
+  /** The end of all renewals, in milliseconds from the sending. */
+  readonly untilMs: number;
 }
 
 export interface CallProgress {

@@ -156,6 +156,8 @@ export const defaultPolicy: ServerPolicy = {
     timeoutMs: 60_000,
     idleTimeoutMs: null,
     progressResets: true,
+    // Ten minutes: whoever is told of progress for longer should be asked whether to go on.
+    maxTimeoutMs: 600_000,
     replay: 'idempotentTrusted',
     onLost: 'outcomeUnknown',
   },

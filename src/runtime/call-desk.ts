@@ -4,42 +4,38 @@
  *
  * Payloads never pass through a chart. A call that has to wait is keyed by the
  * server's name, looks again at every change of its status and at its own
- * deadline, and never holds on to an actor. It is sent once; a second time only
- * when the first provably never ran.
+ * deadline, and never holds on to an actor. It is sent once; a second time only when the
+ * first provably never ran, or when a second run is accepted.
  */
 
 import type { Clock } from '../domain/clock.ts';
-import type {
-  CallFailure,
-  SessionCallOptions,
-  SessionHandle,
-  SessionRequest,
-} from '../domain/session.ts';
-import type { ExposedTool, ToolResult } from '../domain/tool.ts';
+import type { CallFailure, SessionHandle, SessionRequest } from '../domain/session.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
-import { defaultPolicy } from '../policies/default-policy.ts';
-import { printableLine } from '../policies/printable.ts';
-import { provablyNeverRan } from '../policies/replay-decision.ts';
-import { isSameTool } from '../policies/tool-pins.ts';
+import {
+  mayRunTwice,
+  type RepeatedTool,
+  type Replay,
+  replayOf,
+} from '../policies/replay-decision.ts';
+import { type Errand, requestErrand, type ToolAddress, toolErrand } from './call-errand.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import {
-  badTimeout,
   cancelled,
-  changedTool,
+  ifNeverSent,
   outOfTime,
   overloaded,
   shuttingDown,
-  toolChangedSince,
+  tooLate,
 } from './call-refusal.ts';
+import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
 import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
-import { unknownTool } from './unknown-name.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';
 
 export interface CallDeskPorts {
@@ -51,37 +47,9 @@ export interface CallDeskPorts {
   readonly absentError: (server: string) => TroupeError;
 }
 
-/**
- * Which tool is meant: a server's own name for it, and how it must look if that matters,
- * or an exposed name yet to be found.
- */
-export type ToolAddress =
-  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
-  | { readonly server: string; readonly exposedName: string };
-
-// A request that never ran may be sent once more; a third time would be a storm.
-const maxSends = 2;
 // One second: a session that lost a request mostly says so at once. One that is still
 // there afterwards is fine, and may be asked again.
 const replacementMs = 1_000;
-// For a server whose chart is just being replaced; the policy says it for all others.
-const defaultTimeoutMs = defaultPolicy.call.timeoutMs;
-
-type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
-
-/** What is to be done at a server: the one thing in which a call and a read differ. */
-interface Errand<Result, About extends Subject> {
-  readonly server: string;
-  /** Whose deadline counts, as far as it is known yet. */
-  readonly toolAtEntry: () => string | undefined;
-  /** Names what is asked for, once the server is ready; throws when there is no such thing. */
-  readonly find: (sighting: Sighting) => About;
-  readonly perform: (
-    handle: SessionHandle,
-    about: About,
-    options: SessionCallOptions,
-  ) => Promise<Answer<Result>>;
-}
 
 interface Done<Result, About extends Subject> {
   readonly result: Result;
@@ -89,24 +57,22 @@ interface Done<Result, About extends Subject> {
   readonly meta: RequestReport<Result>['meta'];
 }
 
-/** A tool by its server's own name. */
-interface ToolSubject extends Subject {
-  readonly tool: string;
-}
-
 interface Call {
   readonly server: string;
   readonly options: CallOptions;
   readonly lane: CallLane;
   readonly startedAt: number;
+  pausedMs: number;
   deadlineAt: number;
   sends: number;
+  hasStoodInLine: boolean;
   /** The session that was the last when this call first asked a sleeping server to start. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
-  /** A first sending that never ran, and how long its session is given to be replaced. */
+  /** A first sending that was lost, and how long its session is given to be replaced. */
   lost: {
     readonly handle: SessionHandle;
     readonly error: TroupeError;
+    readonly replay: Replay;
     readonly untilAt: number;
   } | null;
 }
@@ -129,19 +95,8 @@ export class CallDesk {
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
   ): Promise<CallReport> {
-    const { result, about, meta } = await this.#enter<ToolResult, ToolSubject>(
-      {
-        server: address.server,
-        toolAtEntry: () =>
-          'tool' in address ? address.tool : this.#ports.tools.named(address.exposedName)?.tool,
-        find: (sighting) => {
-          const tool = this.#toolNameOf(address, sighting);
-          return { tool, words: tool };
-        },
-        perform: (handle, { tool }, callOptions) => handle.callTool(tool, args, callOptions),
-      },
-      options,
-    );
+    const errand = toolErrand(address, args, this.#ports.tools);
+    const { result, about, meta } = await this.#enter(errand, options);
     return { result, meta: { ...meta, tool: about.tool } };
   }
 
@@ -151,16 +106,7 @@ export class CallDesk {
     request: SessionRequest,
     options: CallOptions,
   ): Promise<RequestReport<Result>> {
-    const about: Subject = { words: wordsFor(request) };
-    const { result, meta } = await this.#enter<Readonly<Record<string, unknown>>, Subject>(
-      {
-        server,
-        toolAtEntry: () => undefined,
-        find: () => about,
-        perform: (handle, _about, callOptions) => handle.request(request, callOptions),
-      },
-      options,
-    );
+    const { result, meta } = await this.#enter(requestErrand(server, request), options);
     // The session has looked at the shape that the method demands.
     return { result: result as Result, meta };
   }
@@ -177,24 +123,23 @@ export class CallDesk {
     }
     const lane = this.#laneOf(server);
     const startedAt = clock.now();
-    const timeoutMs =
-      options.timeoutMs ??
-      (sighting === undefined ? defaultTimeoutMs : timeoutMsOf(sighting, errand.toolAtEntry()));
-    // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
-    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) throw badTimeout(server);
+    const times = { startedAt, pausedMs: 0, options };
     const call: Call = {
       server,
-      options,
       lane,
-      startedAt,
-      deadlineAt: startedAt + timeoutMs,
+      ...times,
+      deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
       sends: 0,
+      hasStoodInLine: false,
       demandedAfter: null,
       lost: null,
     };
     lane.enter(() => overloaded(server));
     try {
       return await this.#run(call, errand);
+    } catch (error) {
+      // Whatever comes after a sending that may have run: nobody says that it did not.
+      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(error, call.lost.error) : error;
     } finally {
       lane.leave();
       if (lane.isEmpty) this.#lanes.delete(server);
@@ -238,7 +183,10 @@ export class CallDesk {
     bounds: WaitBounds,
   ): Promise<Done<Result, About> | null> {
     const { lane } = call;
-    if (!lane.takesPlace() && !(await lane.waitForPlace(bounds))) return null;
+    if (!lane.takesPlace()) {
+      call.hasStoodInLine = true;
+      if (!(await lane.waitForPlace(bounds))) return null;
+    }
     try {
       return await this.#send(call, errand);
     } finally {
@@ -298,17 +246,24 @@ export class CallDesk {
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
     const about = errand.find(sighting);
-    const { session } = handle;
-    // By its exposed name a tool may be known only now, and have a deadline of its own.
-    if (call.options.timeoutMs === undefined) {
-      call.deadlineAt = call.startedAt + timeoutMsOf(sighting, about.tool);
+    const { desired } = sighting;
+    const tool = repeatedTool(sighting, about);
+    if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
+      throw call.lost.error;
     }
+    // By its exposed name a tool may be known only now, and have a deadline of its own.
+    call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
+    const now = clock.now();
+    if (call.deadlineAt - now < leastLeftMs(call.startedAt, call.deadlineAt)) {
+      throw call.lost?.error ?? tooLate(call.server, call.hasStoodInLine);
+    }
+    const { session } = handle;
     const { signal, onProgress } = call.options;
     call.sends += 1;
     this.#atWork.began(handle, sighting);
     const answer = await errand
       .perform(handle, about, {
-        timeoutMs: Math.max(1, call.deadlineAt - clock.now()),
+        ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress }),
       })
@@ -345,12 +300,13 @@ export class CallDesk {
       const at = this.#ports.clock.now();
       tell(sighting, { type: 'call.failed', session: handle.session, at });
     }
-    if (provablyNeverRan(failure) && call.sends < maxSends) {
-      const error = callErrorOf(failure, sighting.status.name, about);
-      call.lost = { handle, error, untilAt: this.#ports.clock.now() + replacementMs };
-      return null;
-    }
-    throw callErrorOf(failure, sighting.status.name, about);
+    const error = callErrorOf(failure, sighting.status.name, about);
+    const { replay: rule } = sighting.desired.policy.call;
+    const tool = repeatedTool(sighting, about);
+    const replay = replayOf({ failure, sends: call.sends, rule, tool });
+    if (replay === 'no') throw error;
+    call.lost = { handle, error, replay, untilAt: this.#ports.clock.now() + replacementMs };
+    return null;
   }
 
   /**
@@ -364,32 +320,6 @@ export class CallDesk {
     return true;
   }
 
-  #toolNameOf(address: ToolAddress, sighting: Sighting): string {
-    const { tools } = this.#ports;
-    const wanted = 'exposedName' in address ? address.exposedName : address.tool;
-    if ('exposedName' in address) {
-      const known = tools.named(wanted);
-      if (known?.server === address.server) return known.tool;
-      if (tools.isHeld(sighting, wanted)) throw changedTool(sighting.status.name, wanted);
-      throw unknownTool(address.exposedName, tools.all());
-    }
-    const { name: server } = sighting.status;
-    const shown = tools.of(server);
-    const present = shown.find(({ tool }) => tool === address.tool);
-    if (present !== undefined) {
-      if (address.shown !== undefined && !isSameTool(address.shown, present)) {
-        throw toolChangedSince(address.shown);
-      }
-      return address.tool;
-    }
-    if (tools.isHeld(sighting, wanted)) throw changedTool(server, wanted);
-    throw unknownTool(
-      address.tool,
-      shown.map(({ tool }) => ({ name: tool })),
-      server,
-    );
-  }
-
   #laneOf(server: string): CallLane {
     const known = this.#lanes.get(server);
     if (known !== undefined) return known;
@@ -399,21 +329,6 @@ export class CallDesk {
   }
 }
 
-function timeoutMsOf({ desired }: Sighting, tool: string | undefined): number {
-  const override = desired.tools.overrides?.find((candidate) => candidate.tool === tool);
-  return override?.timeoutMs ?? desired.policy.call.timeoutMs;
-}
-
-// An address may be long, and who asked knows it.
-const wordsLength = 128;
-
-function wordsFor({ method, params }: SessionRequest): string {
-  switch (method) {
-    case 'resources/read':
-      return printableLine(`resource ${params.uri}`, wordsLength);
-    case 'prompts/get':
-      return printableLine(`prompt ${params.name}`, wordsLength);
-    case 'completion/complete':
-      return printableLine(`completion of ${params.argument.name}`, wordsLength);
-  }
+function repeatedTool({ desired }: Sighting, { shown }: Subject): RepeatedTool {
+  return { isTrusted: desired.trust, annotations: shown?.annotations };
 }

@@ -3,6 +3,7 @@
 import type { CallerCode, Outcome } from '../domain/caller-code.ts';
 import type { BreakerPolicy } from '../domain/policy.ts';
 import type { CallFailure } from '../domain/session.ts';
+import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
 // JSON-RPC 2.0: not understood, not a request, no such method. Invalid parameters
@@ -49,6 +50,8 @@ export function countsForCircuit(
 export interface Subject {
   /** The server's own name of the tool, when it was one. */
   readonly tool?: string;
+  /** The tool as it is shown now. */
+  readonly shown?: ExposedTool;
   /** How a message names it. */
   readonly words: string;
 }

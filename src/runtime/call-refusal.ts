@@ -33,6 +33,23 @@ export function outOfTime(server: string, state: ServerState): TroupeError {
   );
 }
 
+/** Ready at last, with no time left in which an answer could come back. */
+export function tooLate(server: string, hasStoodInLine: boolean): TroupeError {
+  return outOfTime(server, hasStoodInLine ? 'ready' : 'loadingTools');
+}
+
+/**
+ * What is told instead of "not executed" when the first sending of the call was lost and may have run.
+ *
+ * @param lost - what became of that sending
+ */
+export function ifNeverSent(error: unknown, lost: TroupeError): unknown {
+  if (!(error instanceof TroupeError) || error.outcome !== 'not_executed') return error;
+  if (error.code !== 'CANCELLED') return lost;
+  const { server, tool, outcome } = lost;
+  return new TroupeError('CANCELLED', lost.message, { server, tool, outcome, cause: lost });
+}
+
 export function badTimeout(server: string): TroupeError {
   return new TroupeError(
     'INVALID_ARGUMENTS',

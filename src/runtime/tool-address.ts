@@ -1,5 +1,5 @@
 import { serverPrefix } from '../policies/expose-tools.ts';
-import type { ToolAddress } from './call-desk.ts';
+import type { ToolAddress } from './call-errand.ts';
 import type { StatusBoard } from './status-board.ts';
 import type { ToolList } from './tool-list.ts';
 import { unknownTool } from './unknown-name.ts';

@@ -122,6 +122,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Deadline of the call, waiting included. Default: the server's policy, 60 s. */
   readonly timeoutMs?: number;
+  /** Longest silence once it was sent; news of progress begins it anew. Default: the server's policy, none. */
+  readonly idleTimeoutMs?: number;
+  /**
+   * Hears of progress. Without a `timeoutMs` of the caller, progress moves the deadline by the policy's
+   * `timeoutMs`, at most to its `maxTimeoutMs`, 10 minutes.
+   */
   readonly onProgress?: (progress: CallProgress) => void;
 }
 

@@ -325,6 +325,9 @@ class Call implements ScriptedCall {
   readonly outcome: Promise<Answer>;
   isSettled = false;
   readonly #options: SessionCallOptions;
+  readonly #clock: SessionPorts['clock'];
+  readonly #startedAt: number;
+  #timer: unknown;
   #resolve: (outcome: Answer) => void = () => {};
   readonly #release: () => void;
 
@@ -342,12 +345,12 @@ class Call implements ScriptedCall {
     });
     const onAbort = (): void => this.fail(cancelled(true));
     options.signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = clock.setTimeout(() => {
-      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
-    }, options.timeoutMs);
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+    this.#endAfter(options.timeoutMs);
     this.#release = () => {
       options.signal?.removeEventListener('abort', onAbort);
-      clock.clearTimeout(timer);
+      clock.clearTimeout(this.#timer);
     };
   }
 
@@ -360,7 +363,20 @@ class Call implements ScriptedCall {
   }
 
   progress(progress: CallProgress): void {
-    if (!this.isSettled) this.#options.onProgress?.(progress);
+    if (this.isSettled) return;
+    const { renewal, onProgress } = this.#options;
+    if (renewal !== undefined) {
+      const leftMs = this.#startedAt + renewal.untilMs - this.#clock.now();
+      this.#clock.clearTimeout(this.#timer);
+      this.#endAfter(Math.max(0, Math.min(renewal.silenceMs, leftMs)));
+    }
+    onProgress?.(progress);
+  }
+
+  #endAfter(ms: number): void {
+    this.#timer = this.#clock.setTimeout(() => {
+      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
+    }, ms);
   }
 
   #settle(outcome: Answer): void {

@@ -13,7 +13,7 @@ import { createHandle } from '../../actors/session-call.ts';
 import { createClient } from '../../actors/session-client.ts';
 import { type Connection, NotSentError } from '../../actors/session-connection.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { CallFailure } from '../../src/domain/session.ts';
+import type { CallFailure, SessionHandle } from '../../src/domain/session.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { answerTo, type RpcMessage } from '../fixtures/least-peer.ts';
 
@@ -73,6 +73,7 @@ interface Stage {
   readonly clock: VirtualClock;
   readonly troubles: Failure[];
   readonly unknown: Error[];
+  readonly handle: SessionHandle;
   call(args?: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer>;
 }
 
@@ -105,6 +106,7 @@ async function stageOf(isLight: boolean): Promise<Stage> {
     clock,
     troubles,
     unknown,
+    handle,
     call: (args = {}, signal) =>
       handle.callTool('echo', args, {
         timeoutMs: 1_000,
@@ -293,15 +295,69 @@ function controllerOf(): { signal: AbortSignal; abort: (reason: unknown) => void
   return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
 }
 
-describe('light calls beside others', () => {
-  it('share no id with what the client asks', async () => {
-    const stage = await stageOf(true);
-    const other = await stageOf(false);
-    const calls = [stage.call(), other.call(), stage.call(), other.call()];
-    const ids = [stage, other].map(({ transport }) => transport.calls.map(({ id }) => Number(id)));
-    expect(ids[0]?.every((id) => id >= 2 ** 30 && id < 2 ** 31)).toBe(true);
-    expect(ids[1]?.every((id) => id < 100)).toBe(true);
-    await Promise.all([stage.transport.close(), other.transport.close()]);
+describe('the ids of requests', () => {
+  it('are never used twice, over however many connections and on whichever path', async () => {
+    const first = [await stageOf(true), await stageOf(false)];
+    const calls = first.flatMap((stage) => [stage.call(), stage.call()]);
+    await Promise.all(first.map(({ transport }) => transport.close()));
+    const later = [await stageOf(false), await stageOf(true)];
+    calls.push(...later.flatMap((stage) => [stage.call(), stage.call()]));
+    const all = [...first, ...later].flatMap(({ transport }) =>
+      transport.sent.flatMap(({ id }) => (id === undefined ? [] : [id])),
+    );
+    // Four handshakes and eight calls.
+    expect(all).toHaveLength(12);
+    expect(new Set(all).size).toBe(12);
+    await Promise.all(later.map(({ transport }) => transport.close()));
     await Promise.all(calls);
+  });
+});
+
+describe('a call that progress renews', () => {
+  async function renewed() {
+    const stage = await stageOf(true);
+    const heard: unknown[] = [];
+    const outcome = stage.handle.callTool(
+      'echo',
+      {},
+      {
+        timeoutMs: 1_000,
+        renewal: { silenceMs: 500, untilMs: 1_800 },
+        onProgress: (news) => heard.push(news.progress),
+      },
+    );
+    const token = stage.transport.calls[0]?.params?._meta?.progressToken;
+    const progress = async (value: number): Promise<void> => {
+      const params = { progressToken: token, progress: value };
+      stage.transport.receive({ jsonrpc: '2.0', method: 'notifications/progress', params });
+      await settled();
+    };
+    return { stage, heard, outcome, progress };
+  }
+
+  it('has the longest silence again from each news on, and no more than the whole time', async () => {
+    const { stage, heard, outcome, progress } = await renewed();
+    for (const number of [1, 2, 3]) {
+      await stage.clock.advanceAndSettle(450);
+      await progress(number);
+    }
+    await stage.clock.advanceAndSettle(449);
+    expect(stage.transport.cancellations).toHaveLength(0);
+    await stage.clock.advanceAndSettle(1);
+    expect(await outcome).toMatchObject({ failure: { reason: 'timeout', written: true } });
+    expect(heard).toEqual([1, 2, 3]);
+    expect(stage.transport.cancellations).toHaveLength(1);
+    await progress(4);
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+
+  it('ends when the server falls silent', async () => {
+    const { stage, outcome, progress } = await renewed();
+    await stage.clock.advanceAndSettle(10);
+    await progress(1);
+    await stage.clock.advanceAndSettle(499);
+    expect(stage.transport.cancellations).toHaveLength(0);
+    await stage.clock.advanceAndSettle(1);
+    expect(await outcome).toMatchObject({ failure: { reason: 'timeout' } });
   });
 });
