@@ -107,25 +107,39 @@ export function settingsDigestOf(desired: DesiredServer): string {
   const known = settingsDigests.get(desired);
   if (known !== undefined) return known;
   const { startup, trust, tools, description } = desired;
-  const policy = policyDigestOf(desired.policy);
-  const digest = digestOf({ startup, trust, tools, policy, description });
+  const ofPolicy = digestsUnder(desired.policy);
+  // Nearly all servers are treated alike: one of them is hashed.
+  const text = JSON.stringify([startup, trust, tools, description]);
+  const digest =
+    ofPolicy.byText.get(text) ??
+    digestOf({ startup, trust, tools, policy: ofPolicy.digest, description });
+  if (ofPolicy.byText.size >= rememberedTexts) ofPolicy.byText.clear();
+  ofPolicy.byText.set(text, digest);
   settingsDigests.set(desired, digest);
   return digest;
 }
 
+interface DigestsUnder {
+  readonly digest: string;
+  /** Digests of what else is applied in place, by its text. */
+  readonly byText: Map<string, string>;
+}
+
 /** Nearly all of what is hashed is the policy, and nearly all servers have the same. */
-function policyDigestOf(policy: ServerPolicy): string {
-  const known = policyDigests.get(policy);
+function digestsUnder(policy: ServerPolicy): DigestsUnder {
+  const known = underPolicies.get(policy);
   if (known !== undefined) return known;
-  const digest = digestOf(policy);
-  policyDigests.set(policy, digest);
-  return digest;
+  const made: DigestsUnder = { digest: digestOf(policy), byText: new Map() };
+  underPolicies.set(policy, made);
+  return made;
 }
 
 // Every pass asks for every server, and settings are never changed in place: remembered
 // for as long as they are held, which nobody outside can tell from counting again.
 const settingsDigests = new WeakMap<DesiredServer, string>();
-const policyDigests = new WeakMap<ServerPolicy, string>();
+const underPolicies = new WeakMap<ServerPolicy, DigestsUnder>();
+// A kilobyte each at worst, and mostly a handful; who has more hashes some of them twice.
+const rememberedTexts = 1_000;
 
 /**
  * Hashes any JSON value.

@@ -21,16 +21,28 @@ export function planChanges(
   live: ReadonlyMap<string, LiveServer>,
   digestOf: (desired: DesiredServer) => string,
 ): readonly Step[] {
+  const steps: Step[] = [];
+  let liveCount = 0;
+  for (const server of desired) {
+    const found = live.get(server.desired.name);
+    if (found !== undefined) liveCount += 1;
+    addStepsFor(steps, server, found, digestOf);
+  }
+  // Mostly nobody left the settings, and then nobody needs to be looked for.
+  return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
+}
+
+function stepsOfUnwanted(
+  desired: readonly AdmittedServer[],
+  live: ReadonlyMap<string, LiveServer>,
+): readonly Step[] {
   const wanted = new Set(desired.map((server) => server.desired.name));
   const unwanted = [...live.keys()].filter((server) => !wanted.has(server)).sort();
-  return [
-    ...unwanted.map((server) =>
-      live.get(server)?.leaving
-        ? step(server, 'keep', 'leaving')
-        : step(server, 'retire', 'no longer in the settings'),
-    ),
-    ...desired.flatMap((server) => stepsFor(server, live.get(server.desired.name), digestOf)),
-  ];
+  return unwanted.map((server) =>
+    live.get(server)?.leaving
+      ? step(server, 'keep', 'leaving')
+      : step(server, 'retire', 'no longer in the settings'),
+  );
 }
 
 /** Says whether a plan changes nothing. */
@@ -38,31 +50,35 @@ export function changesNothing(steps: readonly Step[]): boolean {
   return steps.every(({ step: kind }) => kind === 'keep');
 }
 
-function stepsFor(
+function addStepsFor(
+  steps: Step[],
   { desired, verdict }: AdmittedServer,
   live: LiveServer | undefined,
   digestOf: (desired: DesiredServer) => string,
-): readonly Step[] {
+): void {
   const server = desired.name;
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
-    return [step(server, 'spawn', `${originOf(desired)}, not running yet${but}`)];
+    steps.push(step(server, 'spawn', `${originOf(desired)}, not running yet${but}`));
+    return;
   }
-  if (live.leaving) return [step(server, 'keep', 'leaving')];
+  if (live.leaving) {
+    steps.push(step(server, 'keep', 'leaving'));
+    return;
+  }
   if (live.generation !== desired.generation) {
-    return [step(server, 'replace', 'connection settings changed')];
+    steps.push(step(server, 'replace', 'connection settings changed'));
+    return;
   }
 
-  const updates =
-    live.settingsDigest === digestOf(desired) ? [] : [step(server, 'update', 'settings changed')];
-  if (live.verdict === verdict) {
-    return updates.length === 0 ? [step(server, 'keep', 'unchanged')] : updates;
-  }
+  const isUpdate = live.settingsDigest !== digestOf(desired);
+  const isMove = live.verdict !== verdict;
   // Nothing may run for a moment under rules that no longer hold, or not yet:
   // a block goes out before the new settings, an admission after them.
-  return verdict === 'admitted'
-    ? [...updates, step(server, 'admit', 'now admitted')]
-    : [step(server, 'block', verdict), ...updates];
+  if (isMove && verdict !== 'admitted') steps.push(step(server, 'block', verdict));
+  if (isUpdate) steps.push(step(server, 'update', 'settings changed'));
+  if (isMove && verdict === 'admitted') steps.push(step(server, 'admit', 'now admitted'));
+  if (!isUpdate && !isMove) steps.push(step(server, 'keep', 'unchanged'));
 }
 
 /** A server that no entry names is there because of the key that its source tells. */

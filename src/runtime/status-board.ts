@@ -82,6 +82,8 @@ export class StatusBoard {
   #isEnding = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
+  /** The servers of the settings, by name. */
+  #desired: ReadonlyMap<string, DesiredServer> = new Map();
 
   constructor(ports: StatusBoardPorts) {
     this.#ports = ports;
@@ -149,18 +151,35 @@ export class StatusBoard {
     const { live, settings } = snapshot.context;
     this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
     if (live === this.#live && settings === this.#settings) return;
+    const before = this.#live;
     this.#live = live;
-    this.#settings = settings;
-    for (const desired of settings?.servers ?? []) this.#lastDesired.set(desired.name, desired);
-    const actorIds = new Set([...live.values()].map(({ actorId }) => actorId));
-    for (const actorId of [...this.#watched.keys()]) {
-      if (!actorIds.has(actorId)) this.#unwatch(actorId);
+    if (settings !== this.#settings) this.#followSettings(settings);
+    for (const [name, { actorId }] of before ?? []) {
+      if (live.get(name)?.actorId !== actorId) this.#unwatch(actorId);
     }
-    for (const [name, server] of live) this.#follow(name, server, snapshot);
-    for (const name of [...this.#sightings.keys()]) if (!live.has(name)) this.#forget(name);
+    // One of thousands was born or left: the others look as they did.
+    for (const [name, server] of live) {
+      if (before?.get(name) !== server || !this.#isSeen(name, server, snapshot))
+        this.#follow(name, server, snapshot);
+    }
+    for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
     // Only now: who hears of one server may ask for all of them.
     this.#tellAll();
     this.#ports.onToolsMayDiffer();
+  }
+
+  #followSettings(settings: RootSnapshot['context']['settings']): void {
+    this.#settings = settings;
+    this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
+    for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
+  }
+
+  /** Whether this chart of the server was looked at under the settings that hold. */
+  #isSeen(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): boolean {
+    return (
+      this.#sightings.get(name)?.desired === this.#lastDesired.get(name) &&
+      this.#watched.get(actorId)?.ref === snapshot.children[actorId]
+    );
   }
 
   #follow(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): void {
@@ -201,7 +220,7 @@ export class StatusBoard {
   }
 
   #desiredNamed(name: string): DesiredServer | undefined {
-    return this.#settings?.servers.find((server) => server.name === name);
+    return this.#desired.get(name);
   }
 
   #lookAndTell(name: string, actorId: string): void {

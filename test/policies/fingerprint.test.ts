@@ -205,6 +205,19 @@ describe('settings digest', () => {
   });
 });
 
+describe('settings digests of thousands of servers', () => {
+  it('are those that each would have alone', () => {
+    const described = Array.from({ length: 2_500 }, (_, index) => `the database ${index}`);
+    const digests = described.map((description) => settingsDigestOf({ ...desired, description }));
+    expect(new Set(digests).size).toBe(described.length);
+    const policy = { ...desired.policy };
+    const alone = described.map((description) =>
+      settingsDigestOf({ ...desired, description, policy }),
+    );
+    expect(alone).toEqual(digests);
+  });
+});
+
 describe('digest', () => {
   it('agrees with its naive twin on any JSON value', () => {
     fc.assert(

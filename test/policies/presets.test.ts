@@ -169,6 +169,16 @@ describe('a preset in settings', () => {
 });
 
 describe('a choice of policy', () => {
+  it('leads to the same object as an equal one, and to what it says after thousands of others', () => {
+    const attempts = (maxAttempts: number) =>
+      chosenPolicy(presets.default, { overrides: { restart: { maxAttempts } } });
+    const first = attempts(1);
+    expect(attempts(1)).toBe(first);
+    const all = Array.from({ length: 2_500 }, (_, index) => attempts(index));
+    expect(all.map(({ restart }) => restart.maxAttempts)).toEqual([...all.keys()]);
+    expect(attempts(1)).toEqual(first);
+  });
+
   const base = overridePolicy(presets.ohMyPi, { call: { timeoutMs: 1 } });
 
   it('starts where the policy below it ended', () => {
