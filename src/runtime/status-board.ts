@@ -151,15 +151,15 @@ export class StatusBoard {
     const { live, settings } = snapshot.context;
     this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
     if (live === this.#live && settings === this.#settings) return;
-    const before = this.#live;
+    const before: RootSnapshot['context']['live'] = this.#live ?? new Map();
     this.#live = live;
-    if (settings !== this.#settings) this.#followSettings(settings);
-    for (const [name, { actorId }] of before ?? []) {
+    this.#followSettings(settings);
+    for (const [name, { actorId }] of before) {
       if (live.get(name)?.actorId !== actorId) this.#unwatch(actorId);
     }
     // One of thousands was born or left: the others look as they did.
     for (const [name, server] of live) {
-      if (before?.get(name) !== server || !this.#isSeen(name, server, snapshot))
+      if (before.get(name) !== server || !this.#isSeen(name, server, snapshot))
         this.#follow(name, server, snapshot);
     }
     for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
@@ -169,6 +169,7 @@ export class StatusBoard {
   }
 
   #followSettings(settings: RootSnapshot['context']['settings']): void {
+    if (settings === this.#settings) return;
     this.#settings = settings;
     this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
     for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
