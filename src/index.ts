@@ -103,7 +103,7 @@ export type {
   TroupeState,
   TroupeStatus,
 } from './domain/status.ts';
-export type { ExposedTool, ToolAnnotations, ToolResult } from './domain/tool.ts';
+export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
 export type { ToolMatch } from './policies/tool-search.ts';

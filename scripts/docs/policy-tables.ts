@@ -14,14 +14,16 @@ import { presets } from '../../src/policies/presets.ts';
 import { code, table } from './markdown.ts';
 
 const words: Readonly<Record<PolicyField, string>> = {
-  'naming.template': "Form of a tool's name, with `{server}` and `{tool}`.",
+  'naming.template':
+    "Form of a tool's name, with `{server}` and `{tool}`. A server whose tools are not known yet is found by a name only where `{server}` comes first.",
   'naming.case': 'Whether names are put in small letters.',
   'naming.maxLength': 'Longest name, in characters.',
   'naming.overflow':
-    'What becomes of a longer one: a hash at its end, a cut in its middle, or an error.',
+    'What becomes of a longer one: `hash` at its end; `middle`: `___` in its middle; `error`: the tool is left out.',
   'naming.stripServerPrefix': 'Whether a tool loses a beginning that repeats its server.',
-  'naming.collision': 'Who keeps a name that two tools want.',
-  'naming.aliases': 'Further forms that a call may use.',
+  'naming.collision':
+    'Who keeps a name that two tools want. `originOrder`: the first by server and tool, the other gets a hash; `suffix`: both get a hash; `error`: neither is shown.',
+  'naming.aliases': 'Further forms that a call may use, as long as only one tool is meant.',
   'startup.mode':
     '`eager`: at once; `background`: at once, and `ready()` does not wait for it; `lazy`: with the first demand. The key `startup` sets it.',
   'startup.gateMs': 'How long `ready()` waits for servers. `mcp.startupGateMs` wins.',

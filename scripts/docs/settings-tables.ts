@@ -120,9 +120,10 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: undefined,
   },
   tools: {
-    takes: '`{ "include": […], "exclude": […], "overrides": { "NAME": { "timeoutMs": … } } }`',
+    takes:
+      '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": … } } }`',
     byDefault: 'all tools',
-    meaning: 'Which tools are shown; names may hold `*`, and `exclude` wins.',
+    meaning: 'Which tools are shown; names may hold `*`, and `exclude` and `"enabled": false` win.',
     example: { include: ['read_*'] },
   },
   policy: {

@@ -98,7 +98,12 @@ export const serverEntrySchema = z.strictObject(
             .record(
               z.string(),
               z.strictObject(
-                { timeoutMs: milliseconds('timeoutMs').optional() },
+                {
+                  enabled: z
+                    .boolean({ error: '"enabled" must be true or false, without quotes' })
+                    .optional(),
+                  timeoutMs: milliseconds('timeoutMs').optional(),
+                },
                 { error: overridesError },
               ),
               { error: overridesError },

@@ -166,7 +166,9 @@ function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: stri
 }
 
 function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
-  const words = isTopOfEntry ? serverEntryKeys : ['include', 'exclude', 'overrides', 'timeoutMs'];
+  const words = isTopOfEntry
+    ? serverEntryKeys
+    : ['include', 'exclude', 'overrides', 'enabled', 'timeoutMs'];
   const closest = closestName(key, words);
   return closest === undefined
     ? `unknown key; remove it or write one of ${words.join(', ')}`
@@ -318,8 +320,9 @@ const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> 
 };
 
 function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
-  const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { timeoutMs }]) => ({
+  const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { enabled, timeoutMs }]) => ({
     tool,
+    ...(enabled === undefined ? {} : { enabled }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }));
   return {

@@ -13,18 +13,21 @@ import type { Scope } from './scope.ts';
 
 /** The names that tools are shown under. */
 export interface NamingPolicy {
-  /** Holds `{tool}` and mostly `{server}`. */
+  /**
+   * Holds `{tool}` and mostly `{server}`. A tool of a server whose tools are not known yet is found by
+   * its name only where `{server}` comes first.
+   */
   readonly template: string;
   readonly case: 'keep' | 'lower';
   /** In characters. */
   readonly maxLength: number;
-  /** What happens to a longer name: its end gives way to a hash, its middle to dots, or it is refused. */
+  /** What happens to a longer name: its end gives way to a hash, its middle to `___`, or the tool is left out. */
   readonly overflow: 'hash' | 'middle' | 'error';
   /** Whether `github_search` of the server `github` loses its beginning. */
   readonly stripServerPrefix: boolean;
-  /** Who keeps a name that two tools want: the first by origin, both with a suffix, or neither. */
+  /** Who keeps a name that two tools want: the first by origin, nobody but both get a hash, or nobody. */
   readonly collision: 'originOrder' | 'suffix' | 'error';
-  /** Templates of further spellings that a call may use. */
+  /** Templates of further spellings that a call may use, where only one tool is meant. */
   readonly aliases: readonly string[];
 }
 

@@ -39,6 +39,8 @@ export interface ToolFilter {
 /** What one tool of a server does differently. */
 export interface ToolOverride {
   readonly tool: string;
+  /** False = it is neither shown nor called. Default: the patterns decide. */
+  readonly enabled?: boolean;
   /** Deadline of one call, in place of the policy's `call.timeoutMs`. */
   readonly timeoutMs?: number;
 }

@@ -19,9 +19,22 @@ export interface ListedTool {
   readonly annotations?: ToolAnnotations;
 }
 
+/**
+ * What a host may rely on when it decides about a call. Words of a server that is not trusted make
+ * no tool look milder than one without words.
+ */
+export interface ToolTraits {
+  readonly readOnly: boolean;
+  /** Whether calls of it may run side by side. */
+  readonly concurrencySafe: boolean;
+  readonly destructive: boolean;
+  /** Whether it reaches beyond what its server holds. */
+  readonly openWorld: boolean;
+}
+
 /** A tool under the name by which callers reach it. */
 export interface ExposedTool {
-  /** Exposed name, for example `mcp__db__query`; at most 64 characters. */
+  /** Exposed name, for example `mcp__db__query`; at most 64 characters, unless a policy says otherwise. */
   readonly name: string;
   readonly server: string;
   /** The server's own name of the tool. */
@@ -29,7 +42,10 @@ export interface ExposedTool {
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** As the server has them, whether or not it is trusted. */
   readonly annotations?: ToolAnnotations;
+  /** What of them may be relied on; there whenever they are. */
+  readonly traits?: ToolTraits;
   /** `live` = listed in the present session; else the last list known. */
   readonly catalog: 'live' | 'deferred' | 'stale';
 }

@@ -1,18 +1,12 @@
 /** Gives every tool the one name by which callers reach it. */
 
-import { createHash } from 'node:crypto';
+import type { NamingPolicy } from '../domain/policy.ts';
 import type { ToolFilter } from '../domain/settings.ts';
-import type { ExposedTool, ListedTool, ToolAnnotations } from '../domain/tool.ts';
-import { defaultPolicy } from './default-policy.ts';
+import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../domain/tool.ts';
 import { printableLine, printableText } from './printable.ts';
 import { passesFilter } from './tool-filter.ts';
+import { type ToolNamer, toolNamer } from './tool-name.ts';
 
-// No preset is obeyed here yet: names are those of the default.
-const { maxLength: maxNameLength } = defaultPolicy.naming;
-// Eight digits of base 36 hold 40 bits: among 10,000 tools, two that begin alike
-// and share a hash are a chance of 1 in 20,000, and even then get different names.
-const hashLength = 8;
-const keptLength = maxNameLength - hashLength - 1;
 const maxTitleLength = 128;
 
 /** The tools of one server, as far as they are known. */
@@ -23,98 +17,110 @@ export interface ServerTools {
   readonly tools: readonly ListedTool[];
   /** Characters of a description that are shown; 0 = none at all. */
   readonly descriptionMaxLength: number;
+  readonly naming: NamingPolicy;
+  /** Whether what the server says of its tools may be believed. */
+  readonly trust: boolean;
+}
+
+/** A tool that is not shown because of its name. */
+export interface NamelessTool {
+  readonly server: string;
+  readonly tool: string;
+  readonly why: 'long' | 'collision';
 }
 
 /**
- * Lists the tools that callers see, under names that are unique, at most 64
- * characters long and sorted.
+ * Lists the tools that callers see, under names that are unique, no longer than their
+ * policy allows, and sorted.
  *
- * A tool keeps its plain name when that spells its server and itself exactly. A
- * name in which a character had to be replaced, or that had to be cut, always
- * ends in a hash, so that a server `my.db` cannot take the names of `my_db`.
- * What is left are names that read in two ways (`a`, `b__c` and `a__b`, `c`):
- * origin (server, then tool) decides, never the order in which servers came up,
- * and the other gets a hash. Of tools that one server lists twice, the first
- * counts.
+ * A tool keeps its plain name when that spells its server and itself exactly, or as
+ * its policy wants them spelled. A name in which a character had to be replaced, or
+ * whose end had to be cut, always ends in a hash, so that a server `my.db` cannot
+ * take the names of `my_db`. What is left are names that read in two ways (`a`,
+ * `b__c` and `a__b`, `c`): the more exact one, then origin (server, then tool)
+ * decides, never the order in which servers came up, and the other gets a hash;
+ * a policy may give both a hash, or neither a name. Of tools that one server lists
+ * twice, the first counts.
+ *
+ * @param onNameless - told of each tool that is left out because of its name
  */
-export function exposeTools(servers: readonly ServerTools[]): readonly ExposedTool[] {
+export function exposeTools(
+  servers: readonly ServerTools[],
+  onNameless: (tool: NamelessTool) => void = () => {},
+): readonly ExposedTool[] {
   const origins = servers.flatMap(originsOf).sort(byOrigin);
+  const claims = new Map<string, Claim[]>();
+  const unnamed: Origin[] = [];
+  const leaveOut = ({ from, tool }: Origin, why: NamelessTool['why']) =>
+    onNameless({ server: from.server, tool: tool.name, why });
+  for (const origin of origins) {
+    const wanted = origin.namer.wanted(origin.tool.name);
+    if (wanted === 'refused') leaveOut(origin, 'long');
+    else if (wanted === 'hashed') unnamed.push(origin);
+    else claim(claims, wanted.name, { origin, rank: wanted.rank });
+  }
   const named = new Map<string, Origin>();
+  for (const [name, rivals] of claims) {
+    const { winner, losers } = judge(rivals);
+    if (winner !== undefined) named.set(name, winner);
+    if (losers === 'nameless') for (const { origin } of rivals) leaveOut(origin, 'collision');
+    else unnamed.push(...losers);
+  }
   // Plain names first: a hash must never take the name that a tool has by right.
-  const unnamed = origins.filter((origin) => {
-    const plain = faithfulName(origin.server, origin.tool.name);
-    if (plain === undefined || named.has(plain)) return true;
-    named.set(plain, origin);
-    return false;
-  });
-  for (const origin of unnamed) {
+  for (const origin of unnamed.sort(byOrigin)) {
+    const { namer, tool } = origin;
     let salt = 0;
-    while (named.has(hashedName(origin.server, origin.tool.name, salt))) salt += 1;
-    named.set(hashedName(origin.server, origin.tool.name, salt), origin);
+    while (named.has(namer.hashed(tool.name, salt))) salt += 1;
+    named.set(namer.hashed(tool.name, salt), origin);
   }
   return [...named]
     .map(([name, origin]) => exposed(name, origin))
     .sort((a, b) => compare(a.name, b.name));
 }
 
-/**
- * What the exposed names of all tools of a server begin with. Tools of another
- * server may begin with it too: it says where to look, not whose a tool is.
- */
-export function serverPrefix(server: string): string {
-  return plainName(server, '').slice(0, keptLength);
-}
-
-/** The names under which a tool may be exposed, the preferred one first. */
-export function toolNamesOf(server: string, tool: string): readonly string[] {
-  const plain = faithfulName(server, tool);
-  const hashed = hashedName(server, tool, 0);
-  return plain === undefined ? [hashed] : [plain, hashed];
-}
-
 interface Origin {
-  readonly server: string;
-  readonly catalog: ExposedTool['catalog'];
+  readonly from: ServerTools;
+  readonly namer: ToolNamer;
   readonly tool: ListedTool;
-  readonly descriptionMaxLength: number;
+}
+
+interface Claim {
+  readonly origin: Origin;
+  readonly rank: number;
+}
+
+function claim(claims: Map<string, Claim[]>, name: string, one: Claim): void {
+  const rivals = claims.get(name);
+  if (rivals === undefined) claims.set(name, [one]);
+  else rivals.push(one);
+}
+
+/** Who of those that want one name gets it; the strictest of their policies decides. */
+function judge(rivals: readonly Claim[]): {
+  readonly winner?: Origin | undefined;
+  readonly losers: readonly Origin[] | 'nameless';
+} {
+  const [only] = rivals;
+  if (rivals.length === 1) return { winner: only?.origin, losers: [] };
+  const all = rivals.toSorted((a, b) => a.rank - b.rank).map(({ origin }) => origin);
+  const wishes = new Set(all.map(({ from }) => from.naming.collision));
+  if (!wishes.has('error') && !wishes.has('suffix'))
+    return { winner: all[0], losers: all.slice(1) };
+  return { losers: wishes.has('error') ? 'nameless' : all };
 }
 
 function originsOf(from: ServerTools): readonly Origin[] {
-  const { server, filter, catalog, tools, descriptionMaxLength } = from;
   const byName = new Map<string, Origin>();
-  for (const tool of tools) {
-    if (byName.has(tool.name) || !passesFilter(filter, tool.name)) continue;
-    byName.set(tool.name, { server, catalog, tool, descriptionMaxLength });
+  const namer = toolNamer(from.naming, from.server);
+  for (const tool of from.tools) {
+    if (byName.has(tool.name) || !passesFilter(from.filter, tool.name)) continue;
+    byName.set(tool.name, { from, namer, tool });
   }
   return [...byName.values()];
 }
 
-/** The plain name, unless it had to be changed: then another tool may have it by right. */
-function faithfulName(server: string, tool: string): string | undefined {
-  const plain = plainName(server, tool);
-  return plain === `mcp__${server}__${tool}` && plain.length <= maxNameLength ? plain : undefined;
-}
-
-function plainName(server: string, tool: string): string {
-  return `mcp__${nameCharacters(server)}__${nameCharacters(tool)}`;
-}
-
-function hashedName(server: string, tool: string, salt: number): string {
-  const salted = salt === 0 ? `${server}\0${tool}` : `${server}\0${tool}\0${salt}`;
-  return `${plainName(server, tool).slice(0, keptLength)}_${hashOf(salted)}`;
-}
-
-function nameCharacters(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
-}
-
-function hashOf(text: string): string {
-  const bits = Number.parseInt(createHash('sha256').update(text).digest('hex').slice(0, 10), 16);
-  return bits.toString(36).padStart(hashLength, '0');
-}
-
 function byOrigin(a: Origin, b: Origin): number {
-  return compare(a.server, b.server) || compare(a.tool.name, b.tool.name);
+  return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
 }
 
 // By code unit: what a locale thinks of an order differs between machines.
@@ -123,10 +129,8 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function exposed(
-  name: string,
-  { server, catalog, tool, descriptionMaxLength }: Origin,
-): ExposedTool {
+function exposed(name: string, { from, tool }: Origin): ExposedTool {
+  const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;
   return {
@@ -138,7 +142,9 @@ function exposed(
       ? {}
       : { description: printableText(description, descriptionMaxLength) }),
     inputSchema,
-    ...(annotations === undefined ? {} : { annotations: shownAnnotations(annotations) }),
+    ...(annotations === undefined
+      ? {}
+      : { annotations: shownAnnotations(annotations), traits: traitsOf(annotations, trust) }),
     catalog,
   };
 }
@@ -146,4 +152,17 @@ function exposed(
 function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {
   if (annotations.title === undefined) return annotations;
   return { ...annotations, title: printableLine(annotations.title, maxTitleLength) };
+}
+
+/** What is not said counts as the protocol has it: a tool may write, destroy, and reach anything. */
+function traitsOf(annotations: ToolAnnotations, trust: boolean): ToolTraits {
+  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
+  const readOnly = trust && readOnlyHint === true;
+  return {
+    readOnly,
+    // What only reads cannot get in its own way.
+    concurrencySafe: readOnly,
+    destructive: !readOnly && !(trust && destructiveHint === false),
+    openWorld: !(trust && openWorldHint === false),
+  };
 }

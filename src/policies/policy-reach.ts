@@ -8,13 +8,6 @@ import type { PolicyField, PolicyGroup } from '../domain/policy.ts';
  * the problem shown to whoever sets it change with it.
  */
 const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
-  'naming.template',
-  'naming.case',
-  'naming.maxLength',
-  'naming.overflow',
-  'naming.stripServerPrefix',
-  'naming.collision',
-  'naming.aliases',
   'idle.drainMs',
   'idle.maxIdleMs',
   'call.onLost',

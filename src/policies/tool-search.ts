@@ -70,7 +70,7 @@ export function searchTools(
     for (let next = firstFrom(words, word); words[next]?.startsWith(word) === true; next += 1) {
       const factor = words[next] === word ? 2 : 1;
       for (const { at, weight } of findings[next] as readonly Finding[]) {
-        if (weight * factor > (best[at] as number)) best[at] = weight * factor;
+        best[at] = Math.max(best[at] as number, weight * factor);
       }
     }
     best.forEach((score, at) => {

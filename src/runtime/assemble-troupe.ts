@@ -28,7 +28,6 @@ import { AddedServers } from './added-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { CallDesk } from './call-desk.ts';
-import type { ToolAddress } from './call-errand.ts';
 import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
 import { checkEventName, checkHostEvent, isAnotherTry } from './check-host-event.ts';
@@ -48,6 +47,7 @@ import { SessionRegistry } from './session-registry.ts';
 import { settingsPortsOf, valueSourceOf } from './settings-ports.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
+import type { ToolAddress } from './tool-finding.ts';
 import type {
   ApprovalRequest,
   CallOptions,

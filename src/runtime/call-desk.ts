@@ -17,7 +17,7 @@ import {
   type Replay,
   replayOf,
 } from '../policies/replay-decision.ts';
-import { type Errand, requestErrand, type ToolAddress, toolErrand } from './call-errand.ts';
+import { type Errand, requestErrand, toolErrand } from './call-errand.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
@@ -34,6 +34,7 @@ import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
+import type { ToolAddress } from './tool-finding.ts';
 import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';

@@ -8,20 +8,10 @@ import type {
 } from '../domain/session.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { printableLine } from '../policies/printable.ts';
-import { isSameTool } from '../policies/tool-pins.ts';
 import type { Subject } from './call-error.ts';
-import { changedTool, toolChangedSince } from './call-refusal.ts';
 import type { Sighting } from './status-board.ts';
+import { findTool, type ToolAddress } from './tool-finding.ts';
 import type { ToolList } from './tool-list.ts';
-import { unknownTool } from './unknown-name.ts';
-
-/**
- * Which tool is meant: a server's own name for it, and how it must look if that matters,
- * or an exposed name yet to be found.
- */
-export type ToolAddress =
-  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
-  | { readonly server: string; readonly exposedName: string };
 
 export type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
 
@@ -71,32 +61,6 @@ export function requestErrand(
     find: () => about,
     perform: (handle, _about, options) => handle.request(request, options),
   };
-}
-
-/** @throws TroupeError when the server shows no such tool, or another than was meant. */
-function findTool(address: ToolAddress, sighting: Sighting, tools: ToolList): ExposedTool {
-  const { name: server } = sighting.status;
-  if ('exposedName' in address) {
-    const { exposedName } = address;
-    const known = tools.named(exposedName);
-    if (known?.server === address.server) return known;
-    if (tools.isHeld(sighting, exposedName)) throw changedTool(server, exposedName);
-    throw unknownTool(exposedName, tools.all());
-  }
-  const shown = tools.of(server);
-  const present = shown.find(({ tool }) => tool === address.tool);
-  if (present !== undefined) {
-    if (address.shown !== undefined && !isSameTool(address.shown, present)) {
-      throw toolChangedSince(address.shown);
-    }
-    return present;
-  }
-  if (tools.isHeld(sighting, address.tool)) throw changedTool(server, address.tool);
-  throw unknownTool(
-    address.tool,
-    shown.map(({ tool }) => ({ name: tool })),
-    server,
-  );
 }
 
 // An address may be long, and who asked knows it.

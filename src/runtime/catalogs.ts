@@ -64,6 +64,13 @@ export class Catalogs {
         const line = `only ${shownCount} of its ${count} tools are shown, because all servers together have too many; leave some out by tools.include or tools.exclude`;
         remark(server, line);
       },
+      onNameless: ({ server, tool, why }) => {
+        const reason = why === 'long' ? 'its name is too long' : 'another tool has the same name';
+        remark(
+          server,
+          `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`,
+        );
+      },
     });
     this.offers = new OfferList({
       sightings,

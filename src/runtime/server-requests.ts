@@ -14,10 +14,10 @@ import type { ExposedTool } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
 import type { AddedServers } from './added-servers.ts';
 import type { CallDesk } from './call-desk.ts';
-import type { ToolAddress } from './call-errand.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
 import { checkLimit, checkName } from './check-options.ts';
+import type { ToolAddress } from './tool-finding.ts';
 import type { CallOptions, CallReport, CatalogSnapshot, RequestReport, Troupe } from './troupe.ts';
 
 type Requests = Pick<

@@ -2,8 +2,9 @@ import equal from 'fast-deep-equal';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { exposeTools, type ServerTools, toolNamesOf } from '../policies/expose-tools.ts';
+import { exposeTools, type NamelessTool, type ServerTools } from '../policies/expose-tools.ts';
 import { passesFilter } from '../policies/tool-filter.ts';
+import { toolAliasesOf, toolNamesOf } from '../policies/tool-name.ts';
 import {
   indexTools,
   searchTools,
@@ -21,6 +22,14 @@ export interface ToolListPorts {
   readonly onChange: (servers: readonly string[]) => void;
   /** Tools of this server are left out, because all together are too many. */
   readonly onCut: (server: string, shownCount: number, count: number) => void;
+  /** A tool of this server is left out, because its policy gives it no name. */
+  readonly onNameless: (tool: NamelessTool) => void;
+}
+
+/** One tool of one server, by its own name there. */
+interface ToolOrigin {
+  readonly server: string;
+  readonly tool: string;
 }
 
 // More than any model is shown; a host that has more needs filters.
@@ -38,6 +47,10 @@ export class ToolList {
   #isScheduled = false;
   /** Of which servers tools are left out, and how many: told once. */
   #told: ReadonlyMap<string, string> = new Map();
+  /** Tools without a name: each told once. */
+  #nameless: ReadonlySet<string> = new Set();
+  /** What each alias may mean; made when one is first used. */
+  #aliases: ReadonlyMap<string, readonly ToolOrigin[]> | undefined;
   #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
   constructor(ports: ToolListPorts) {
@@ -47,9 +60,11 @@ export class ToolList {
   /** Sorted by exposed name. The same array until something changes. */
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
-      const next = exposeTools(
-        this.#cut(this.#ports.sightings().flatMap((sighting) => this.#shown(sighting))),
-      );
+      const servers = this.#ports.sightings().flatMap((sighting) => this.#shown(sighting));
+      const nameless: NamelessTool[] = [];
+      const next = exposeTools(this.#cut(servers), (tool) => nameless.push(tool));
+      this.#tell(nameless);
+      this.#aliases = undefined;
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
       if (!equal(next, this.#tools)) this.#show(deepFreeze(next));
@@ -62,6 +77,16 @@ export class ToolList {
   named(exposedName: string): ExposedTool | undefined {
     this.all();
     return this.#byName.get(exposedName);
+  }
+
+  /**
+   * The tools that an alias may mean, whether or not they are shown: what is held back or left out
+   * must not make room for another tool of the same name.
+   */
+  aliased(name: string): readonly ToolOrigin[] {
+    this.all();
+    this.#aliases ??= aliasesOf(this.#ports.sightings(), (sighting) => this.listed(sighting));
+    return this.#aliases.get(name) ?? [];
   }
 
   /** What of a server's tools is shown, in the order of `all`. */
@@ -86,7 +111,16 @@ export class ToolList {
   /** Says whether a tool is held back, by its own name or by one under which it would be exposed. */
   isHeld({ desired }: Sighting, name: string): boolean {
     const held = [...this.#ports.heldTools(desired)];
-    return held.some((tool) => tool === name || toolNamesOf(desired.name, tool).includes(name));
+    return held.some((tool) => isNameOf(desired, tool, name));
+  }
+
+  /** The tool of this name that the settings leave out, if there is one. */
+  hiddenBy(sighting: Sighting, name: string): string | undefined {
+    const { desired } = sighting;
+    const hidden = this.listed(sighting).find(
+      ({ name: tool }) => !passesFilter(desired.tools, tool) && isNameOf(desired, tool, name),
+    );
+    return hidden?.name;
   }
 
   /** What the server itself calls its tools, whether or not they are shown. */
@@ -124,6 +158,14 @@ export class ToolList {
     this.#byServer = byServer(tools);
   }
 
+  #tell(nameless: readonly NamelessTool[]): void {
+    const keyOf = ({ server, tool, why }: NamelessTool) => JSON.stringify([server, tool, why]);
+    for (const tool of nameless) {
+      if (!this.#nameless.has(keyOf(tool))) this.#ports.onNameless(tool);
+    }
+    this.#nameless = new Set(nameless.map(keyOf));
+  }
+
   /** Which tools are left out depends on names alone, never on which server came up first. */
   #cut(servers: readonly ServerTools[]): readonly ServerTools[] {
     let left = maxTools;
@@ -153,12 +195,41 @@ export class ToolList {
   #shown(sighting: Sighting): ServerTools[] {
     const { catalog, name } = sighting.status;
     if (catalog === 'none' || sighting.leaving) return [];
-    const { tools: filter, policy } = sighting.desired;
+    const { tools: filter, policy, trust } = sighting.desired;
+    const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
     const held = this.#ports.heldTools(sighting.desired);
     const tools = this.listed(sighting).filter((tool) => !held.has(tool.name));
-    return [{ server: name, filter, catalog, tools, descriptionMaxLength }];
+    return [{ server: name, filter, catalog, tools, descriptionMaxLength, naming, trust }];
   }
+}
+
+/** Whether callers could mean this tool by the name, its own or any other. */
+function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: string): boolean {
+  const { naming } = policy;
+  if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;
+  return toolAliasesOf(server, tool, naming).includes(name);
+}
+
+function aliasesOf(
+  sightings: readonly Sighting[],
+  listed: (sighting: Sighting) => readonly ListedTool[],
+): ReadonlyMap<string, readonly ToolOrigin[]> {
+  const found = new Map<string, ToolOrigin[]>();
+  const note = (alias: string, origin: ToolOrigin): void => {
+    const meant = found.get(alias);
+    if (meant === undefined) found.set(alias, [origin]);
+    else meant.push(origin);
+  };
+  for (const sighting of sightings) {
+    const { name: server, policy } = sighting.desired;
+    if (policy.naming.aliases.length === 0 || sighting.leaving) continue;
+    for (const { name: tool } of listed(sighting)) {
+      const aliases = new Set(toolAliasesOf(server, tool, policy.naming));
+      for (const alias of aliases) note(alias, { server, tool });
+    }
+  }
+  return found;
 }
 
 // Grouped once: to search all tools for each server is slow with many of both.

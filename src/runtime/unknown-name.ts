@@ -61,3 +61,27 @@ export function unknownTool(
     tool: shown,
   });
 }
+
+/** A spelling that two tools share means neither of them. */
+export function ambiguousAlias(
+  name: string,
+  meant: readonly { readonly server: string; readonly tool: string }[],
+): TroupeError {
+  const shown = printableLine(name, shownLength);
+  const servers = [...new Set(meant.map(({ server }) => server))].slice(0, 5).join(', ');
+  return new TroupeError(
+    'TOOL_UNKNOWN',
+    `${shown} may mean several tools, of ${servers}. Call one by its own name: troupe tools`,
+    { tool: shown },
+  );
+}
+
+/** A tool that its server has and that nobody is shown. */
+export function hiddenTool(server: string, tool: string): TroupeError {
+  const shown = printableLine(tool, shownLength);
+  return new TroupeError(
+    'TOOL_UNKNOWN',
+    `The tool ${shown} of ${server} is left out by the settings. Change "tools" of ${server} there, or list what is shown: troupe tools ${server}`,
+    { server, tool: shown },
+  );
+}

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { NamingPolicy } from '../../src/domain/policy.ts';
 import type { ExposedTool, ListedTool } from '../../src/domain/tool.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import {
   exposeTools,
+  type NamelessTool,
   type ServerTools,
-  serverPrefix,
-  toolNamesOf,
 } from '../../src/policies/expose-tools.ts';
+import { presets } from '../../src/policies/presets.ts';
+import { serverPrefixes, toolAliasesOf, toolNamesOf } from '../../src/policies/tool-name.ts';
 
 const everything = { include: ['*'], exclude: [] };
 
@@ -16,6 +19,8 @@ function server(name: string, ...tools: readonly (string | Partial<ListedTool>)[
     filter: everything,
     catalog: 'live',
     descriptionMaxLength: 2_048,
+    naming: defaultPolicy.naming,
+    trust: false,
     tools: tools.map((tool) => ({
       name: 'query',
       inputSchema: { type: 'object' },
@@ -193,7 +198,206 @@ describe('the names of a tool', () => {
   });
 
   it('begin with the prefix of the server', () => {
-    expect(serverPrefix('my db')).toBe('mcp__my_db__');
+    expect(serverPrefixes('my db')).toEqual(['mcp__my_db__']);
+  });
+});
+
+/** The same server under a policy of its own. */
+function under(naming: Partial<NamingPolicy>, from: ServerTools): ServerTools {
+  return { ...from, naming: { ...from.naming, ...naming } };
+}
+
+function namesOf(...servers: readonly ServerTools[]): readonly string[] {
+  return exposeTools(servers).map(({ name }) => name);
+}
+
+function namelessOf(...servers: readonly ServerTools[]): readonly NamelessTool[] {
+  const told: NamelessTool[] = [];
+  exposeTools(servers, (tool) => told.push(tool));
+  return told;
+}
+
+describe('a policy of names', () => {
+  it.each([
+    ['ohMyPi', 'GitHub', 'GitHub_Search', 'mcp__github_search'],
+    ['qwenCode', 'GitHub', 'GitHub_Search', 'mcp__GitHub__GitHub_Search'],
+    ['codeBuddy', 'github', 'search', 'github.search'],
+    ['claudeCode', 'github', 'search', 'mcp__github__search'],
+    ['dockerResilient', 'github', 'search', 'github_search'],
+  ] as const)('of %s names %s/%s %s', (preset, from, name, expected) => {
+    expect(namesOf(under(presets[preset].naming, server(from, name)))).toEqual([expected]);
+  });
+
+  it('puts in place of what no name may hold an underscore, in a template, too', () => {
+    const template = 'my tools: {tool}';
+    expect(namesOf(under({ template }, server('db', 'query')))).toEqual(['my_tools:_query']);
+  });
+
+  it('takes the template literally, whatever names hold', () => {
+    const odd = under({ template: '{server}-{tool}' }, server('db', '{server}$&'));
+    expect(namesOf(odd)).toEqual([expect.stringMatching(/^db-_server____[0-9a-z]{8}$/)]);
+  });
+
+  it.each([
+    ['github_search', 'search'],
+    ['github-search', 'search'],
+    ['github', 'github'],
+    ['github_', 'github_'],
+    ['githubs_search', 'githubs_search'],
+    ['search_github', 'search_github'],
+  ])('makes of %s of github %s when it takes the server away', (name, expected) => {
+    const stripped = under({ stripServerPrefix: true }, server('github', name));
+    expect(namesOf(stripped)).toEqual([`mcp__github__${expected}`]);
+  });
+
+  it.each(['hash', 'middle', 'error'] as const)('keeps 16 characters with %s', (overflow) => {
+    const naming = { template: '{tool}', maxLength: 16, overflow };
+    expect(namesOf(under(naming, server('db', 'x'.repeat(16))))).toEqual(['x'.repeat(16)]);
+  });
+
+  it.each([
+    ['hash', /^abcdefg_[0-9a-z]{8}$/],
+    // 28 of 60 parts before the gap, as in the original.
+    ['middle', /^abcdef___klmnopq$/],
+  ] as const)('makes of 17 characters 16 with %s', (overflow, expected) => {
+    const naming = { template: '{tool}', maxLength: 16, overflow };
+    const [name = ''] = namesOf(under(naming, server('db', 'abcdefghijklmnopq')));
+    expect(name).toMatch(expected);
+    expect(name).toHaveLength(16);
+  });
+
+  it('cuts 63 characters as the original of qwenCode does', () => {
+    const [name = ''] = namesOf(under(presets.qwenCode.naming, server('s', 'x'.repeat(60))));
+    expect(name).toBe(`mcp__s__${'x'.repeat(20)}___${'x'.repeat(32)}`);
+  });
+
+  it('leaves a tool out whose name is too long, and says so', () => {
+    const naming = { maxLength: 16, overflow: 'error' } as const;
+    const from = under(naming, server('db', 'query', 'short', 'longer_by_far'));
+    expect(namesOf(from)).toEqual(['mcp__db__query', 'mcp__db__short']);
+    expect(namelessOf(from)).toEqual([{ server: 'db', tool: 'longer_by_far', why: 'long' }]);
+  });
+
+  it('tells two apart that lose the same middle', () => {
+    const naming = { template: '{tool}', maxLength: 16, overflow: 'middle' } as const;
+    const from = under(naming, server('db', 'abcdef1___klmnopq', 'abcdef2___klmnopq'));
+    const names = namesOf(from);
+    expect(names).toContain('abcdef___klmnopq');
+    expect(new Set(names).size).toBe(2);
+  });
+});
+
+describe('of tools that want one name under a policy', () => {
+  const lower = (name: string, tool: string) => under({ case: 'lower' }, server(name, tool));
+
+  it('the one keeps it that spells itself so, whoever comes first by origin', () => {
+    const servers = [lower('DB', 'query'), lower('db', 'query')];
+    expect(originOf(servers, 'mcp__db__query')).toBe('db/query');
+    expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('db/query');
+    expect(exposeTools(servers)).toHaveLength(2);
+  });
+
+  it('the first by origin keeps it where both had to change', () => {
+    const servers = [lower('dB', 'query'), lower('Db', 'query')];
+    expect(originOf(servers, 'mcp__db__query')).toBe('Db/query');
+    expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('Db/query');
+  });
+
+  const rivals = (one: NamingPolicy['collision'], other: NamingPolicy['collision']) => [
+    under({ template: '{tool}', collision: one }, server('a', 'query')),
+    under({ template: '{tool}', collision: other }, server('b', 'query')),
+  ];
+
+  it('both get a hash when one of their policies wants it', () => {
+    for (const servers of [rivals('suffix', 'originOrder'), rivals('originOrder', 'suffix')]) {
+      expect(namesOf(...servers)).toEqual([
+        expect.stringMatching(/^query_[0-9a-z]{8}$/),
+        expect.stringMatching(/^query_[0-9a-z]{8}$/),
+      ]);
+    }
+  });
+
+  it('neither is shown when one of their policies wants that, and both are named', () => {
+    for (const servers of [rivals('error', 'suffix'), rivals('originOrder', 'error')]) {
+      expect(namesOf(...servers)).toEqual([]);
+      expect(namelessOf(...servers)).toEqual([
+        { server: 'a', tool: 'query', why: 'collision' },
+        { server: 'b', tool: 'query', why: 'collision' },
+      ]);
+    }
+  });
+
+  it('each keeps its own when nobody else wants it, whatever the policy', () => {
+    const [one] = rivals('error', 'error');
+    expect(namesOf(one as ServerTools)).toEqual(['query']);
+  });
+});
+
+describe('the aliases of a tool', () => {
+  it('are spelled by the templates of its policy, without a limit', () => {
+    const { naming } = presets.ohMyPi;
+    expect(toolAliasesOf('GitHub', 'Search', naming)).toEqual(['mcp__github__search']);
+    expect(toolAliasesOf('db', 'x'.repeat(100), presets.codeBuddy.naming)).toEqual([
+      'x'.repeat(100),
+    ]);
+    expect(toolAliasesOf('db', 'query', presets.default.naming)).toEqual([]);
+  });
+});
+
+describe('the prefixes of a server', () => {
+  it('are those of its template and its aliases, where they begin with the server', () => {
+    expect(serverPrefixes('github', presets.ohMyPi.naming)).toEqual([
+      'mcp__github_',
+      'mcp__github__',
+    ]);
+    expect(serverPrefixes('db', presets.codeBuddy.naming)).toEqual(['db.']);
+    expect(
+      serverPrefixes('db', { ...presets.default.naming, template: '{tool}@{server}' }),
+    ).toEqual([]);
+  });
+
+  it.each(['hash', 'middle'] as const)('are as short as a name that is cut by %s', (overflow) => {
+    const naming = { ...presets.default.naming, maxLength: 16, overflow };
+    const [name = ''] = namesOf(under(naming, server('a_long_server', 'query')));
+    const [prefix = '?'] = serverPrefixes('a_long_server', naming);
+    expect(name.startsWith(prefix)).toBe(true);
+  });
+});
+
+describe('the traits of a tool', () => {
+  const traitsOf = (annotations: ListedTool['annotations'], trust: boolean) =>
+    only([{ ...server('db', { ...(annotations !== undefined && { annotations }) }), trust }])
+      .traits;
+
+  it.each([
+    [{}, true, { readOnly: false, concurrencySafe: false, destructive: true, openWorld: true }],
+    [
+      { readOnlyHint: true },
+      true,
+      { readOnly: true, concurrencySafe: true, destructive: false, openWorld: true },
+    ],
+    [
+      { destructiveHint: false, openWorldHint: false },
+      true,
+      { readOnly: false, concurrencySafe: false, destructive: false, openWorld: false },
+    ],
+    // A tool that says both reads only: what it destroys is then nothing.
+    [
+      { readOnlyHint: true, destructiveHint: true },
+      true,
+      { readOnly: true, concurrencySafe: true, destructive: false, openWorld: true },
+    ],
+    [
+      { readOnlyHint: true, destructiveHint: false, openWorldHint: false },
+      false,
+      { readOnly: false, concurrencySafe: false, destructive: true, openWorld: true },
+    ],
+  ])('with %j and trust %s are %j', (annotations, trust, expected) => {
+    expect(traitsOf(annotations, trust)).toEqual(expected);
+  });
+
+  it('are not there when its server says nothing', () => {
+    expect(traitsOf(undefined, true)).toBeUndefined();
   });
 });
 
@@ -238,7 +442,7 @@ describe('the list of all tools', () => {
         );
         for (const tool of list) {
           expect(tool.name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
-          expect(tool.name.startsWith(serverPrefix(tool.server))).toBe(true);
+          expect(tool.name.startsWith(serverPrefixes(tool.server)[0] ?? '?')).toBe(true);
           expect(toolNamesOf(tool.server, tool.tool)).toContain(tool.name);
         }
       }),

@@ -3,6 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { passesFilter } from '../../src/policies/tool-filter.ts';
 
 describe('a tool filter', () => {
+  it('leaves out a tool that is switched off by its name, whatever the patterns say', () => {
+    const overrides = [
+      { tool: 'query', enabled: false },
+      { tool: 'read', enabled: true },
+    ];
+    expect(passesFilter({ include: ['*'], overrides }, 'query')).toBe(false);
+    expect(passesFilter({ include: ['*'], overrides }, 'read')).toBe(true);
+    expect(passesFilter({ include: [], overrides }, 'read')).toBe(false);
+  });
+
   it('shows every tool when it says nothing', () => {
     expect(passesFilter({}, 'query')).toBe(true);
   });
