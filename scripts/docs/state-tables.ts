@@ -19,6 +19,7 @@ import type { ServerStatus } from '../../src/domain/status.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { gateFor } from '../../src/runtime/call-gate.ts';
 import { nextStepFor } from '../../src/runtime/next-step.ts';
+import type { RefusingLists } from '../../src/runtime/refusing-rule.ts';
 import { code, codes, table } from './markdown.ts';
 
 interface Words {
@@ -121,6 +122,15 @@ const sample: DesiredServer = {
   gated: false,
 };
 
+const sampleLists: RefusingLists = {
+  hostAllowed: null,
+  limits: [
+    { list: 'allowed', names: [], source: { ...sample.source, line: 8 } },
+    { list: 'excluded', names: ['db'], source: { ...sample.source, line: 9 } },
+  ],
+  budget: { max: 10, mode: 'enforce', source: sample.source },
+};
+
 /** For the README: one line for each state. */
 export function stateOverview(): string {
   return table(
@@ -183,7 +193,8 @@ function stepsOf(state: ServerState): readonly string[] {
 }
 
 function helpFor(state: ServerState, reason?: StateReason): string {
-  const step = nextStepFor(sample, reason === undefined ? { state } : { state, reason });
+  const condition = reason === undefined ? { state } : { state, reason };
+  const step = nextStepFor(sample, condition, sampleLists);
   return step === undefined ? states[state].helps : code(step);
 }
 

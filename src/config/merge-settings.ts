@@ -11,7 +11,13 @@ import type { HostRule } from '../domain/host-rule.ts';
 import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 
-import type { DesiredServer, Problem, ServerBudget, Settings } from '../domain/settings.ts';
+import type {
+  DesiredServer,
+  Problem,
+  ServerBudget,
+  Settings,
+  SourceRef,
+} from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { chosenPolicy } from '../policies/override-policy.ts';
 import { ruledServers } from './host-rules.ts';
@@ -144,10 +150,19 @@ function budgetOf(
   policy: PolicyChoice,
 ): ServerBudget | undefined {
   if (max === null) return undefined;
-  if (budget !== 'off') return { max, mode: budget };
+  const writer = own.findLast(
+    ({ mcp }) => mcp.policy?.overrides.admission?.maxServers !== undefined,
+  );
+  const place = writer === undefined ? {} : { source: placeOfBudget(writer) };
+  if (budget !== 'off') return { max, mode: budget, ...place };
   const choices = [policy, ...own.map(({ mcp }) => mcp.policy)];
   const isOff = choices.some((choice) => choice?.overrides.admission?.budget === 'off');
-  return isOff ? undefined : { max, mode: 'warn' };
+  return isOff ? undefined : { max, mode: 'warn', ...place };
+}
+
+function placeOfBudget({ file, scope }: ParsedDocument): SourceRef {
+  const key = 'mcp.policy.admission.maxServers';
+  return scope === 'api' ? { key, scope } : { file, key, scope };
 }
 
 /** A budget that counts to no number does nothing, which whoever wrote it cannot have meant. */

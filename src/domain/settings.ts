@@ -91,6 +91,8 @@ export interface Bar {
 export interface ServerBudget {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
+  /** Where the number is written; absent when the host gave it. */
+  readonly source?: SourceRef;
 }
 
 /** Everything the settings say, from all sources, merged. */

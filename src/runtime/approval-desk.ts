@@ -38,6 +38,8 @@ export interface ApprovalDeskPorts {
   readonly root: () => RootRef;
   readonly specOf: (generation: string) => ServerSpec | undefined;
   readonly catalogs: () => Catalogs;
+  /** What of its tools is held back may differ now. */
+  readonly onPinned: (server: string) => void;
   readonly listeners: Listeners;
   readonly remark: (server: string, line: string) => void;
 }
@@ -71,6 +73,7 @@ export class ApprovalDesk {
     this.#endListening = this.#store.listen(() => {
       this.#tellRoot();
       ports.catalogs().invalidate();
+      for (const { name, gated } of this.#servers()) if (gated) ports.onPinned(name);
     });
   }
 

@@ -148,6 +148,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: this.#root,
       clock: parts.clock,
       toolCountOf: (desired, generation) => this.catalogs.tools.countOf(desired, generation),
+      heldCountOf: (desired) => this.#approvals.heldTools(desired).size,
       isOverSse: (generation) => overSse.has(generation),
       onChange: (status) => {
         this.#onStatus(status);
@@ -240,6 +241,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: () => this.#root,
       specOf: (generation) => this.#specs.get(generation),
       catalogs: () => this.catalogs,
+      onPinned: (server) => this.#board.refresh(server),
       listeners: this.#listeners,
       remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
     });

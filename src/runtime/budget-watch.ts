@@ -11,6 +11,7 @@ export class BudgetWatch {
   use: BudgetUse | undefined;
   readonly #onProblems: (problems: readonly Problem[]) => void;
   #message: string | undefined;
+  #file = 'settings';
   /** Names of the servers that are not at rest; of those that live, they have the places. */
   readonly #atWork = new Set<string>();
   #wasNear = false;
@@ -45,7 +46,9 @@ export class BudgetWatch {
     const refused = settings.servers
       .map(({ name }) => name)
       .filter((name) => live.get(name)?.verdict === 'overBudget');
-    this.#setUse({ ...settings.budget, taken: this.#atWork.size, refused });
+    const { max, mode, source } = settings.budget;
+    this.#file = source?.file ?? 'settings';
+    this.#setUse({ max, mode, taken: this.#atWork.size, refused });
   }
 
   #setUse(use: BudgetUse): void {
@@ -58,7 +61,7 @@ export class BudgetWatch {
     if (message === this.#message) return;
     this.#message = message;
     const key = 'mcp.policy.admission.maxServers';
-    this.#onProblems(message === undefined ? [] : [{ file: 'settings', key, message }]);
+    this.#onProblems(message === undefined ? [] : [{ file: this.#file, key, message }]);
   }
 }
 

@@ -2,9 +2,10 @@
 
 import type { AdmissionRule, Explanation } from '../domain/explanation.ts';
 import type { Verdict } from '../domain/server-state.ts';
-import type { DesiredServer, Limit, Settings, SourceRef } from '../domain/settings.ts';
+import type { DesiredServer, Settings, SourceRef } from '../domain/settings.ts';
 import { admit, admitAll, type Gates } from '../policies/admit.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
+import { refusingRule } from './refusing-rule.ts';
 
 /** What admission looked at. */
 export interface AdmissionFacts {
@@ -18,9 +19,8 @@ export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanatio
   const own = { rule: ownRule[verdict] ?? 'approval', source: desired.source } as const;
   switch (verdict) {
     case 'excluded':
-      return { verdict, ...(barOf(facts, verdict) ?? limitOf(facts, 'excluded')) };
     case 'notAllowed':
-      return { verdict, ...missingFrom(facts) };
+      return { verdict, ...refusingRule(verdict, desired, { ...facts.gates, ...facts.settings }) };
     case 'invalidConfig':
       return { verdict, rule: 'invalid', source: placeOfFault(desired) };
     case 'admitted':
@@ -29,10 +29,11 @@ export function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanatio
       return desired.disabledBy === undefined
         ? { verdict, ...own }
         : { verdict, rule: 'mcp.disabledServers', source: desired.disabledBy };
+    case 'overBudget':
+      return { verdict, ...own, source: facts.settings.budget?.source ?? desired.source };
     case 'untrusted':
     case 'pendingApproval':
     case 'rejected':
-    case 'overBudget':
       return { verdict, ...own };
   }
 }
@@ -42,31 +43,6 @@ const ownRule: Partial<Readonly<Record<Verdict, AdmissionRule>>> = {
   untrusted: 'trust',
   overBudget: 'budget',
 };
-
-type RuleAndPlace = Pick<Explanation['admission'], 'rule' | 'source'>;
-
-/** Of several lists that leave a server out, the ones without a file come first: no edit undoes them. */
-function missingFrom(facts: AdmissionFacts): RuleAndPlace {
-  const { desired, gates } = facts;
-  const lacks = (names: readonly string[] | null | undefined): boolean =>
-    names?.includes(desired.name) === false;
-  if (lacks(gates.launchBound)) return { rule: 'launchBound' };
-  if (lacks(gates.hostAllowed)) return { rule: 'hostAllowed' };
-  return barOf(facts, 'notAllowed') ?? limitOf(facts, 'allowed');
-}
-
-function barOf({ desired: { bar } }: AdmissionFacts, verdict: Verdict): RuleAndPlace | undefined {
-  if (bar?.verdict !== verdict) return undefined;
-  return { rule: bar.rule, ...(bar.source === undefined ? {} : { source: bar.source }) };
-}
-
-function limitOf({ desired, settings }: AdmissionFacts, list: Limit['list']): RuleAndPlace {
-  const isExclusion = list === 'excluded';
-  const limit = settings.limits?.find(
-    (each) => each.list === list && each.names.includes(desired.name) === isExclusion,
-  );
-  return { rule: `mcp.${list}`, ...(limit === undefined ? {} : { source: limit.source }) };
-}
 
 function placeOfFault({ source, invalid }: DesiredServer): SourceRef {
   if (invalid === undefined) return source;

@@ -1,13 +1,15 @@
 import type { ServerState, StateReason } from '../domain/server-state.ts';
-import type { DesiredServer } from '../domain/settings.ts';
+import type { DesiredServer, SourceRef } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
+import { type RefusingLists, stepAgainst } from './refusing-rule.ts';
 
 /** Says the one command or step that would help a server on; undefined when none is needed. */
 export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
+  lists: RefusingLists = { hostAllowed: null },
 ): string | undefined {
-  const { name, source, invalid, disabledBy, bar } = desired;
+  const { name, source, invalid, disabledBy } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
   switch (condition.state) {
     case 'disabled':
@@ -16,9 +18,9 @@ export function nextStepFor(
       }
       return `set "enabled": true for ${name} in ${place}`;
     case 'blocked':
-      return bar !== undefined && bar.verdict === condition.reason
-        ? bar.next
-        : stepWhenBlocked(name, place, condition.reason);
+      return condition.reason === 'excluded' || condition.reason === 'notAllowed'
+        ? stepAgainst(condition.reason, desired, lists)
+        : stepWhenBlocked(name, place, condition.reason, lists);
     case 'authRequired':
       return `log in to ${name}, then troupe restart ${name}`;
     case 'suspended':
@@ -38,6 +40,13 @@ export function nextStepFor(
   }
 }
 
+/** The step that would bring tools back which are held because they changed. */
+export function stepForHeld({ name }: DesiredServer, count: number): string | undefined {
+  if (count === 0) return undefined;
+  const what = count === 1 ? 'a tool that changed is' : `${count} tools that changed are`;
+  return `troupe approve ${name}: ${what} held back`;
+}
+
 /** The same with what came before: a command that cannot be run fails after a restart as before it. */
 export function nextStepAfter(
   { source }: DesiredServer,
@@ -48,22 +57,27 @@ export function nextStepAfter(
   return `provide what is missing, or mend ${placeOf(source.file, source.line)}; then ${action}`;
 }
 
-function stepWhenBlocked(name: string, place: string, reason: StateReason | undefined): string {
+function stepWhenBlocked(
+  name: string,
+  place: string,
+  reason: StateReason | undefined,
+  { budget }: RefusingLists,
+): string {
   switch (reason) {
     case 'pendingApproval':
     case 'rejected':
       return `troupe approve ${name}`;
     case 'untrusted':
-      return 'trust this folder: start with --trust';
-    case 'excluded':
-      return `remove ${name} from mcp.excluded`;
-    case 'notAllowed':
-      return `add ${name} to the list that leaves it out (--allow, or mcp.allowed where it is set)`;
+      return `trust the folder that brings it in ${place}: start with --trust`;
     case 'overBudget':
-      return 'disable another server, or raise admission.maxServers in mcp.policy';
+      return `stop or disable another server, or raise admission.maxServers in mcp.policy${ofFile(budget?.source)}`;
     default:
       return `mend ${place}`;
   }
+}
+
+function ofFile(source: SourceRef | undefined): string {
+  return source?.file === undefined ? '' : ` of ${source.file}`;
 }
 
 function placeOf(file: string | undefined, line: number | undefined): string {

@@ -10,9 +10,10 @@ import type { serverMachine } from '../../machines/server.ts';
 import type { troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { LiveServer } from '../domain/plan.ts';
-import type { CircuitState } from '../domain/server-state.ts';
+import type { CircuitState, Verdict } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
+import type { RefusingLists } from './refusing-rule.ts';
 import {
   type Condition,
   callStatusOf,
@@ -49,6 +50,8 @@ export interface StatusBoardPorts {
   readonly clock: Clock;
   /** How many of the server's tools are shown when its catalog is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
+  /** How many of them are held back. */
+  readonly heldCountOf: (desired: DesiredServer) => number;
   /** Whether the server was met with SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
   readonly onChange: (status: ServerStatus) => void;
@@ -84,6 +87,7 @@ export class StatusBoard {
   #settings: RootSnapshot['context']['settings'] | undefined;
   /** The servers of the settings, by name. */
   #desired: ReadonlyMap<string, DesiredServer> = new Map();
+  #lists: RefusingLists = { hostAllowed: null };
 
   constructor(ports: StatusBoardPorts) {
     this.#ports = ports;
@@ -154,12 +158,14 @@ export class StatusBoard {
     const before: RootSnapshot['context']['live'] = this.#live ?? new Map();
     this.#live = live;
     this.#followSettings(settings);
+    const isUnderOtherLists = this.#followLists(snapshot.context);
     for (const [name, { actorId }] of before) {
       if (live.get(name)?.actorId !== actorId) this.#unwatch(actorId);
     }
     // One of thousands was born or left: the others look as they did.
     for (const [name, server] of live) {
-      if (before.get(name) !== server || !this.#isSeen(name, server, snapshot))
+      const isRefused = isUnderOtherLists && refusingVerdicts.has(server.verdict);
+      if (isRefused || before.get(name) !== server || !this.#isSeen(name, server, snapshot))
         this.#follow(name, server, snapshot);
     }
     for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
@@ -173,6 +179,20 @@ export class StatusBoard {
     this.#settings = settings;
     this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
     for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
+  }
+
+  /** True when lists that may refuse a server, or their places, are others than before. */
+  #followLists({ settings, launchBound, hostAllowed }: RootSnapshot['context']): boolean {
+    const { limits, budget } = settings ?? {};
+    const lists: RefusingLists = {
+      hostAllowed,
+      ...(launchBound === null ? {} : { launchBound }),
+      ...(limits === undefined ? {} : { limits }),
+      ...(budget === undefined ? {} : { budget }),
+    };
+    if (equal(lists, this.#lists)) return false;
+    this.#lists = lists;
+    return true;
   }
 
   /** Whether this chart of the server was looked at under the settings that hold. */
@@ -253,11 +273,13 @@ export class StatusBoard {
     const { context, value } = snapshot;
     const isShown = value.catalog !== 'none' && !leaving;
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
+    const heldCount = isShown ? this.#ports.heldCountOf(desired) : 0;
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
-    const status = statusOf(snapshot, desired, stamps, count, transport);
+    const more = { transport, lists: this.#lists, heldCount };
+    const status = statusOf(snapshot, desired, stamps, count, more);
     return {
       status,
-      callStatus: callStatusOf(status, snapshot, desired),
+      callStatus: callStatusOf(status, snapshot, desired, this.#lists),
       desired,
       actorId,
       ref,
@@ -343,6 +365,9 @@ export class StatusBoard {
     };
   }
 }
+
+/** Whose next step names a list. */
+const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
 
 function circuitUntil(
   circuit: ServerSnapshot['value']['circuit'],

@@ -18,7 +18,8 @@ import {
 import type { DesiredServer } from '../domain/settings.ts';
 import type { LastError, ServerStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { nextStepFor } from './next-step.ts';
+import { nextStepFor, stepForHeld } from './next-step.ts';
+import type { RefusingLists } from './refusing-rule.ts';
 
 export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
 
@@ -28,6 +29,15 @@ export interface Stamps {
   readonly sinceMs: number;
   /** When the present wait for the next attempt began. */
   readonly waitingSinceMs: number;
+}
+
+/** What else a status tells of. */
+interface MoreFacts {
+  /** Default: the one of the settings. */
+  readonly transport?: TransportKind;
+  readonly lists?: RefusingLists;
+  /** Tools that are held back, because they are not the ones that were approved. */
+  readonly heldCount?: number;
 }
 
 export interface Condition {
@@ -81,12 +91,12 @@ export function statusOf(
   desired: DesiredServer,
   stamps: Stamps,
   toolCount: number,
-  transport: TransportKind = snapshot.context.transport,
+  { transport, lists, heldCount = 0 }: MoreFacts = {},
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
   const lastError = lastErrorOf(context.lastError, desired, condition);
-  const action = nextStepFor(desired, condition);
+  const action = nextStepFor(desired, condition, lists) ?? stepForHeld(desired, heldCount);
   const isTrying =
     condition.state === 'queued' ||
     condition.state === 'connecting' ||
@@ -106,7 +116,7 @@ export function statusOf(
       : {}),
     tools: toolCount,
     ...(context.pid === null ? {} : { pid: context.pid }),
-    transport,
+    transport: transport ?? context.transport,
     ...(context.era === null ? {} : { era: context.era }),
     source: desired.source,
     ...(lastError === undefined ? {} : { lastError }),
@@ -123,11 +133,12 @@ export function callStatusOf(
   status: ServerStatus,
   { context }: ServerSnapshot,
   desired: DesiredServer,
+  lists?: RefusingLists,
 ): ServerStatus {
   if (status.state !== 'stopping') return status;
   const rest = decidedRest(context);
   if (rest === undefined) return status;
-  const action = nextStepFor(desired, rest);
+  const action = nextStepFor(desired, rest, lists);
   return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
 }
 

@@ -214,6 +214,55 @@ describe('admission of anything', () => {
   });
 });
 
+describe('the bound given at launch', () => {
+  const all = ['a', 'b', 'c'] as const;
+  const admittedUnder = (lists: Partial<Gates>): readonly string[] =>
+    admitAll(settings({ servers: all.map((each) => desiredServer({ name: each })) }), {
+      ...open,
+      ...lists,
+    }).flatMap(({ desired, verdict }) => (verdict === 'admitted' ? desired.name : []));
+  const absentOr = fc.option(names, { nil: undefined });
+  const given = (
+    key: 'launchBound' | 'allowed',
+    list: readonly string[] | undefined,
+  ): Partial<Gates> => (list === undefined ? {} : { [key]: list });
+
+  it('counts alone where the settings have no list, as theirs does without it', () => {
+    fc.assert(
+      fc.property(names, (list) => {
+        const expected = all.filter((each) => list.includes(each));
+        expect(admittedUnder({ launchBound: list })).toEqual(expected);
+        expect(admittedUnder({ allowed: list })).toEqual(expected);
+      }),
+    );
+  });
+
+  it('lets through what is in it and in every other list, less what is excluded', () => {
+    fc.assert(
+      fc.property(absentOr, absentOr, absentOr, names, (bound, allowed, host, excluded) => {
+        const lists = [bound, allowed, host].filter((list) => list !== undefined);
+        const expected = all.filter(
+          (each) => lists.every((list) => list.includes(each)) && !excluded.includes(each),
+        );
+        const gates = { ...given('launchBound', bound), ...given('allowed', allowed), excluded };
+        expect(admittedUnder({ ...gates, hostAllowed: host ?? null })).toEqual(expected);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is widened by nothing that is edited later', () => {
+    fc.assert(
+      fc.property(names, fc.array(anyGates, { maxLength: 10 }), (bound, edits) => {
+        for (const edit of edits) {
+          const admitted = admittedUnder({ ...edit, launchBound: bound });
+          expect(bound).toEqual(expect.arrayContaining([...admitted]));
+        }
+      }),
+    );
+  });
+});
+
 function naiveVerdict(server: DesiredServer, gates: Gates): Verdict {
   const listed = (list: readonly string[] | null | undefined) =>
     list === null || list === undefined || list.some((each) => each === server.name);

@@ -238,7 +238,9 @@ describe('a tool that is not what was approved', () => {
     here.troupe.on('approval.needed', (need) => asked.push(need));
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other']);
-    expect(here.troupe.status('db')).toMatchObject({ state: 'ready', tools: 1 });
+    const action = 'troupe approve db: a tool that changed is held back';
+    expect(here.troupe.status('db')).toMatchObject({ state: 'ready', tools: 1, action });
+    expect(here.troupe.explain('db')).toMatchObject({ nextStep: action });
     expect(await call(here, 'mcp__db__query')).toBe('TOOL_CHANGED');
     await expect(here.troupe.callServerTool('db', 'query')).rejects.toMatchObject({
       code: 'TOOL_CHANGED',
@@ -271,6 +273,8 @@ describe('a tool that is not what was approved', () => {
     await here.settle();
     expect(shown(here)).toEqual(['other', 'query']);
     expect(request(here)).toMatchObject({ decision: 'granted' });
+    expect(here.troupe.status('db')).toMatchObject({ state: 'ready', tools: 2 });
+    expect(here.troupe.status('db')?.action).toBeUndefined();
   });
 
   it('is not approved by a decision about another change', async () => {

@@ -57,14 +57,14 @@ describe('each reason of admission', () => {
       'blocked.untrusted',
       'UNTRUSTED',
       'trust',
-      'trust this folder: start with --trust',
+      'trust the folder that brings it in /project/.mcp.json:3: start with --trust',
       { projectSettings: db, trusted: false },
     ],
     [
       'blocked.excluded',
       'EXCLUDED',
       'mcp.excluded',
-      'remove db from mcp.excluded',
+      'remove db from mcp.excluded in /project/troupe.json:8',
       { settings: servers({ db: 'srv' }, { excluded: ['db'] }) },
     ],
     [
@@ -77,6 +77,20 @@ describe('each reason of admission', () => {
     [
       'blocked.excluded',
       'EXCLUDED',
+      'mcp.excluded',
+      'ask whoever manages /managed/managed.json:8 to remove db from mcp.excluded',
+      { managedSettings: servers({ db: 'srv' }, { excluded: ['db'] }) },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'mcp.allowed',
+      "add db to mcp.allowed of the host's settings",
+      { settings: db, hostSettings: { mcp: { allowed: [] } } },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
       'hostRule',
       'use what the host has instead; it leaves this server out: it has its own',
       { settings: db, rules: [leaveOut] },
@@ -85,7 +99,7 @@ describe('each reason of admission', () => {
       'blocked.notAllowed',
       'NOT_ALLOWED',
       'mcp.allowed',
-      'add db to the list that leaves it out (--allow, or mcp.allowed where it is set)',
+      'add db to mcp.allowed in /project/troupe.json:8',
       { settings: servers({ db: 'srv' }, { allowed: [] }) },
     ],
     [
@@ -99,14 +113,14 @@ describe('each reason of admission', () => {
       'blocked.notAllowed',
       'NOT_ALLOWED',
       'launchBound',
-      'add db to the list that leaves it out (--allow, or mcp.allowed where it is set)',
+      'start again with db in the list given at launch (--allow, or the option "allow" of the host)',
       { settings: db, allow: [] },
     ],
     [
       'blocked.notAllowed',
       'NOT_ALLOWED',
       'hostAllowed',
-      'add db to the list that leaves it out (--allow, or mcp.allowed where it is set)',
+      'have the host put db on its list (allow.changed)',
       { settings: db, event: { type: 'allow.changed', allowed: [] } },
     ],
     [
@@ -141,7 +155,7 @@ describe('each reason of admission', () => {
       'blocked.overBudget',
       'OVER_BUDGET',
       'budget',
-      'disable another server, or raise admission.maxServers in mcp.policy',
+      'stop or disable another server, or raise admission.maxServers in mcp.policy of /project/troupe.json',
       {
         settings: servers(
           { db: 'srv' },
@@ -168,6 +182,19 @@ describe('each reason of admission', () => {
       expect(ofDb.every((script) => script.state === 'over')).toBe(true);
     },
   );
+
+  it('names another list, or another line, as soon as there is one', async () => {
+    const text = (mcp: object) => JSON.stringify(servers({ db: 'srv' }, { ...mcp }), null, 2);
+    const there = await stage({ settings: text({ allowed: [] }) });
+    const step = () => there.troupe.status('db')?.action;
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:8');
+    await there.apply(text({ slots: { local: 3 }, allowed: [] }));
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
+    await tell(there, { type: 'allow.changed', allowed: [] });
+    expect(step()).toBe('have the host put db on its list (allow.changed)');
+    await tell(there, { type: 'allow.changed', allowed: null });
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
+  });
 
   it('names in the explanation who can still move a server', async () => {
     const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };

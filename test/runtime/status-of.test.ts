@@ -15,6 +15,7 @@ import {
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { nextStepFor } from '../../src/runtime/next-step.ts';
+import type { RefusingLists } from '../../src/runtime/refusing-rule.ts';
 import { type ServerSnapshot, statusOf } from '../../src/runtime/status-of.ts';
 
 const desired: DesiredServer = {
@@ -101,12 +102,21 @@ const host = {
 const typed = createProgram(host as unknown as CliHost, () => {}).commands.map((c) => c.name());
 /** What a person can type; an action that names a command must name one of these. */
 const actionCommands = new RegExp(`^troupe (${typed.join('|')}) db$`);
+const listed = { file: '/project/troupe.json', key: 'mcp', line: 9, scope: 'user' } as const;
+const lists: RefusingLists = {
+  hostAllowed: null,
+  limits: [
+    { list: 'excluded', names: ['db'], source: listed },
+    { list: 'allowed', names: [], source: listed },
+  ],
+  budget: { max: 1, mode: 'enforce', source: listed },
+};
 const actionSentences = [
   /^set "enabled": true for db in \/project\/troupe\.json:7$/,
-  /^trust this folder: start with --trust$/,
-  /^remove db from mcp\.excluded$/,
-  /^add db to the list that leaves it out \(--allow, or mcp\.allowed where it is set\)$/,
-  /^disable another server, or raise admission\.maxServers in mcp\.policy$/,
+  /^trust the folder that brings it in \/project\/troupe\.json:7: start with --trust$/,
+  /^remove db from mcp\.excluded in \/project\/troupe\.json:9$/,
+  /^add db to mcp\.allowed in \/project\/troupe\.json:9$/,
+  /^stop or disable another server, or raise admission\.maxServers in mcp\.policy of \/project\/troupe\.json$/,
   /^mend \/project\/troupe\.json:7$/,
   /^log in to db, then troupe restart db$/,
 ];
@@ -123,7 +133,7 @@ describe('the status of a server', () => {
     'tells one step that helps, and only where one is needed: $state $reason',
     ({ state, reason }) => {
       const condition = reason === undefined ? { state } : { state, reason };
-      const action = nextStepFor(desired, condition);
+      const action = nextStepFor(desired, condition, lists);
       const needsNone: ServerState[] = [
         'dormant',
         'queued',
