@@ -93,9 +93,9 @@ module.exports = {
     },
     {
       name: 'faces-stand-alone',
-      comment: 'The faces of the runtime do not import one another.',
+      comment: 'The faces of the runtime do not import one another; the command that serves one starts it.',
       severity: 'error',
-      from: { path: `^src/(${faces})/` },
+      from: { path: `^src/(${faces})/`, pathNot: '^src/cli/commands/serve\\.ts$' },
       to: { path: `^src/(${faces})/`, pathNot: ['^src/$1/'] },
     },
     {

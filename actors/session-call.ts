@@ -25,6 +25,7 @@ import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
 import { createLightCalls, type LightCalls } from './session-light-calls.ts';
 import { isRecord } from './session-messages.ts';
+import { profileOf } from './session-profile.ts';
 
 // An error text of a server is for people; more than this nobody reads.
 const messageCharacters = 4_096;
@@ -118,6 +119,7 @@ export function createHandle(setup: CallerSetup): SessionHandle {
   const light = isLight ? createLightCalls(clock, connection.transport) : undefined;
   return {
     session: setup.session,
+    profile: profileOf(client),
     // Checked by hand, because JSON leaves a function out in silence.
     callTool: (tool, args, options) =>
       attempt(setup, args, options, () =>

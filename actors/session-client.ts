@@ -15,7 +15,9 @@ const clientInfo = { name: 'mcp-troupe', version };
 /** What a server says unasked. */
 export type News =
   | { readonly about: 'tools' | 'resources' | 'prompts' }
-  | { readonly about: 'resource'; readonly uri: string };
+  | { readonly about: 'resource'; readonly uri: string }
+  /** A line of its log, for whoever listens. */
+  | { readonly about: 'message'; readonly params: Readonly<Record<string, unknown>> };
 
 export function createClient(
   versionNegotiation: VersionNegotiationOptions,
@@ -27,6 +29,9 @@ export function createClient(
   }
   client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
     onNews({ about: 'resource', uri: params.uri }),
+  );
+  client.setNotificationHandler('notifications/message', ({ params }) =>
+    onNews({ about: 'message', params }),
   );
   return client;
 }

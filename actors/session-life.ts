@@ -23,6 +23,7 @@ import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
 const messageCharacters = 500;
+const logMethod = 'notifications/message';
 
 type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
 
@@ -161,7 +162,9 @@ export class Session {
 
   #hear(news: News): void {
     if (news.about === 'resource') this.#catalog?.updated(news.uri);
-    else this.#catalog?.listChanged(news.about);
+    else if (news.about === 'message') {
+      if (this.#isOpen()) this.#ports.notified?.(this.#input.server, logMethod, news.params);
+    } else this.#catalog?.listChanged(news.about);
   }
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {

@@ -27,6 +27,12 @@ export function ownErrorFor(
 const maxDepth = 256;
 const tooDeep = `The server sent an answer of more than ${maxDepth} levels.`;
 
+/** The same of what was read from a text of this many characters. */
+export function tooDeepFor(value: unknown, characters: number): boolean {
+  // A shorter one has no room for so many brackets.
+  return characters > maxDepth * 2 && isTooDeep(value);
+}
+
 /** Says whether a JSON value is nested more deeply than anything may be. */
 function isTooDeep(value: unknown): boolean {
   let level: readonly unknown[] = [value];

@@ -78,6 +78,12 @@ export interface SessionPorts {
     /** These changed, or may have changed while nobody listened. */
     changed(server: string, uris: readonly string[]): void;
   };
+  /** The server sent a notification that hosts may want, and that nothing here acts on. */
+  readonly notified?: (
+    server: string,
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+  ) => void;
   /** Keeps account of the processes that sessions start; absent = nobody does. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Which generations were met with SSE although their settings leave the type open. Absent = never. */

@@ -92,7 +92,7 @@ export type {
   ServerState,
   StateReason,
 } from './domain/server-state.ts';
-export type { CallProgress } from './domain/session.ts';
+export type { CallProgress, ServerProfile } from './domain/session.ts';
 export type { Problem, Scope, SourceRef, ToolFilter, ToolOverride } from './domain/settings.ts';
 export type {
   BudgetUse,

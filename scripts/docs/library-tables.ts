@@ -50,6 +50,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'subscribe(server, uri)',
     'Watches a resource over all sessions to come: see `resource.updated`. Returns a function that ends it.',
   ],
+  profile: [
+    'profile(server)',
+    'Who a connected server says it is, and the capabilities it declared. Undefined while it is not connected.',
+  ],
   snapshot: ['snapshot()', 'The status of the troupe and of every server, as plain data.'],
   status: [
     'status(server)',
@@ -122,7 +126,10 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
     '{ server, number, at, session, stream, line }',
     'One line of `logs()`: what a server wrote to stderr, or to stdout beside MCP, redacted; `stream: "troupe"` is a remark or what became of it.',
   ],
-  notification: ['{ server, method }', 'A server sent a notification. *Not sent yet.*'],
+  notification: [
+    '{ server, method, params }',
+    'A server sent a line of its log, `notifications/message`. What it says is not cleaned.',
+  ],
 }; // prettier-ignore
 
 const sends: Readonly<Record<HostEvent['type'], readonly [string, string]>> = {

@@ -60,3 +60,24 @@ export function parseText(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must not be empty.');
   return text;
 }
+
+/** Where to listen: a port, or a host and a port; `[::1]:8080` for an address of IPv6. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+const loopback = '127.0.0.1';
+const maxPort = 65_535;
+
+/** Reads `[HOST:]PORT`; without a host only this machine can connect. */
+export function parseListenAddress(text: string): ListenAddress {
+  const match = /^(?:(\[[\da-fA-F:.]+\]|[\w.-]+):)?(0|[1-9]\d{0,4})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || port > maxPort) {
+    throw new InvalidArgumentError(
+      `Write PORT or HOST:PORT, with a port from 0 to ${maxPort} (0 = any that is free).`,
+    );
+  }
+  return { host: match[1]?.replace(/^\[|\]$/g, '') ?? loopback, port };
+}

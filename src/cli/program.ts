@@ -15,6 +15,7 @@ import { defineHelp } from './commands/help.ts';
 import { defineImport } from './commands/import.ts';
 import { defineLogs } from './commands/logs.ts';
 import { definePlan } from './commands/plan.ts';
+import { defineServe } from './commands/serve.ts';
 import { defineServerCommands } from './commands/server-control.ts';
 import { defineStatus } from './commands/status.ts';
 import { defineTools } from './commands/tools.ts';
@@ -102,6 +103,7 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   addCommonOptions(program);
   const define: DefineCommand = (definition) => addCommand(program, definition, host, onExitCode);
   defineUp(define);
+  defineServe(define);
   defineStatus(define);
   defineExplain(define);
   defineLogs(define);

@@ -15,6 +15,19 @@ export interface RunningTroupe {
   readonly differences: readonly LaunchFlag[];
 }
 
+/** What a troupe of this launch tells of itself. */
+export function identityOf(launch: Launch, version: string): Identity {
+  return {
+    pid: process.pid,
+    version,
+    projectRoot: launch.projectRoot,
+    stateFolder: launch.stateFolder,
+    config: launch.configFiles,
+    allow: launch.allow ?? null,
+    bare: launch.bare,
+  };
+}
+
 /** Connects to the running troupe, or settles with nothing. The caller closes the client. */
 export async function findRunning(launch: Launch): Promise<RunningTroupe | undefined> {
   const client = await connectControl(controlSocketPath(launch));

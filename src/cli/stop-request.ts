@@ -48,3 +48,15 @@ export function listenForStop(host: Pick<CliHost, 'onStopSignal'>): StopRequest 
 export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + constants.signals[signal];
 }
+
+/** Settles with the first reason to end: a signal, nobody reading our output, or a crash. */
+export function endOf(
+  host: Pick<CliHost, 'onOutputClosed' | 'onCrash'>,
+  request: StopRequest,
+): Promise<{ readonly error: unknown } | undefined> {
+  return new Promise((resolve) => {
+    request.signal.addEventListener('abort', () => resolve(undefined));
+    host.onOutputClosed(() => resolve(undefined));
+    host.onCrash((error) => resolve({ error }));
+  });
+}

@@ -45,7 +45,12 @@ export interface TroupeEvents {
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
   'settings.invalid': { readonly problems: readonly Problem[] };
   'server.log': { readonly server: string } & ServerLogLine;
-  notification: { readonly server: string; readonly method: string };
+  /** A server sent a line of its log, `notifications/message`: level, logger and data as it sent them. */
+  notification: {
+    readonly server: string;
+    readonly method: string;
+    readonly params: Readonly<Record<string, unknown>>;
+  };
 }
 export type TroupeEventName = keyof TroupeEvents;
 

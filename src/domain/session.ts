@@ -153,9 +153,19 @@ export type SessionRequest =
     }
   | { readonly method: 'completion/complete'; readonly params: CompletionRequest };
 
+/** Who a server says it is, and what it says it can do, in the words of the protocol. */
+export interface ServerProfile {
+  readonly name: string;
+  readonly version: string;
+  readonly title?: string;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+}
+
 /** How the direct call path reaches an open session. */
 export interface SessionHandle {
   readonly session: number;
+  /** Undefined when the server did not say. */
+  readonly profile: ServerProfile | undefined;
   /** Never rejects: a failed call is a value. */
   callTool(
     tool: string,

@@ -42,6 +42,8 @@ export interface ExposedTool {
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** JSON Schema of the structured content of results, when the server tells it. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** As the server has them, whether or not it is trusted. */
   readonly annotations?: ToolAnnotations;
   /** What of them may be relied on; there whenever they are. */

@@ -8,6 +8,7 @@ export interface TroupeErrorDetails {
   /** Default: `not_executed`. */
   readonly outcome?: Outcome | undefined;
   readonly retryAfterMs?: number | undefined;
+  readonly rpcCode?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -22,6 +23,8 @@ export class TroupeError extends Error implements ErrorDocument {
   readonly server?: string;
   readonly tool?: string;
   readonly retryAfterMs?: number;
+  /** The code of the JSON-RPC error that the server answered; only of `SERVER_ERROR`. */
+  readonly rpcCode?: number;
 
   constructor(code: CallerCode, message: string, details: TroupeErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -32,6 +35,7 @@ export class TroupeError extends Error implements ErrorDocument {
     if (details.server !== undefined) this.server = details.server;
     if (details.tool !== undefined) this.tool = details.tool;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
+    if (details.rpcCode !== undefined) this.rpcCode = details.rpcCode;
   }
 
   /** The error as plain data, in the shape every face prints. */

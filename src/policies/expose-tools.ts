@@ -131,7 +131,7 @@ function compare(a: string, b: string): number {
 
 function exposed(name: string, { from, tool }: Origin): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
-  const { description, inputSchema, annotations } = tool;
+  const { description, inputSchema, outputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;
   return {
     name,
@@ -142,6 +142,7 @@ function exposed(name: string, { from, tool }: Origin): ExposedTool {
       ? {}
       : { description: printableText(description, descriptionMaxLength) }),
     inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
     ...(annotations === undefined
       ? {}
       : { annotations: shownAnnotations(annotations), traits: traitsOf(annotations, trust) }),

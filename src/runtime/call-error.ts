@@ -69,6 +69,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
       outcome,
       retryable: outcome === 'not_executed' && !isPointless(failure),
       retryAfterMs: failure.retryAfterMs,
+      rpcCode: failure.reason === 'serverError' ? failure.rpcCode : undefined,
     },
   );
 }

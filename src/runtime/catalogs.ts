@@ -2,6 +2,7 @@ import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files
 import type { SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
 import type { Clock } from '../domain/clock.ts';
+import type { ServerProfile } from '../domain/session.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ListedTool } from '../domain/tool.ts';
 import { CatalogKeeping } from './catalog-keeping.ts';
@@ -39,13 +40,15 @@ export class Catalogs {
   readonly offers: OfferList;
   readonly watched: WatchedResources;
   /** What sessions put in and look up. */
-  readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched'>;
+  readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'notified'>;
+  readonly #ports: Pick<CatalogsPorts, 'board' | 'sessions'>;
   readonly #keeping: CatalogKeeping;
   readonly #isKept: boolean;
   readonly #store: CatalogStore;
   #isLookDue = false;
 
   constructor(ports: CatalogsPorts) {
+    this.#ports = ports;
     const { clock, keep, board, sessions, listeners, remark } = ports;
     const catalogs = new CatalogStore((server) => {
       board().refresh(server);
@@ -112,7 +115,16 @@ export class Catalogs {
           for (const uri of uris) listeners.emit('resource.updated', { server, uri });
         },
       },
+      notified: (server, method, params) => {
+        listeners.emit('notification', { server, method, params });
+      },
     };
+  }
+
+  /** Who a connected server says it is. */
+  profileOf(server: string): ServerProfile | undefined {
+    const actorId = this.#ports.board().sighting(server)?.actorId;
+    return actorId === undefined ? undefined : this.#ports.sessions.get(actorId)?.profile;
   }
 
   /** A server came, went, or offers something else. */

@@ -67,6 +67,7 @@ export interface RootPorts {
     | 'catalogs'
     | 'eras'
     | 'watched'
+    | 'notified'
     | 'specOf'
     | 'log'
     | 'values'

@@ -9,7 +9,7 @@ import type {
   ResourceResult,
 } from '../domain/catalog.ts';
 import type { HostEvent } from '../domain/host-event.ts';
-import type { SessionRequest } from '../domain/session.ts';
+import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
 import type { AddedServers } from './added-servers.ts';
@@ -31,6 +31,7 @@ type Requests = Pick<
   | 'resourceTemplates'
   | 'prompts'
   | 'instructions'
+  | 'profile'
   | 'readResource'
   | 'getPrompt'
   | 'complete'
@@ -121,6 +122,10 @@ export abstract class ServerRequests implements Requests {
 
   instructions(): readonly ExposedInstructions[] {
     return this.catalogs.offers.lists().instructions;
+  }
+
+  profile(server: string): ServerProfile | undefined {
+    return this.catalogs.profileOf(server);
   }
 
   async readResource(

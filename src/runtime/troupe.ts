@@ -27,7 +27,7 @@ import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
-import type { CallProgress } from '../domain/session.ts';
+import type { CallProgress, ServerProfile } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
@@ -237,6 +237,8 @@ export interface Troupe extends AsyncDisposable {
   prompts(): readonly ExposedPrompt[];
   /** How servers want to be used, sorted by server; those that do not say are left out. */
   instructions(): readonly ExposedInstructions[];
+  /** Who a connected server says it is, and what it can do. Undefined while it is not connected. */
+  profile(server: string): ServerProfile | undefined;
   snapshot(): TroupeSnapshot;
   /** Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;

@@ -15,6 +15,7 @@ import type { DegradedReason } from '../domain/server-state.ts';
 import type {
   CallFailure,
   CallProgress,
+  ServerProfile,
   SessionCallOptions,
   SessionCommand,
   SessionFact,
@@ -25,7 +26,7 @@ import type { ListedTool, ToolResult } from '../domain/tool.ts';
 /** What of the real ports a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
   SessionPorts,
-  'clock' | 'registry' | 'catalogs' | 'watched'
+  'clock' | 'registry' | 'catalogs' | 'watched' | 'notified'
 >;
 
 /** A call that waits for the test to answer it. */
@@ -41,6 +42,15 @@ export interface ScriptedCall {
   progress(progress: CallProgress): void;
 }
 
+/** How a scripted handshake went. */
+export interface ScriptedOpening {
+  /** Default: `legacy`. */
+  readonly era?: 'legacy' | 'modern';
+  readonly pid?: number;
+  /** Default: the server does not say who it is. */
+  readonly profile?: ServerProfile;
+}
+
 /** One session as its server: what it was told, and what it shall do next. */
 export interface SessionScript {
   readonly input: SessionInput;
@@ -50,12 +60,14 @@ export interface SessionScript {
   readonly calls: readonly ScriptedCall[];
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
   /** The handshake is done. */
-  open(options?: { readonly era?: 'legacy' | 'modern'; readonly pid?: number }): void;
+  open(options?: ScriptedOpening): void;
   list(tools: readonly ListedTool[]): void;
   /** Lists what comes after the tools. */
   offer(lists: Partial<SideLists>): void;
   /** Tells that a watched resource changed. */
   update(uri: string): void;
+  /** Sends a line of its log. */
+  say(params: Readonly<Record<string, unknown>>): void;
   /** The resources that the host watches, when it last looked. */
   readonly watched: readonly string[];
   failList(failure: Failure): void;
@@ -174,12 +186,13 @@ class Script implements SessionScript {
     if (type === 'session.close') this.#startClosing();
   }
 
-  open(options: { readonly era?: 'legacy' | 'modern'; readonly pid?: number } = {}): void {
+  open({ profile, ...options }: ScriptedOpening = {}): void {
     this.#expect('opening');
     this.state = 'open';
     const { actorId, session } = this.input;
     this.#ports.registry.opened(actorId, {
       session,
+      profile,
       // The test answers with what fits the request.
       callTool: (tool, args, callOptions) =>
         this.#call(tool, args, callOptions) as Promise<Outcome>,
@@ -206,6 +219,11 @@ class Script implements SessionScript {
   update(uri: string): void {
     this.#expect('open');
     this.#ports.watched.changed(this.input.server, [uri]);
+  }
+
+  say(params: Readonly<Record<string, unknown>>): void {
+    this.#expect('open');
+    this.#ports.notified?.(this.input.server, 'notifications/message', params);
   }
 
   #lookAtWatched(): void {

@@ -120,6 +120,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     resourceTemplates: () => [],
     prompts: () => [],
     instructions: () => [],
+    profile: () => undefined,
     readResource: notHere,
     getPrompt: notHere,
     complete: notHere,

@@ -4,16 +4,17 @@ import { printableLine } from '../../policies/printable.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import { createInputPrompt } from '../ask-input.ts';
-import type { CliHost, StopSignal } from '../cli-host.ts';
+import type { StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { controlHandler } from '../control-commands.ts';
-import type { ControlEvent, Identity } from '../control-protocol.ts';
+import type { ControlEvent } from '../control-protocol.ts';
 import type { ControlHandler } from '../control-server.ts';
 import { controlSocketPath } from '../control-socket-path.ts';
 import { shownFiles, troupeOptionsOf } from '../launch.ts';
 import { engagedServers, stopOrderly } from '../orderly-stop.ts';
-import { exitCodeOfSignal, listenForStop, type StopRequest } from '../stop-request.ts';
+import { identityOf } from '../running-troupe.ts';
+import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
 import { createTroupeView, type TroupeView } from '../troupe-view.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
@@ -55,7 +56,7 @@ async function up(session: CliSession): Promise<number> {
       ...troupeOptionsOf(launch),
       ...(prompt === undefined ? {} : { inputs: prompt }),
     });
-    answer = controlHandler(troupe, identityOf(session));
+    answer = controlHandler(troupe, identityOf(session.launch, host.version));
     const screen = createTroupeView(
       output,
       { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
@@ -82,18 +83,6 @@ async function up(session: CliSession): Promise<number> {
   }
   const received = request.received();
   return received === undefined ? 0 : exitCodeOfSignal(received);
-}
-
-/** Settles with the first reason to end: a signal, nobody reading our output, or a crash. */
-function endOf(
-  host: CliHost,
-  request: StopRequest,
-): Promise<{ readonly error: unknown } | undefined> {
-  return new Promise((resolve) => {
-    request.signal.addEventListener('abort', () => resolve(undefined));
-    host.onOutputClosed(() => resolve(undefined));
-    host.onCrash((error) => resolve({ error }));
-  });
 }
 
 async function tellStart(
@@ -129,18 +118,6 @@ function tellStop(troupe: Troupe, view: TroupeView, received: StopSignal | undef
       ? why
       : `${why}, waiting up to 5 s for ${waiting.join(', ')}; once more to stop at once`,
   );
-}
-
-function identityOf({ host, launch }: CliSession): Identity {
-  return {
-    pid: process.pid,
-    version: host.version,
-    projectRoot: launch.projectRoot,
-    stateFolder: launch.stateFolder,
-    config: launch.configFiles,
-    allow: launch.allow ?? null,
-    bare: launch.bare,
-  };
 }
 
 function footerOf({ launch, output }: CliSession, socketPath: string): string[] {

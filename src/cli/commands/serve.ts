@@ -1,0 +1,219 @@
+import { hostname } from 'node:os';
+import { Option } from 'commander';
+import type { ServerState } from '../../domain/server-state.ts';
+import type { ServerStatus } from '../../domain/status.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
+import { printableLine } from '../../policies/printable.ts';
+import { realClock } from '../../runtime/real-clock.ts';
+import type { Troupe } from '../../runtime/troupe.ts';
+import { unknownAllowed } from '../allowed-names.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { controlHandler } from '../control-commands.ts';
+import type { ControlHandler, ControlServer } from '../control-server.ts';
+import { controlSocketPath } from '../control-socket-path.ts';
+import { type ListenAddress, once, parseListenAddress, parseText } from '../flag-values.ts';
+import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
+import { stopOrderly } from '../orderly-stop.ts';
+import { identityOf } from '../running-troupe.ts';
+import { requireServer } from '../settled-servers.ts';
+import { problemLines, statusLine } from '../status-log.ts';
+import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+
+// What is under way when we are told to stop gets this long; then servers have the rest of the
+// five seconds that we promise whoever stops us.
+const drainMs = 2_000;
+
+/** Hosts that only programs of this machine can reach. */
+const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
+
+const longestNote = 500;
+
+/** States that pass within moments; a log of them would hide the ones that matter. */
+const passing: ReadonlySet<ServerState> = new Set([
+  'queued',
+  'connecting',
+  'loadingTools',
+  'stopping',
+]);
+
+interface ServeFlags {
+  readonly http?: ListenAddress;
+  readonly only?: string;
+  /** Commander's way to write `--no-auth`. */
+  readonly auth: boolean;
+}
+
+/** Defines `serve`: all servers as one MCP server, for a host in any language. */
+export const defineServe = (define: DefineCommand): void =>
+  define({
+    usage: 'serve',
+    summary: 'be one MCP server in front of all servers of your settings, over stdio or HTTP',
+    details:
+      'Without --http it speaks over stdin and stdout, as a host expects of a server that it starts. ' +
+      'Tools are named SERVER__TOOL. Over HTTP clients bring the token of a file that is named at the start.',
+    example: 'troupe serve --config troupe.json --http 8080',
+    options: (command) => {
+      command
+        .addOption(
+          new Option(
+            '--http <[host:]port>',
+            'serve over Streamable HTTP at /mcp; default host 127.0.0.1',
+          ).argParser(once(parseListenAddress)),
+        )
+        .addOption(
+          new Option('--only <server>', 'pass one server through, under its own names').argParser(
+            once(parseText),
+          ),
+        )
+        .option(
+          '--no-auth',
+          'let in every program of this machine; only with --http on a loopback address',
+        );
+    },
+    run: (session, _args, flags) => serve(session, flags as unknown as ServeFlags),
+  });
+
+async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
+  refuseMisuse(flags);
+  const { host, output } = session;
+  const { only } = flags;
+  const launch = only === undefined ? session.launch : boundTo(session.launch, only);
+  const createTroupe = await host.loadRuntime();
+  // Late, so that no other command pays for what speaks MCP to clients.
+  const [{ Gateway }, { keepConsoleOffStdout }] = await Promise.all([
+    import('../../gateway/gateway.ts'),
+    import('../../gateway/quiet-console.ts'),
+  ]);
+  const releaseConsole = keepConsoleOffStdout();
+  const request = listenForStop(host);
+  const ended = endOf(host, request);
+  const troupe = createTroupe(troupeOptionsOf(launch));
+  const gateway = new Gateway({
+    troupe,
+    clock: realClock,
+    ...(only === undefined ? {} : { only }),
+    report: (message) => output.note(printableLine(message, longestNote)),
+  });
+  const control = await openControl(
+    session,
+    controlHandler(troupe, identityOf(launch, host.version)),
+  );
+  let crash: Awaited<typeof ended>;
+  let isOrderly = false;
+  try {
+    await troupe.ready();
+    if (only !== undefined) requireServer(troupe, only);
+    const face = await openFace(session, gateway, flags);
+    tellState(session, troupe, only);
+    crash = await Promise.race([ended, face.closed]);
+    await face.close(crash === undefined ? drainMs : 0);
+    isOrderly = crash === undefined;
+  } finally {
+    gateway.close();
+    await stopOrderly(troupe, request, !isOrderly);
+    control?.close();
+    request.dispose();
+    releaseConsole();
+  }
+  if (crash !== undefined) throw crash.error;
+  const received = request.received();
+  return received === undefined ? 0 : exitCodeOfSignal(received);
+}
+
+function refuseMisuse({ http, auth }: ServeFlags): void {
+  if (auth || (http !== undefined && loopbackHosts.has(http.host))) return;
+  const why =
+    http === undefined
+      ? '--no-auth is about --http; over stdio only the program that starts it can speak'
+      : `--no-auth would let in the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
+  throw new TroupeError('USAGE', why);
+}
+
+/** With `--only` no other server may run. */
+function boundTo(launch: Launch, server: string): Launch {
+  const isAllowed = launch.allow === undefined || launch.allow.includes(server);
+  return { ...launch, allow: isAllowed ? [server] : [] };
+}
+
+/**
+ * The socket that the other commands ask. Hosts start as many of us as they like for one
+ * project: the first one answers, the others serve without.
+ */
+async function openControl(
+  { launch, output }: CliSession,
+  handler: ControlHandler,
+): Promise<ControlServer | undefined> {
+  const { openControlServer } = await import('../control-server.ts');
+  try {
+    return await openControlServer(controlSocketPath(launch), handler);
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    output.note(`troupe status and the like do not see this one: ${error.message}`);
+    return undefined;
+  }
+}
+
+interface Face {
+  /** Settles when whoever we serve is gone. */
+  readonly closed: Promise<undefined>;
+  close(limitMs: number): Promise<void>;
+}
+
+async function openFace(
+  session: CliSession,
+  gateway: GatewayType,
+  { http, auth, only }: ServeFlags,
+): Promise<Face> {
+  const { host, launch, output } = session;
+  const what = only ?? 'all servers';
+  if (http === undefined) {
+    const { startStdioGateway } = await import('../../gateway/stdio-gateway.ts');
+    output.note(`serving ${what} over stdin and stdout`);
+    return startStdioGateway(gateway, { stdin: host.stdin, stdout: host.stdout });
+  }
+  const [{ startHttpGateway }, { accessToken }] = await Promise.all([
+    import('../../gateway/http-gateway.ts'),
+    import('../../gateway/access-token.ts'),
+  ]);
+  const access = auth ? await accessToken(launch.stateFolder) : undefined;
+  const served = await startHttpGateway(gateway, {
+    ...http,
+    isLoopback: loopbackHosts.has(http.host),
+    hosts: [http.host.toLowerCase(), hostname().toLowerCase()],
+    ...(access === undefined ? {} : { token: access.token }),
+  });
+  output.document({ url: served.url, pid: process.pid, ...(access && { tokenFile: access.file }) });
+  output.lines([
+    `serving ${what} at ${served.url}`,
+    access === undefined
+      ? 'every program of this machine is let in'
+      : `clients send the token in ${access.file}`,
+  ]);
+  // Clients come and go; only we decide when to leave.
+  return {
+    closed: new Promise(() => undefined),
+    close: (limitMs) => served.close(limitMs),
+  };
+}
+
+/** Tells people, on stderr, how the servers are and become. */
+function tellState({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
+  const { servers } = troupe.snapshot();
+  for (const line of unknownAllowed(launch, servers)) output.note(line);
+  if (servers.length === 0) output.note(`add one to ${shownFiles(launch).join(' or ')}`);
+  const told = new Map<string, string>();
+  const tell = (status: ServerStatus): void => {
+    if (only !== undefined && status.name !== only) return;
+    const condition = `${status.state} ${status.reason ?? ''}`;
+    if (told.get(status.name) === condition || passing.has(status.state)) return;
+    told.set(status.name, condition);
+    output.note(statusLine(status, Date.now()));
+  };
+  for (const status of servers) tell(status);
+  troupe.on('status.changed', ({ status }) => tell(status));
+  troupe.on('settings.invalid', ({ problems }) => {
+    for (const line of problemLines(problems)) output.note(line);
+  });
+}

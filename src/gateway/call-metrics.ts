@@ -1,0 +1,183 @@
+/**
+ * Counts what happens, and writes it down for whoever scrapes: OpenMetrics 1.0 text. All of it
+ * comes from public events, the snapshot and the calls of this gateway's clients.
+ */
+
+import { serverStates } from '../domain/server-state.ts';
+import type { Troupe } from '../runtime/troupe.ts';
+
+export const metricsContentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+
+// From a light tool to the longest call: a quarter of a decade to a bucket would be too many.
+const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const passBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+// Names come from settings; a troupe edited for weeks must not fill the memory of its counters.
+const maxSeries = 5_000;
+
+interface Histogram {
+  readonly counts: number[];
+  sum: number;
+  count: number;
+}
+
+export interface GatewayGauges {
+  readonly clients: number;
+  readonly callsInFlight: number;
+}
+
+export class CallMetrics {
+  readonly #troupe: Troupe;
+  readonly #calls = new Map<string, number>();
+  readonly #transitions = new Map<string, number>();
+  readonly #states = new Map<string, string>();
+  readonly #durations = new Map<string, Histogram>();
+  readonly #passes = emptyHistogram(passBuckets);
+  readonly #ends: readonly (() => void)[];
+
+  constructor(troupe: Troupe) {
+    this.#troupe = troupe;
+    for (const { name, state } of troupe.snapshot().servers) this.#states.set(name, state);
+    this.#ends = [
+      troupe.on('status.changed', ({ status: { name, state } }) => {
+        if (this.#states.get(name) === state) return;
+        this.#states.set(name, state);
+        count(this.#transitions, labels({ server: name, state }));
+      }),
+      troupe.on('reconciled', ({ durationMs }) => {
+        observe(this.#passes, passBuckets, durationMs / 1_000);
+      }),
+    ];
+  }
+
+  /** A call of a client has ended; `code` is `ok`, `toolError`, or that of the error. */
+  ended(server: string, code: string, durationMs: number): void {
+    count(this.#calls, labels({ server, code }));
+    const key = labels({ server });
+    let durations = this.#durations.get(key);
+    if (durations === undefined) {
+      if (this.#durations.size >= maxSeries) return;
+      durations = emptyHistogram(callBuckets);
+      this.#durations.set(key, durations);
+    }
+    observe(durations, callBuckets, durationMs / 1_000);
+  }
+
+  text(gauges: GatewayGauges): string {
+    const { servers } = this.#troupe.snapshot();
+    const lines = [
+      ...family(
+        'server_state',
+        'gauge',
+        'One for the state that a server is in, zero for the others.',
+      ),
+      ...servers.flatMap(({ name, state }) =>
+        serverStates.map((each) =>
+          sample('server_state', labels({ server: name, state: each }), each === state ? 1 : 0),
+        ),
+      ),
+      ...family('server_transitions', 'counter', 'How often a server entered a state.'),
+      ...samples('server_transitions_total', this.#transitions),
+      ...family('server_restarts', 'counter', 'Sessions begun after the first one.'),
+      ...servers.map(({ name, restarts }) =>
+        sample('server_restarts_total', labels({ server: name }), restarts),
+      ),
+      ...family('server_tools', 'gauge', 'Tools that are shown of a server.'),
+      ...servers.map(({ name, tools }) => sample('server_tools', labels({ server: name }), tools)),
+      ...family('calls', 'counter', 'Calls of clients that ended, by what became of them.'),
+      ...samples('calls_total', this.#calls),
+      ...family(
+        'call_duration_seconds',
+        'histogram',
+        'How long calls took, waiting included.',
+        'seconds',
+      ),
+      ...[...this.#durations].flatMap(([key, durations]) =>
+        histogram('call_duration_seconds', key, callBuckets, durations),
+      ),
+      ...family('calls_in_flight', 'gauge', 'Calls of clients under way.'),
+      sample('calls_in_flight', '', gauges.callsInFlight),
+      ...family('clients', 'gauge', 'Clients that are connected.'),
+      sample('clients', '', gauges.clients),
+      ...family('reconcile_duration_seconds', 'histogram', 'How long passes took.', 'seconds'),
+      ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
+      '# EOF',
+    ];
+    return `${lines.join('\n')}\n`;
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
+  }
+}
+
+function metric(name: string): string {
+  return `mcp_troupe_${name}`;
+}
+
+function family(name: string, type: string, help: string, unit?: string): string[] {
+  return [
+    `# TYPE ${metric(name)} ${type}`,
+    ...(unit === undefined ? [] : [`# UNIT ${metric(name)} ${unit}`]),
+    `# HELP ${metric(name)} ${help}`,
+  ];
+}
+
+function sample(name: string, key: string, value: number): string {
+  return `${metric(name)}${key === '' ? '' : `{${key}}`} ${value}`;
+}
+
+function samples(name: string, values: ReadonlyMap<string, number>): string[] {
+  return [...values].map(([key, value]) => sample(name, key, value));
+}
+
+function histogram(
+  name: string,
+  key: string,
+  buckets: readonly number[],
+  { counts, sum, count: total }: Histogram,
+): string[] {
+  const with_ = (label: string): string => (key === '' ? label : `${key},${label}`);
+  return [
+    ...buckets.map((limit, index) =>
+      sample(`${name}_bucket`, with_(`le="${bucketLabel(limit)}"`), counts[index] ?? 0),
+    ),
+    sample(`${name}_bucket`, with_('le="+Inf"'), total),
+    sample(`${name}_count`, key, total),
+    sample(`${name}_sum`, key, sum),
+  ];
+}
+
+// The format wants floats here.
+function bucketLabel(limit: number): string {
+  return Number.isInteger(limit) ? `${limit}.0` : String(limit);
+}
+
+/** Label values may hold anything that a settings file can; three characters need a backslash. */
+function labels(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(',');
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+}
+
+function count(values: Map<string, number>, key: string): void {
+  const before = values.get(key);
+  if (before === undefined && values.size >= maxSeries) return;
+  values.set(key, (before ?? 0) + 1);
+}
+
+function emptyHistogram(buckets: readonly number[]): Histogram {
+  return { counts: buckets.map(() => 0), sum: 0, count: 0 };
+}
+
+function observe(histogramToFill: Histogram, buckets: readonly number[], value: number): void {
+  // Buckets count everything up to their limit.
+  buckets.forEach((limit, index) => {
+    if (value <= limit) histogramToFill.counts[index] = (histogramToFill.counts[index] ?? 0) + 1;
+  });
+  histogramToFill.sum += value;
+  histogramToFill.count += 1;
+}

@@ -1,0 +1,355 @@
+/**
+ * One client of the gateway: a protocol instance of its own, so that ids, cancellations, log
+ * levels and watched resources of two clients never meet.
+ */
+
+import { LOG_LEVEL_META_KEY, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+
+import type { CompletionRequest } from '../domain/catalog.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { CallOptions } from '../runtime/troupe.ts';
+import type { Audience, Gateway, ListKind } from './gateway.ts';
+import type { GatewayIdentity } from './identity.ts';
+import { type LogLevel, levelPasses, logLevels } from './log-level.ts';
+import { failedCall, failedRequest, troupeErrorOf } from './rpc-error.ts';
+import { refOf, shownResult, unknownName } from './view.ts';
+
+/** What a client may ask besides its lists; a field more does no harm. */
+const params = {
+  list: z.looseObject({
+    cursor: z.undefined({ error: 'no list has more than one page' }).optional(),
+  }),
+  call: z.looseObject({
+    name: z.string().min(1),
+    arguments: z.record(z.string(), z.unknown()).optional(),
+  }),
+  read: z.looseObject({ uri: z.string().min(1) }),
+  prompt: z.looseObject({
+    name: z.string().min(1),
+    arguments: z.record(z.string(), z.string()).optional(),
+  }),
+  completion: z.looseObject({
+    ref: z.discriminatedUnion('type', [
+      z.object({ type: z.literal('ref/prompt'), name: z.string().min(1) }),
+      z.object({ type: z.literal('ref/resource'), uri: z.string().min(1) }),
+    ]),
+    argument: z.object({ name: z.string(), value: z.string() }),
+    context: z.object({ arguments: z.record(z.string(), z.string()).optional() }).optional(),
+  }),
+  level: z.looseObject({ level: z.enum(logLevels) }),
+};
+
+// More than any client shows; the runtime has a bound of its own for each server.
+const maxWatched = 256;
+
+/** What is known of the connection of a client. */
+export interface ClientEars {
+  /** Whether it can be told something that it has not asked for. */
+  readonly canHear: () => boolean;
+  readonly onClosed: () => void;
+}
+
+const allEars: ClientEars = { canHear: () => true, onClosed: ignore };
+
+export class GatewayClient implements Audience {
+  readonly server: Server;
+  readonly #gateway: Gateway;
+  readonly #era: 'legacy' | 'modern';
+  /** The requests under way, with the server that each is about: they are told what it logs. */
+  readonly #underWay = new Map<ServerContext, string>();
+  readonly #watched = new Map<string, () => void>();
+  readonly #ears: ClientEars;
+  /** Lists that changed while it could not be told. */
+  readonly #missed = new Set<ListKind>();
+  readonly #leave: () => void;
+  #level: LogLevel | undefined;
+
+  constructor(
+    gateway: Gateway,
+    { info, capabilities, instructions }: GatewayIdentity,
+    era: 'legacy' | 'modern',
+    ears: ClientEars = allEars,
+  ) {
+    this.#ears = ears;
+    this.#gateway = gateway;
+    this.#era = era;
+    // The high-level class of the SDK wants to know every tool beforehand.
+    this.server = new Server(info, {
+      capabilities,
+      ...(instructions === undefined ? {} : { instructions }),
+    });
+    if (capabilities.tools !== undefined) this.#offerTools();
+    if (capabilities.resources !== undefined)
+      this.#offerResources(capabilities.resources.subscribe === true);
+    if (capabilities.prompts !== undefined) this.#offerPrompts();
+    if (capabilities.completions !== undefined) this.#offerCompletions();
+    if (capabilities.logging !== undefined && era === 'legacy') this.#offerLogLevel();
+    this.#leave = gateway.join(this);
+    this.server.onclose = () => {
+      this.#closed();
+      ears.onClosed();
+    };
+    this.server.onerror = (error) => gateway.report(error.message);
+  }
+
+  listChanged(kind: ListKind): void {
+    if (this.server.getCapabilities()[kind] === undefined) return;
+    if (!this.#ears.canHear()) this.#missed.add(kind);
+    else this.#send({ method: `notifications/${kind}/list_changed` });
+  }
+
+  /** It hears again: what changed meanwhile is told once. */
+  tellMissed(): void {
+    const missed = [...this.#missed];
+    this.#missed.clear();
+    for (const kind of missed) this.listChanged(kind);
+  }
+
+  resourceUpdated(server: string, uri: string): void {
+    const address = this.#gateway.view.addressOf(server, uri);
+    if (this.#watched.has(address))
+      this.#send({ method: 'notifications/resources/updated', params: { uri: address } });
+  }
+
+  /** A request under way at this server is told first; other clients only if they asked for logs. */
+  logged(server: string, line: Readonly<Record<string, unknown>>): void {
+    const notification = { method: 'notifications/message', params: { ...line } };
+    const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];
+    if (context !== undefined) {
+      const wanted = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : this.#level;
+      if (this.#era === 'modern' && wanted === undefined) return;
+      if (levelPasses(line['level'], wanted)) context.mcpReq.notify(notification).catch(ignore);
+    } else if (this.#level !== undefined && levelPasses(line['level'], this.#level)) {
+      this.#send(notification);
+    }
+  }
+
+  /** Watches a resource for as long as something else lasts. */
+  watch(address: string): () => void {
+    const { server, name } = this.#gateway.view.resourceAt(address);
+    if (this.#watched.size >= maxWatched)
+      throw new TroupeError(
+        'OVERLOADED',
+        `This client watches ${maxWatched} resources already. End one of these first.`,
+        { server },
+      );
+    this.#watched.get(address)?.();
+    const end = this.#gateway.troupe.subscribe(server, name);
+    this.#watched.set(address, end);
+    return () => {
+      if (this.#watched.get(address) !== end) return;
+      this.#watched.delete(address);
+      end();
+    };
+  }
+
+  #offerTools(): void {
+    const { view } = this.#gateway;
+    this.server.setRequestHandler('tools/list', { params: params.list }, () => ({
+      tools: view.tools(),
+    }));
+    this.server.setRequestHandler(
+      'tools/call',
+      { params: params.call },
+      ({ name, arguments: args = {} }, context) => this.#call(name, args, context),
+    );
+  }
+
+  #offerResources(canWatch: boolean): void {
+    const { view, troupe } = this.#gateway;
+    this.server.setRequestHandler('resources/list', { params: params.list }, () => ({
+      resources: view.resources(),
+    }));
+    this.server.setRequestHandler('resources/templates/list', { params: params.list }, () => ({
+      resourceTemplates: view.resourceTemplates(),
+    }));
+    this.server.setRequestHandler('resources/read', { params: params.read }, ({ uri }, context) =>
+      this.#request(
+        context,
+        () => view.resourceAt(uri),
+        async ({ server, name }, options) => {
+          const { result } = await troupe.readResource(server, name, options);
+          return { ...result, contents: view.contents(server, result.contents) };
+        },
+      ),
+    );
+    if (!canWatch || this.#era === 'modern') return;
+    this.server.setRequestHandler('resources/subscribe', { params: params.read }, ({ uri }) => {
+      try {
+        this.watch(uri);
+      } catch (error) {
+        throw failedRequest(error);
+      }
+      return {};
+    });
+    this.server.setRequestHandler('resources/unsubscribe', { params: params.read }, ({ uri }) => {
+      this.#watched.get(uri)?.();
+      this.#watched.delete(uri);
+      return {};
+    });
+  }
+
+  #offerPrompts(): void {
+    const { view, troupe } = this.#gateway;
+    this.server.setRequestHandler('prompts/list', { params: params.list }, () => ({
+      prompts: view.prompts(),
+    }));
+    this.server.setRequestHandler(
+      'prompts/get',
+      { params: params.prompt },
+      ({ name: exposed, arguments: args }, context) =>
+        this.#request(
+          context,
+          () => view.promptNamed(exposed),
+          async ({ server, name }, options) => {
+            const { result } = await troupe.getPrompt(server, name, args, options);
+            const messages = result.messages.map((message) => ({
+              ...message,
+              ...contentOf(message, (block) => view.blocks(server, [block])[0] ?? block),
+            }));
+            return { ...result, messages };
+          },
+        ),
+    );
+  }
+
+  #offerCompletions(): void {
+    const { view, troupe } = this.#gateway;
+    this.server.setRequestHandler(
+      'completion/complete',
+      { params: params.completion },
+      ({ ref, argument, context: known }, context) =>
+        this.#request(
+          context,
+          () => refOf(view, ref),
+          async (meant, options) => {
+            const request: CompletionRequest = {
+              ref: meant.ref,
+              argument,
+              ...(known?.arguments === undefined
+                ? {}
+                : { context: { arguments: known.arguments } }),
+            };
+            const { result } = await troupe.complete(meant.server, request, options);
+            return {
+              ...result,
+              completion: { ...result.completion, values: [...result.completion.values] },
+            };
+          },
+        ),
+    );
+  }
+
+  #offerLogLevel(): void {
+    this.server.setRequestHandler('logging/setLevel', { params: params.level }, ({ level }) => {
+      this.#level = level;
+      return {};
+    });
+  }
+
+  async #call(exposed: string, args: Readonly<Record<string, unknown>>, context: ServerContext) {
+    const { view, troupe, metrics, clock } = this.#gateway;
+    const startedAt = clock.now();
+    const ended = (server: string, code: string): void =>
+      metrics.ended(server, code, clock.now() - startedAt);
+    let about = '';
+    try {
+      return await this.#gateway.during(async () => {
+        const { server, name } = view.toolNamed(exposed);
+        about = server;
+        const { result } = await this.#about(server, context, (options) =>
+          troupe.callServerTool(server, name, args, options),
+        );
+        ended(server, result.isError === true ? 'toolError' : 'ok');
+        return shownResult(view, server, result);
+      });
+    } catch (error) {
+      const failed = troupeErrorOf(error);
+      // What has never been a server is no label either: clients would fill the counters with it.
+      ended(failed.code === 'SERVER_UNKNOWN' ? '' : about, failed.code);
+      const isUnknown = failed.code === 'SERVER_UNKNOWN';
+      return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
+    }
+  }
+
+  #toolNames(): readonly string[] {
+    return this.#gateway.view.tools().map(({ name }) => String(name));
+  }
+
+  async #request<Meant extends { readonly server: string }, Result>(
+    context: ServerContext,
+    find: () => Meant,
+    ask: (meant: Meant, options: CallOptions) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await this.#gateway.during(async () => {
+        const meant = find();
+        return this.#about(meant.server, context, (options) => ask(meant, options));
+      });
+    } catch (error) {
+      throw failedRequest(error);
+    }
+  }
+
+  /** Nothing of the client goes along but what it asks for: no header, no token, no metadata. */
+  async #about<Result>(
+    server: string,
+    context: ServerContext,
+    ask: (options: CallOptions) => Promise<Result>,
+  ): Promise<Result> {
+    const progressToken = context.mcpReq._meta?.progressToken;
+    this.#underWay.set(context, server);
+    try {
+      return await ask({
+        signal: context.mcpReq.signal,
+        ...(progressToken === undefined
+          ? {}
+          : {
+              onProgress: (progress) => {
+                context.mcpReq
+                  .notify({
+                    method: 'notifications/progress',
+                    params: { ...progress, progressToken },
+                  })
+                  .catch(ignore);
+              },
+            }),
+      });
+    } finally {
+      this.#underWay.delete(context);
+    }
+  }
+
+  #send(notification: {
+    readonly method: string;
+    readonly params?: Record<string, unknown>;
+  }): void {
+    this.server.notification(notification).catch(ignore);
+  }
+
+  #closed(): void {
+    this.#leave();
+    for (const end of this.#watched.values()) end();
+    this.#watched.clear();
+  }
+}
+
+/** The level that a modern request asks for; without it, it wants no log. */
+function levelOf(envelope: Readonly<Record<string, unknown>> | undefined): LogLevel | undefined {
+  const level = envelope?.[LOG_LEVEL_META_KEY];
+  return logLevels.find((each) => each === level);
+}
+
+/** Nobody listens any more; whoever closed the connection knows. */
+function ignore(): void {}
+
+function contentOf(
+  message: Readonly<Record<string, unknown>>,
+  show: (block: Readonly<Record<string, unknown>>) => unknown,
+) {
+  const { content } = message;
+  return typeof content === 'object' && content !== null && !Array.isArray(content)
+    ? { content: show({ ...content }) }
+    : {};
+}

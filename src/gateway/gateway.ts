@@ -1,0 +1,194 @@
+/**
+ * One MCP server in front of all servers of a troupe, or of one. It is a face: it asks the
+ * public interface of the runtime and decides nothing about servers. Each client has a
+ * protocol instance of its own ({@link GatewayClient}); what all of them share is here.
+ */
+
+import { createThrottle, type Throttle } from '../../actors/session-throttle.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { ServerState } from '../domain/server-state.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import type { Troupe } from '../runtime/troupe.ts';
+import { CallMetrics } from './call-metrics.ts';
+import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
+import { type View, viewOfAll, viewOfOne } from './view.ts';
+
+/** The lists of which clients are told that they changed. */
+export type ListKind = 'tools' | 'resources' | 'prompts';
+const listKinds: readonly ListKind[] = ['tools', 'resources', 'prompts'];
+
+/** Whoever wants to hear what changes. */
+export interface Audience {
+  listChanged(kind: ListKind): void;
+  /** A resource, by the server's own address. */
+  resourceUpdated(server: string, uri: string): void;
+  /** A line of a server's log. */
+  logged(server: string, params: Readonly<Record<string, unknown>>): void;
+}
+
+export interface GatewayOptions {
+  readonly troupe: Troupe;
+  readonly clock: Clock;
+  /** The one server to pass through, under its own names. Default: all, each behind its name. */
+  readonly only?: string;
+  /** Told what nobody else hears of: a fault of the protocol or of ours. */
+  readonly report: (message: string) => void;
+}
+
+// A storm of lists upstream must not become one here.
+const listChangedIntervalMs = 1_000;
+// As long as a server may take to connect; a client that asks who we are waits no longer.
+const identityMs = 30_000;
+
+/** In these a server does not become ready by itself. */
+const restingStates: ReadonlySet<ServerState> = new Set([
+  'disabled',
+  'blocked',
+  'authRequired',
+  'suspended',
+  'failed',
+  'stopped',
+]);
+
+export class Gateway {
+  readonly troupe: Troupe;
+  readonly clock: Clock;
+  readonly view: View;
+  readonly metrics: CallMetrics;
+  readonly report: (message: string) => void;
+  readonly #only: string | undefined;
+  readonly #audiences = new Set<Audience>();
+  readonly #news: Readonly<Record<ListKind, Throttle>>;
+  readonly #ends: readonly (() => void)[];
+  readonly #idle: (() => void)[] = [];
+  /** Told to each client; modern ones ask with every request. */
+  #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;
+  #callsInFlight = 0;
+  #isDraining = false;
+
+  constructor({ troupe, clock, only, report }: GatewayOptions) {
+    this.troupe = troupe;
+    this.clock = clock;
+    this.report = report;
+    this.#only = only;
+    this.view = only === undefined ? viewOfAll(troupe) : viewOfOne(troupe, only);
+    this.metrics = new CallMetrics(troupe);
+    const throttle = (kind: ListKind): Throttle =>
+      createThrottle(clock, listChangedIntervalMs, () => {
+        for (const audience of this.#audiences) audience.listChanged(kind);
+      });
+    this.#news = {
+      tools: throttle('tools'),
+      resources: throttle('resources'),
+      prompts: throttle('prompts'),
+    };
+    const isShown = (server: string): boolean => only === undefined || only === server;
+    this.#ends = [
+      troupe.on('tools.changed', ({ servers }) => {
+        if (servers.some(isShown)) this.#news.tools.trigger();
+      }),
+      troupe.on('resources.changed', ({ server }) => {
+        if (isShown(server)) this.#news.resources.trigger();
+      }),
+      troupe.on('prompts.changed', ({ server }) => {
+        if (isShown(server)) this.#news.prompts.trigger();
+      }),
+      troupe.on('resource.updated', ({ server, uri }) => {
+        for (const audience of this.#audiences) audience.resourceUpdated(server, uri);
+      }),
+      troupe.on('notification', ({ server, method, params }) => {
+        if (method !== 'notifications/message' || !isShown(server)) return;
+        for (const audience of this.#audiences) audience.logged(server, params);
+      }),
+    ];
+  }
+
+  get callsInFlight(): number {
+    return this.#callsInFlight;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Returns a function that ends it. */
+  join(audience: Audience): () => void {
+    this.#audiences.add(audience);
+    return () => this.#audiences.delete(audience);
+  }
+
+  /** Who clients are told that they talk to. With `only`, waits a while for that server. */
+  async identity(): Promise<GatewayIdentity> {
+    const only = this.#only;
+    if (only === undefined) {
+      const instructions = this.troupe.instructions();
+      if (this.#identity?.of !== instructions)
+        this.#identity = { of: instructions, is: identityOfAll(instructions) };
+      return this.#identity.is;
+    }
+    const profile = this.troupe.profile(only) ?? (await this.#awaitProfile(only));
+    if (profile === undefined) return unknownIdentity(only);
+    return identityOfOne(this.troupe, only, profile);
+  }
+
+  /**
+   * Runs something that a client asked for.
+   * @throws TroupeError `SHUTTING_DOWN` when we are leaving.
+   */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isDraining) {
+      throw new TroupeError('SHUTTING_DOWN', 'The gateway is stopping. Connect again later.', {
+        retryable: true,
+      });
+    }
+    this.#callsInFlight += 1;
+    try {
+      return await work();
+    } finally {
+      this.#callsInFlight -= 1;
+      if (this.#callsInFlight === 0) for (const wake of this.#idle.splice(0)) wake();
+    }
+  }
+
+  /** Takes nothing new, and settles when what is under way is done or the time is up. */
+  async drain(limitMs: number): Promise<void> {
+    this.#isDraining = true;
+    if (this.#callsInFlight === 0 || limitMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.clock.setTimeout(resolve, limitMs);
+      this.#idle.push(() => {
+        this.clock.clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  close(): void {
+    this.#isDraining = true;
+    for (const end of this.#ends) end();
+    for (const kind of listKinds) this.#news[kind].stop();
+    this.metrics.close();
+    this.#audiences.clear();
+  }
+
+  /** Asks a sleeping server to start; what a person stopped stays as it is. */
+  async #awaitProfile(server: string) {
+    if (this.troupe.status(server)?.state === 'dormant')
+      this.troupe.send({ type: 'server.start', server });
+    const rest = new AbortController();
+    const look = (): void => {
+      const state = this.troupe.status(server)?.state;
+      if (state !== undefined && restingStates.has(state)) rest.abort();
+    };
+    const end = this.troupe.on('status.changed', look);
+    look();
+    try {
+      await this.troupe.waitFor(server, 'ready', { timeoutMs: identityMs, signal: rest.signal });
+    } catch {
+      // It is told in every status and in the answer to every call; here it only has no name yet.
+    } finally {
+      end();
+    }
+    return this.troupe.profile(server);
+  }
+}

@@ -1,0 +1,59 @@
+/** Reads what a client posts: JSON, within bounds of size and depth. */
+
+import type { IncomingMessage } from 'node:http';
+import { tooDeepFor } from '../../actors/session-messages.ts';
+import type { Refusal } from './http-door.ts';
+
+/** As long as a line or a body of a server may be. */
+export const maxBodyBytes = 16 * 1_048_576;
+
+const parseError = -32_700;
+const invalidRequest = -32_600;
+
+export type Body =
+  | { readonly value: unknown }
+  | { readonly refusal: Refusal & { readonly rpcCode?: number } };
+
+/** Refuses what cannot be read before any of it is. */
+export function refuseBody(headers: IncomingMessage['headers']): Refusal | undefined {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  // Also what keeps a form on some page from posting here: it can send no such type.
+  if (type !== 'application/json')
+    return { status: 415, message: 'send JSON: Content-Type: application/json' };
+  const encoding = headers['content-encoding']?.trim().toLowerCase();
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    return { status: 415, message: 'send the body without a Content-Encoding' };
+  return Number(headers['content-length'] ?? 0) > maxBodyBytes ? tooLarge : undefined;
+}
+
+/** Resolves when the body is there or is refused; rejects when the client went away. */
+export async function readBody(request: IncomingMessage): Promise<Body> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBodyBytes) return { refusal: tooLarge };
+    chunks.push(chunk);
+  }
+  return parse(Buffer.concat(chunks));
+}
+
+function parse(bytes: Buffer): Body {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return { refusal: { status: 400, message: 'the body is not JSON', rpcCode: parseError } };
+  }
+  if (tooDeepFor(value, bytes.length))
+    return {
+      refusal: { status: 400, message: 'the body is nested too deeply', rpcCode: invalidRequest },
+    };
+  return { value };
+}
+
+const tooLarge: Refusal = {
+  status: 413,
+  message: `a body has ${maxBodyBytes} bytes at most`,
+  headers: { connection: 'close' },
+};

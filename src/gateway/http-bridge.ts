@@ -1,0 +1,64 @@
+/** Between the requests of Node and those of the web, which the SDK takes. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+// What a client has not read yet of what we answered. The longest result fits twice; a client
+// that reads slower than its servers speak is let go rather than kept in memory.
+const maxUnsentBytes = 33_554_432;
+
+// All that the protocol itself looks at. The token stays behind: nobody further in needs it.
+const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);
+
+/** The request as the SDK wants it; its body is given beside it, read and parsed. */
+export function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value !== 'string') continue;
+    if (passedHeaders.has(name) || name.startsWith('mcp-')) headers.set(name, value);
+  }
+  return new Request('http://gateway/mcp', { method: request.method ?? 'GET', headers, signal });
+}
+
+/** Fires when the client is gone before it has the whole answer. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  if (response.destroyed) gone.abort();
+  return gone.signal;
+}
+
+/** Sends the SDK's answer; settles when it is sent, or nobody is there to read it. */
+export async function sendWeb(
+  answer: Response,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  response.writeHead(answer.status, {
+    ...Object.fromEntries(answer.headers),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  if (answer.body === null) {
+    response.end();
+    return;
+  }
+  const reader = answer.body.getReader();
+  const leave = (): void => void reader.cancel().catch(() => undefined);
+  gone.addEventListener('abort', leave, { once: true });
+  if (gone.aborted) leave();
+  // A stream may stay silent for long; who waits for it should know that it is open.
+  response.flushHeaders();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      response.write(value);
+      if (response.writableLength > maxUnsentBytes) response.destroy();
+    }
+  } finally {
+    gone.removeEventListener('abort', leave);
+    response.end();
+  }
+}

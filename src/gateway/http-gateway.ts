@@ -1,0 +1,290 @@
+/**
+ * The gateway over Streamable HTTP, for clients of both eras at one address. Whoever is not
+ * let in, says nothing or says too much is sent away before the protocol hears of it.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type McpHttpHandler,
+} from '@modelcontextprotocol/server';
+
+import { TroupeError } from '../domain/troupe-error.ts';
+import { metricsContentType } from './call-metrics.ts';
+import { GatewayClient } from './client.ts';
+import type { Gateway } from './gateway.ts';
+import { maxBodyBytes, readBody, refuseBody } from './http-body.ts';
+import { goneSignal, sendWeb, webRequest } from './http-bridge.ts';
+import {
+  type DoorRules,
+  type Knock,
+  type Refusal,
+  refuseStranger,
+  refuseUnknown,
+} from './http-door.ts';
+import { HttpSessions } from './http-sessions.ts';
+
+export interface HttpGatewayOptions extends DoorRules {
+  readonly host: string;
+  /** 0 = any that is free. */
+  readonly port: number;
+}
+
+export interface HttpGateway {
+  /** Where clients connect to. */
+  readonly url: string;
+  /** Takes no new clients, lets what is under way finish within the limit, and leaves. */
+  close(limitMs: number): Promise<void>;
+}
+
+// Real clients send a request at once; this is for those who hold a line by dripping.
+const headersMs = 10_000;
+const requestMs = 30_000;
+const lookEveryMs = 1_000;
+// Longer than the pauses of a client at work, so that it need not connect anew for each call.
+const keepAliveMs = 60_000;
+const maxHeaderBytes = 16_384;
+const maxSockets = 512;
+// As many as a server of the runtime can be asked for.
+const maxWatched = 256;
+
+/** @throws TroupeError `USAGE` when the address cannot be had. */
+export async function startHttpGateway(
+  gateway: Gateway,
+  options: HttpGatewayOptions,
+): Promise<HttpGateway> {
+  const reception = new Reception(gateway, options);
+  const server = createServer(
+    {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: lookEveryMs,
+      keepAliveTimeout: keepAliveMs,
+    },
+    (request, response) => void reception.receive(request, response),
+  );
+  server.maxConnections = maxSockets;
+  // A client that asks first is told by the same rules, before it sends anything.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    void reception.receive(request, response, () => response.writeContinue());
+  });
+  await listen(server, options);
+  server.on('error', (error) => gateway.report(error.message));
+  const { port } = server.address() as AddressInfo;
+  const shownHost = options.host.includes(':') ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${shownHost}:${port}/mcp`,
+    async close(limitMs) {
+      server.close();
+      await gateway.drain(limitMs);
+      await reception.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function listen(server: Server, { host, port }: HttpGatewayOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const where = `${host}:${port}`;
+      const why =
+        error.code === 'EADDRINUSE'
+          ? `${where} is in use; choose another port, or 0 for any that is free`
+          : `${where} cannot be had (${error.code ?? error.message}); choose another address`;
+      reject(new TroupeError('USAGE', why, { cause: error }));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+class Reception {
+  readonly #gateway: Gateway;
+  readonly #rules: DoorRules;
+  readonly #sessions: HttpSessions;
+  readonly #modern: McpHttpHandler;
+  readonly #leave: () => void;
+
+  constructor(gateway: Gateway, rules: DoorRules) {
+    this.#gateway = gateway;
+    this.#rules = rules;
+    this.#sessions = new HttpSessions(gateway);
+    const modern = createMcpHandler(
+      async () => new GatewayClient(gateway, await gateway.identity(), 'modern').server,
+      {
+        legacy: 'reject',
+        maxRequestBodySize: maxBodyBytes,
+        onerror: (error) => gateway.report(error.message),
+      },
+    );
+    this.#modern = modern;
+    const { notify } = modern;
+    this.#leave = gateway.join({
+      listChanged: (kind) => {
+        if (kind === 'tools') notify.toolsChanged();
+        else if (kind === 'prompts') notify.promptsChanged();
+        else notify.resourcesChanged();
+      },
+      resourceUpdated: (server, uri) => notify.resourceUpdated(gateway.view.addressOf(server, uri)),
+      // Modern clients hear of logs within their own requests only.
+      logged: () => undefined,
+    });
+  }
+
+  /** Answers one request, whatever happens. */
+  async receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onWelcome: () => void = () => undefined,
+  ): Promise<void> {
+    response.on('error', () => undefined);
+    try {
+      const refusal = this.#refusal(request);
+      if (refusal === undefined) await this.#answer(request, response, onWelcome);
+      else refuse(response, refusal);
+    } catch (error) {
+      this.#gateway.report(error instanceof Error ? error.message : String(error));
+      if (!response.headersSent) refuse(response, { status: 500, message: 'the gateway failed' });
+      else response.destroy();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#leave();
+    await this.#sessions.close();
+    await this.#modern.close();
+  }
+
+  #refusal(request: IncomingMessage): Refusal | undefined {
+    const knock: Knock = {
+      target: request.url ?? '',
+      hosts: request.headersDistinct['host'] ?? [],
+      origin: request.headers.origin,
+      authorization: request.headers.authorization,
+    };
+    const stranger = refuseStranger(knock, this.#rules);
+    if (stranger !== undefined) return stranger;
+    const isPublic = request.url === '/healthz' && request.method === 'GET';
+    if (isPublic) return undefined;
+    return refuseUnknown(knock, this.#rules) ?? refusePath(request);
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onWelcome: () => void,
+  ): Promise<void> {
+    if (request.url === '/healthz') return this.#tellHealth(response);
+    if (request.url === '/metrics') return this.#tellMetrics(response);
+    if (request.method !== 'POST') return this.#pass(request, response, undefined);
+    const unreadable = refuseBody(request.headers);
+    if (unreadable !== undefined) return refuse(response, unreadable);
+    onWelcome();
+    const body = await readBody(request).catch(() => undefined);
+    // Whoever left in the middle of a sentence waits for no answer.
+    if (body === undefined) return void response.destroy();
+    if ('refusal' in body) return refuse(response, body.refusal);
+    return this.#pass(request, response, body.value);
+  }
+
+  /** Hands a request to the protocol, in the era that it speaks. */
+  async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+    const gone = goneSignal(response);
+    const web = webRequest(request, gone);
+    if (!(await isLegacyRequest(web, body))) {
+      const unwatch = this.#watchFor(body);
+      try {
+        const answer = await this.#modern.fetch(
+          web,
+          body === undefined ? {} : { parsedBody: body },
+        );
+        await sendWeb(answer, response, gone);
+      } finally {
+        unwatch();
+      }
+      return;
+    }
+    const { response: answer, sent } = await this.#sessions.answer(web, body);
+    try {
+      await sendWeb(answer, response, gone);
+    } finally {
+      sent();
+    }
+  }
+
+  /** A modern client names the resources it wants to hear of when it begins to listen. */
+  #watchFor(body: unknown): () => void {
+    const ends = listenedTo(body).flatMap((address) => {
+      try {
+        const { server, name } = this.#gateway.view.resourceAt(address);
+        return [this.#gateway.troupe.subscribe(server, name)];
+      } catch {
+        // What cannot be watched is not announced either; the others are.
+        return [];
+      }
+    });
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  #tellHealth(response: ServerResponse): void {
+    const status = this.#gateway.isDraining ? 'stopping' : 'ok';
+    const body = JSON.stringify({ status });
+    response.writeHead(status === 'ok' ? 200 : 503, plainHeaders('application/json')).end(body);
+  }
+
+  #tellMetrics(response: ServerResponse): void {
+    const { metrics, callsInFlight } = this.#gateway;
+    const text = metrics.text({ clients: this.#sessions.size, callsInFlight });
+    response.writeHead(200, plainHeaders(metricsContentType)).end(text);
+  }
+}
+
+const methodsOf: Readonly<Record<string, string>> = {
+  '/mcp': 'POST, GET, DELETE',
+  '/metrics': 'GET',
+  '/healthz': 'GET',
+};
+
+function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
+  const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;
+  if (methods === undefined) return { status: 404, message: 'there is nothing here; use /mcp' };
+  if (methods.split(', ').includes(method)) return undefined;
+  return { status: 405, message: `only ${methods}`, headers: { allow: methods } };
+}
+
+function refuse(
+  response: ServerResponse,
+  { status, message, headers = {}, rpcCode }: Refusal & { readonly rpcCode?: number },
+): void {
+  const error = { code: rpcCode ?? -32_000, message };
+  response
+    .writeHead(status, { ...plainHeaders('application/json'), ...headers })
+    .end(JSON.stringify({ jsonrpc: '2.0', id: null, error }));
+}
+
+function plainHeaders(type: string): Record<string, string> {
+  return {
+    'content-type': type,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  };
+}
+
+/** Addresses in a request to listen; of anything else none. */
+function listenedTo(body: unknown): readonly string[] {
+  if (!isRecord(body) || body['method'] !== 'subscriptions/listen') return [];
+  const { params } = body;
+  const wanted = isRecord(params) ? params['notifications'] : undefined;
+  const addresses = isRecord(wanted) ? wanted['resourceSubscriptions'] : undefined;
+  if (!Array.isArray(addresses)) return [];
+  return [...new Set(addresses.filter((each) => typeof each === 'string'))].slice(0, maxWatched);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,163 @@
+/**
+ * Clients of the protocol before 2026-07-28 over HTTP: each has a session with an id of its
+ * own, until it says goodbye, is not heard of for long, or we stop.
+ */
+
+import { randomUUID } from 'node:crypto';
+import {
+  isInitializeRequest,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+
+import { GatewayClient } from './client.ts';
+import type { Gateway } from './gateway.ts';
+
+// A person's machine has a handful of clients; this many only ever leak.
+const maxSessions = 256;
+// Clients are not told when they are forgotten, but by a 404, and then begin anew.
+const idleMs = 1_800_000;
+const lookEveryMs = 60_000;
+
+/** An answer, and whom to tell when the last of it is sent or nobody wants more of it. */
+export interface SessionAnswer {
+  readonly response: Response;
+  readonly sent: () => void;
+}
+
+interface Session {
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly client: GatewayClient;
+  lastUsedAt: number;
+  /** The client holds a stream open for what it has not asked for. */
+  isListening: boolean;
+  /** Answers under way, open streams among them. */
+  answering: number;
+}
+
+export class HttpSessions {
+  readonly #gateway: Gateway;
+  readonly #sessions = new Map<string, Session>();
+  #opening = 0;
+  #timer: unknown;
+
+  constructor(gateway: Gateway) {
+    this.#gateway = gateway;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Answers a request; its body was read, if it has one. */
+  async answer(request: Request, body: unknown): Promise<SessionAnswer> {
+    const id = request.headers.get('mcp-session-id');
+    if (id !== null) {
+      const session = this.#sessions.get(id);
+      return session === undefined
+        ? rpcRefusal(404, -32_001, 'Session not found')
+        : this.#use(session, request, body);
+    }
+    const isOpening =
+      request.method === 'POST' &&
+      (Array.isArray(body) ? body : [body]).some((message) => isInitializeRequest(message));
+    if (!isOpening)
+      return rpcRefusal(400, -32_000, 'Bad Request: Mcp-Session-Id header is required');
+    return this.#open(request, body);
+  }
+
+  /** Ends them all. */
+  async close(): Promise<void> {
+    this.#gateway.clock.clearTimeout(this.#timer);
+    await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()));
+  }
+
+  async #open(request: Request, body: unknown): Promise<SessionAnswer> {
+    const gateway = this.#gateway;
+    if (gateway.isDraining) return rpcRefusal(503, -32_000, 'The gateway is stopping', 5);
+    if (this.#sessions.size + this.#opening >= maxSessions && !this.#makeRoom())
+      return rpcRefusal(503, -32_000, `There are ${maxSessions} sessions already`, 60);
+    this.#opening += 1;
+    try {
+      const transport = new WebStandardStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => {
+          this.#sessions.set(id, session);
+          this.#look();
+        },
+      });
+      const client = new GatewayClient(gateway, await gateway.identity(), 'legacy', {
+        canHear: () => session.isListening,
+        onClosed: () => {
+          if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
+        },
+      });
+      const session: Session = {
+        transport,
+        client,
+        lastUsedAt: gateway.clock.now(),
+        answering: 0,
+        isListening: false,
+      };
+      await client.server.connect(transport);
+      const answer = await this.#use(session, request, body);
+      if (transport.sessionId === undefined) await transport.close();
+      return answer;
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  async #use(session: Session, request: Request, body: unknown): Promise<SessionAnswer> {
+    let opensStream = false;
+    const sent = (): void => {
+      session.answering -= 1;
+      if (opensStream) session.isListening = false;
+      session.lastUsedAt = this.#gateway.clock.now();
+    };
+    session.answering += 1;
+    try {
+      const options = body === undefined ? {} : { parsedBody: body };
+      const response = await session.transport.handleRequest(request, options);
+      opensStream = request.method === 'GET' && response.ok;
+      if (opensStream) {
+        session.isListening = true;
+        session.client.tellMissed();
+      }
+      return { response, sent };
+    } catch (error) {
+      sent();
+      throw error;
+    }
+  }
+
+  /** Lets go of the session that was idle for longest; false when all are at work. */
+  #makeRoom(): boolean {
+    const [oldest] = [...this.#sessions.values()]
+      .filter(({ answering }) => answering === 0)
+      .toSorted((a, b) => a.lastUsedAt - b.lastUsedAt);
+    void oldest?.transport.close();
+    return oldest !== undefined;
+  }
+
+  #look(): void {
+    if (this.#timer !== undefined) return;
+    const { clock } = this.#gateway;
+    this.#timer = clock.setTimeout(() => {
+      this.#timer = undefined;
+      for (const { transport, answering, lastUsedAt } of this.#sessions.values())
+        if (answering === 0 && clock.now() - lastUsedAt >= idleMs) void transport.close();
+      if (this.#sessions.size > 0) this.#look();
+    }, lookEveryMs);
+  }
+}
+
+function rpcRefusal(
+  status: number,
+  code: number,
+  message: string,
+  retryAfterS?: number,
+): SessionAnswer {
+  const headers = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };
+  const document = { jsonrpc: '2.0', id: null, error: { code, message } };
+  return { response: Response.json(document, { status, headers }), sent: () => undefined };
+}

@@ -1,0 +1,79 @@
+/** Who a client of the gateway is told that it talks to. */
+
+import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server';
+
+import type { ExposedInstructions } from '../domain/catalog.ts';
+import type { ServerProfile } from '../domain/session.ts';
+import { version } from '../domain/version.ts';
+import { printableLine, printableText } from '../policies/printable.ts';
+import type { Troupe } from '../runtime/troupe.ts';
+
+export interface GatewayIdentity {
+  readonly info: Implementation;
+  readonly capabilities: ServerCapabilities;
+  readonly instructions?: string;
+}
+
+// What one server may say; all of them together may say no more.
+const instructionsCharacters = 16_384;
+
+/** Everything, whatever the servers of this moment can do: others may come. */
+const everything: ServerCapabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+};
+
+const introduction =
+  'Several MCP servers behind one. Tools and prompts are named {server}__{name}; addresses of ' +
+  'resources begin with troupe://{server}/. A result with isError that begins with "MCP error:" ' +
+  'is no answer of a tool: it says what became of the call and what to do next.';
+
+export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayIdentity {
+  const parts = servers.map(({ server, text }) => `# ${printableLine(server, 128)}\n\n${text}`);
+  return {
+    info: { name: 'mcp-troupe', title: 'mcp-troupe', version },
+    capabilities: everything,
+    instructions: printableText([introduction, ...parts].join('\n\n'), instructionsCharacters),
+  };
+}
+
+/** The server itself, as far as that can be passed through. */
+export function identityOfOne(
+  troupe: Troupe,
+  server: string,
+  { name, version: serverVersion, title, capabilities }: ServerProfile,
+): GatewayIdentity {
+  const instructions = troupe.instructions().find((each) => each.server === server)?.text;
+  const { tools, resources, prompts, completions, logging } = capabilities;
+  return {
+    info: { name, version: serverVersion, ...(title === undefined ? {} : { title }) },
+    capabilities: {
+      // A list changes with the settings too, whatever the server says of its own.
+      ...(tools === undefined ? {} : { tools: { listChanged: true } }),
+      ...(resources === undefined
+        ? {}
+        : { resources: { listChanged: true, subscribe: canSubscribe(resources) } }),
+      ...(prompts === undefined ? {} : { prompts: { listChanged: true } }),
+      ...(completions === undefined ? {} : { completions: {} }),
+      ...(logging === undefined ? {} : { logging: {} }),
+    },
+    ...(instructions === undefined ? {} : { instructions }),
+  };
+}
+
+/** For a server that could not be asked: it may still come. */
+export function unknownIdentity(server: string): GatewayIdentity {
+  return {
+    info: { name: printableLine(server, 128), version },
+    capabilities: everything,
+  };
+}
+
+function canSubscribe(resources: unknown): boolean {
+  return typeof resources === 'object' && resources !== null && 'subscribe' in resources
+    ? resources.subscribe === true
+    : false;
+}

@@ -1,0 +1,20 @@
+/** The levels of a server's log, from the least to the most urgent, as RFC 5424 names them. */
+export const logLevels = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+/** Says whether a line is wanted; without a wish every line is. */
+export function levelPasses(level: unknown, wanted: LogLevel | undefined): boolean {
+  if (wanted === undefined) return true;
+  const rank = logLevels.findIndex((each) => each === level);
+  return rank >= logLevels.indexOf(wanted);
+}

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+
+import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
+import { callFailure, pong, servers, tool } from '../runtime/stage.ts';
+import { connect, gatewayStage, join, lines, listen, openSession, post } from './gateway-stage.ts';
+
+/** Settles when the server was told that nobody waits for this call any more. */
+function settling(call: ScriptedCall): Promise<void> {
+  return new Promise((resolve) => {
+    const fail = call.fail.bind(call);
+    call.fail = (failure) => {
+      fail(failure);
+      resolve();
+    };
+  });
+}
+
+describe.each(lines)('a client over HTTP (%s)', (line) => {
+  it('sees the tools of all servers under their names', async () => {
+    const there = await gatewayStage();
+    const { tools } = await (await join(there, line)).listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['db__query', 'web__query']);
+  });
+
+  it('gets what the server answers', async () => {
+    const there = await gatewayStage();
+    const client = await join(there, line);
+    const answer = client.call('db__query', { sql: 'select 1' });
+    const call = await there.nextCall('db');
+    expect(call).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
+    call.answer(pong);
+    expect(await answer).toMatchObject(pong);
+  });
+
+  it('is told of a failed call in a result that says what became of it', async () => {
+    const there = await gatewayStage();
+    const client = await join(there, line);
+    const answer = client.call('db__query');
+    (await there.nextCall('db')).fail(callFailure('crashed', true));
+    const result = await answer;
+    expect(result.isError).toBe(true);
+    expect(result.content).toEqual([
+      { type: 'text', text: expect.stringMatching(/^MCP error: query on db: .*\.$/) },
+    ]);
+    expect(result._meta?.['mcp-troupe/error']).toMatchObject({
+      code: 'CRASHED',
+      server: 'db',
+      tool: 'query',
+      retryable: false,
+      outcome: 'unknown',
+    });
+  });
+
+  it('is told of a tool that is none in a JSON-RPC error', async () => {
+    const there = await gatewayStage();
+    const client = await join(there, line);
+    for (const [name, hint] of [
+      ['db__quer', 'query'],
+      ['cb__query', 'db__query'],
+      ['query', 'tools/list'],
+    ] as const) {
+      await expect(client.call(name)).rejects.toMatchObject({
+        code: -32_602,
+        message: expect.stringContaining(hint),
+        data: { code: 'TOOL_UNKNOWN', outcome: 'not_executed' },
+      });
+    }
+  });
+
+  it('cancels at the server what it cancels here', async () => {
+    const there = await gatewayStage();
+    const client = await join(there, line);
+    const stop = new AbortController();
+    const answer = client.call('db__query', {}, { signal: stop.signal });
+    const refused = expect(answer).rejects.toThrow();
+    const call = await there.nextCall('db');
+    const settled = settling(call);
+    stop.abort();
+    await refused;
+    await settled;
+    expect(call.isSettled).toBe(true);
+  });
+
+  it('hears how far a call is', async () => {
+    const there = await gatewayStage();
+    const client = await join(there, line);
+    const heard: unknown[] = [];
+    const answer = client.call('db__query', {}, { onprogress: (progress) => heard.push(progress) });
+    const call = await there.nextCall('db');
+    call.progress({ progress: 1, total: 2, message: 'half' });
+    call.answer(pong);
+    await answer;
+    expect(heard).toEqual([{ progress: 1, total: 2, message: 'half' }]);
+  });
+});
+
+describe('two clients of the gateway', () => {
+  it('each get their own answers to two hundred interleaved calls with the same ids', async () => {
+    const there = await gatewayStage();
+    const echo = (): void => {
+      there.sessions.onCall = (_script, call) => {
+        queueMicrotask(() => {
+          call.answer({ content: [{ type: 'text', text: String(call.args['word']) }] });
+        });
+      };
+    };
+    echo();
+    const [one, other] = await Promise.all([openSession(there.url), openSession(there.url)]);
+    const ask = async (session: string, id: number, word: string): Promise<string> => {
+      const params = { name: 'db__query', arguments: { word } };
+      const message = { jsonrpc: '2.0', id, method: 'tools/call', params };
+      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+    };
+    for (let round = 0; round < 10; round += 1) {
+      const ids = [...Array(10).keys()].map((each) => round * 10 + each);
+      const answers = await Promise.all(
+        ids.flatMap((id) => [ask(one, id, `one ${id}.`), ask(other, id, `other ${id}.`)]),
+      );
+      ids.forEach((id, index) => {
+        expect(answers[index * 2]).toContain(`one ${id}.`);
+        expect(answers[index * 2 + 1]).toContain(`other ${id}.`);
+      });
+    }
+  });
+
+  it('cannot cancel calls of each other', async () => {
+    const there = await gatewayStage();
+    const [one, other] = await Promise.all([openSession(there.url), openSession(there.url)]);
+    const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
+    const answer = post(there.url, message, { 'mcp-session-id': one });
+    const call = await there.nextCall('db');
+    const cancel = {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 7 },
+    };
+    const told = await post(there.url, cancel, { 'mcp-session-id': other });
+    expect(told.status).toBe(202);
+    expect(call.isSettled).toBe(false);
+    call.answer(pong);
+    expect(await (await answer).text()).toContain('pong');
+  });
+});
+
+describe('the lists of the gateway', () => {
+  it('tell a client of a change, at most once a second', async () => {
+    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
+    const heard = await listen(there.url, await openSession(there.url));
+    const change = async (name: string): Promise<void> => {
+      there.sessions.of('db').list([tool(name)]);
+      await there.settle();
+    };
+    const changed = { value: { method: 'notifications/tools/list_changed' } };
+    await change('one');
+    expect(await heard.next()).toMatchObject(changed);
+    for (const name of ['two', 'three', 'four']) await change(name);
+    const second = heard.next();
+    const isEarly = await Promise.race([second, there.settle().then(() => 'nothing yet')]);
+    expect(isEarly).toBe('nothing yet');
+    await there.advance(1_000);
+    expect(await second).toMatchObject(changed);
+    const third = heard.next();
+    await there.advance(5_000);
+    await change('five');
+    expect(await third).toMatchObject(changed);
+  });
+
+  it('tell a client that begins to listen of what changed before', async () => {
+    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
+    const session = await openSession(there.url);
+    there.sessions.of('db').list([tool('other')]);
+    await there.settle();
+    const heard = await listen(there.url, session);
+    expect(await heard.next()).toMatchObject({
+      value: { method: 'notifications/tools/list_changed' },
+    });
+  });
+
+  it('show nothing when nothing is allowed, and calls say why', async () => {
+    const there = await gatewayStage({ allow: [] });
+    const client = await connect(there);
+    expect((await client.listTools()).tools).toEqual([]);
+    const { isError, _meta } = await client.callTool({ name: 'db__query', arguments: {} });
+    expect(isError).toBe(true);
+    expect(_meta?.['mcp-troupe/error']).toMatchObject({ code: 'NOT_ALLOWED', server: 'db' });
+  });
+
+  it('hold back the server of a folder until it is approved', async () => {
+    const there = await gatewayStage({
+      settings: servers({}),
+      projectSettings: servers({ db: 'db' }),
+    });
+    const client = await connect(there);
+    const { _meta } = await client.callTool({ name: 'db__query', arguments: {} });
+    expect(_meta?.['mcp-troupe/error']).toMatchObject({ code: 'PENDING_APPROVAL' });
+    there.troupe.send({ type: 'approval.grant', server: 'db' });
+    await there.settle();
+    expect((await client.listTools({}, { cacheMode: 'refresh' })).tools).toHaveLength(1);
+  });
+});
