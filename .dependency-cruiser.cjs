@@ -93,7 +93,8 @@ module.exports = {
     },
     {
       name: 'faces-stand-alone',
-      comment: 'The faces of the runtime do not import one another; the command that serves one starts it.',
+      comment:
+        'The faces of the runtime do not import one another; the command that serves one starts it.',
       severity: 'error',
       from: { path: `^src/(${faces})/`, pathNot: '^src/cli/commands/serve\\.ts$' },
       to: { path: `^src/(${faces})/`, pathNot: ['^src/$1/'] },
