@@ -139,14 +139,15 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     async read(now) {
       try {
         const reading = await readAll(now);
-        last = { settings: reading.settings, specs: reading.specs };
+        const { settings, specs, startValues } = reading;
+        last = { settings, specs, startValues };
         return reading;
       } catch (error) {
         // A mistake of ours, once more: whoever runs goes on under the settings that were.
         const message = `the settings could not be put together (${String(error)}); please report this`;
         const problem = { file: 'settings', message: printableLine(message, 500) };
-        const { settings, specs } = last;
-        return { specs, settings: { ...settings, problems: [...settings.problems, problem] } };
+        const { settings } = last;
+        return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
       }
     },
     setOverlay(settings) {
@@ -215,8 +216,8 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSe
   const reader = createSettingsReader(ports);
   let reading = await reader.read(0);
   if (await ports.docker?.settled()) reading = await reader.read(0);
-  const { settings, specs } = reading;
-  return { settings, specs };
+  const { againInMs: _againInMs, ...merged } = reading;
+  return merged;
 }
 
 /** What was parsed, with the last good document in place of a missing one. */

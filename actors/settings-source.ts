@@ -16,6 +16,7 @@
 import equal from 'fast-deep-equal';
 import { fromCallback } from 'xstate';
 
+import { changedSinceStart } from '../src/config/start-values.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
@@ -48,13 +49,23 @@ export function createSettingsSource(ports: SettingsPorts) {
     const { reader = createSettingsReader(ports) } = ports;
     let watchProblems: readonly Problem[] = [];
     let sent: Settings | undefined;
+    let atStart: SettingsReading['startValues'] | undefined;
 
     const read = (): Promise<SettingsReading> => reader.read(clock.now());
-    const take = ({ settings: present, specs: presentSpecs }: SettingsReading): void => {
+    const take = ({
+      settings: present,
+      specs: presentSpecs,
+      startValues,
+    }: SettingsReading): void => {
+      atStart ??= startValues;
       const settings = {
         ...present,
         servers: sharedWith(sent, present.servers),
-        problems: [...present.problems, ...watchProblems],
+        problems: [
+          ...present.problems,
+          ...changedSinceStart(atStart, startValues),
+          ...watchProblems,
+        ],
       };
       if (equal(settings, sent)) return;
       const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));

@@ -69,6 +69,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'package.json',
     'dist/src/cli/main.js',
     'docs/guide.md',
+    'schema/settings.schema.json',
   ];
   const missing = wanted.filter((file) => !paths.includes(file));
   const others = paths.filter(

@@ -1,4 +1,4 @@
-/** Which documents hold generated blocks, and what belongs into them. */
+/** Which documents are generated, whole or in blocks, and what belongs into them. */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { hostEventTable, methodTable, troupeEventTable } from './library-tables.
 import { fenced, withBlock } from './markdown.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { serverPicture } from './server-picture.ts';
+import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
 import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
   catalogTable,
@@ -17,11 +18,11 @@ import {
   stateTable,
 } from './state-tables.ts';
 
-/** A document and its blocks by name. `root` is the folder of the repository. */
-interface GeneratedDoc {
-  readonly path: string;
-  readonly blocks: (root: string) => Promise<Readonly<Record<string, string>>>;
-}
+/** A file that is generated whole, or a document and its blocks by name. `root` is the folder of the repository. */
+type GeneratedDoc = { readonly path: string } & (
+  | { readonly whole: () => string }
+  | { readonly blocks: (root: string) => Promise<Readonly<Record<string, string>>> }
+);
 
 const generatedDocs: readonly GeneratedDoc[] = [
   {
@@ -66,6 +67,7 @@ const generatedDocs: readonly GeneratedDoc[] = [
     path: 'docs/library.md',
     blocks: async () => ({ events: troupeEventTable(), sends: hostEventTable() }),
   },
+  { path: settingsSchemaPath, whole: settingsSchema },
 ];
 
 /** Names the documents whose generated blocks differ from the source. */
@@ -93,10 +95,11 @@ export async function writeDocs(root: string): Promise<readonly string[]> {
 
 async function renewed(
   root: string,
-  { path, blocks }: GeneratedDoc,
+  doc: GeneratedDoc,
 ): Promise<{ readonly current: string; readonly updated: string }> {
-  const current = await readFile(join(root, path), 'utf8');
-  const updated = Object.entries(await blocks(root)).reduce(
+  const current = await readFile(join(root, doc.path), 'utf8');
+  if ('whole' in doc) return { current, updated: doc.whole() };
+  const updated = Object.entries(await doc.blocks(root)).reduce(
     (document, [name, content]) => withBlock(document, name, content),
     current,
   );

@@ -3,6 +3,9 @@
  * asked of the code; only the meanings are written here, one for every field.
  */
 
+import type { z } from 'zod';
+import { policySchemas } from '../../src/config/policy-schema.ts';
+import { isRestartRequired } from '../../src/config/restart-required.ts';
 import {
   type PolicyField,
   type PolicyGroup,
@@ -13,7 +16,8 @@ import { isTroupeWide, takesEffect } from '../../src/policies/policy-reach.ts';
 import { presets } from '../../src/policies/presets.ts';
 import { code, table } from './markdown.ts';
 
-const words: Readonly<Record<PolicyField, string>> = {
+/** What each field means, in Markdown. */
+export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'naming.template':
     "Form of a tool's name, with `{server}` and `{tool}`. A server whose tools are not known yet is found by a name only where `{server}` comes first.",
   'naming.case': 'Whether names are put in small letters.',
@@ -119,7 +123,7 @@ interface Field {
   readonly field: string;
 }
 
-const fields: readonly Field[] = Object.entries(words).map(([name, meaning]) => {
+const fields: readonly Field[] = Object.entries(fieldWords).map(([name, meaning]) => {
   const [group = '', field = ''] = name.split('.');
   return { name, meaning, group: group as PolicyGroup, field };
 });
@@ -142,11 +146,17 @@ export function fieldTable(): string {
     fields.map(({ name, group, field, meaning }) => [
       code(name),
       shortened(valueOf(presets.default, group, field)),
-      takesEffect(group, field) ? 'yes' : 'not yet',
+      reachOf(group, field),
       isTroupeWide(group, field) ? 'all' : 'each',
       meaning,
     ]),
   );
+}
+
+function reachOf(group: PolicyGroup, field: string): string {
+  if (!takesEffect(group, field)) return 'not yet';
+  const schema = new Map<string, z.ZodType>(Object.entries(policySchemas[group])).get(field);
+  return schema !== undefined && isRestartRequired(schema) ? 'from the next start' : 'yes';
 }
 
 function valuesOf({ group, field }: Field): readonly string[] {

@@ -3,118 +3,138 @@
  * code: each key is set in a sample, and the sample is compared with itself.
  */
 
-import type { McpSection } from '../../src/config/mcp-section.ts';
+import { type McpSection, mcpFields } from '../../src/config/mcp-section.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
+import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { privilegedKeys, type ServerEntry } from '../../src/config/server-entry-schema.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { code, table } from './markdown.ts';
 
-interface KeyWords {
+/** In words, and as a value when it is one. */
+interface Default {
+  readonly words: string;
+  readonly value?: unknown;
+}
+
+export interface KeyWords {
   readonly takes: string;
-  readonly byDefault: string;
+  readonly byDefault: Default;
   readonly meaning: string;
+  /** What an editor may offer. */
+  readonly examples?: readonly unknown[];
   /** A value that differs from the default; undefined = cannot be set by itself. */
   readonly example: unknown;
 }
 
 const shown = (value: unknown): string => code(JSON.stringify(value));
-const byPolicy = (value: unknown): string => `of the policy (${shown(value)} in \`default\`)`;
+const none: Default = { words: '' };
+const always = (value: unknown): Default => ({ words: shown(value), value });
+const byPolicy = (value: unknown): Default => ({
+  words: `of the policy (${shown(value)} in \`default\`)`,
+  value,
+});
 
-const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
+export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   type: {
     takes: '`"stdio"`, `"http"` (`"streamable-http"` is the same), `"sse"` or `"ws"`',
-    byDefault: 'follows from `command` or `url`',
+    byDefault: { words: 'follows from `command` or `url`' },
     meaning:
       'What carries the session: a process, Streamable HTTP, the HTTP with SSE of 2024, or a WebSocket. Left out, an `https:` address that refuses Streamable HTTP with 400, 404 or 405 is tried once with SSE. Servers that a host hands in itself have `"memory"`.',
     example: undefined,
   },
   command: {
     takes: 'text',
-    byDefault: '',
+    byDefault: none,
     meaning:
       'The program of a local server, without arguments and without a shell. Relative paths (`./x`, `../x`) start at the project folder.',
+    examples: ['npx', 'node', 'uvx'],
     example: 'other',
   },
   args: {
     takes: 'list of texts',
-    byDefault: '`[]`',
+    byDefault: always([]),
     meaning: 'Arguments of the program, passed as they are.',
+    examples: [['-y', '@my-org/db@1.2.3']],
     example: ['x'],
   },
   env: {
     takes: 'texts, or [commands](values.md#commands), by name',
-    byDefault: '`{}`',
+    byDefault: always({}),
     meaning: 'Variables of the process, besides a short list that every server gets.',
+    examples: [{ TOKEN: '${TOKEN}' }],
     example: { X: '1' },
   },
   envFile: {
     takes: 'text: a file',
-    byDefault: '',
+    byDefault: none,
     meaning:
       'File of more variables of the process, read at each start; `env` wins over it: [values.md](values.md#files-of-variables).',
+    examples: ['.env'],
     example: '.env',
   },
   cwd: {
     takes: 'text: a folder that exists',
-    byDefault: 'the project folder',
+    byDefault: { words: 'the project folder', value: '.' },
     meaning: 'Folder the process starts in.',
     example: 'x',
   },
   url: {
     takes: 'text: an `http:` or `https:` address, or a `ws:` or `wss:` one',
-    byDefault: '',
+    byDefault: none,
     meaning: 'Address of a remote server. No user name or password in it.',
+    examples: ['https://api.example.com/mcp'],
     example: 'https://other.example/mcp',
   },
   headers: {
     takes: 'texts, or [commands](values.md#commands), by name',
-    byDefault: '`{}`',
+    byDefault: always({}),
     meaning: 'Headers of every request. Those that the protocol sets itself are refused.',
+    examples: [{ Authorization: 'Bearer ${TOKEN}' }],
     example: { 'X-Key': '1' },
   },
   values: {
     takes: '`"expand"` or `"literal"`',
-    byDefault: '`"expand"`',
+    byDefault: always('expand'),
     meaning:
       'Literal: no text of the entry holds a reference or is a command; all stay as they are written.',
     example: 'literal',
   },
   era: {
     takes: '`"auto"`, `"legacy"` or `"modern"`',
-    byDefault: '`"auto"`',
+    byDefault: always('auto'),
     meaning: 'Which generation of the protocol to speak; `auto` asks the server once.',
     example: 'legacy',
   },
   enabled: {
     takes: 'true or false',
-    byDefault: '`true`',
+    byDefault: always(true),
     meaning: 'False: shown as `disabled`, never started.',
     example: false,
   },
   startup: {
     takes: '`"eager"` or `"lazy"`',
-    byDefault: '`"eager"`',
+    byDefault: always('eager'),
     meaning: 'Lazy: starts at the first call.',
     example: 'lazy',
   },
   trust: {
     takes: 'true or false',
-    byDefault: '`false`',
+    byDefault: always(false),
     meaning: 'Whether hints such as `readOnlyHint` of this server may be believed.',
     example: true,
   },
   description: {
     takes: 'text, at most 2,048 characters',
-    byDefault: '',
+    byDefault: none,
     meaning: 'For people.',
     example: 'x',
   },
   handover: {
     takes: '`"exclusive"`',
-    byDefault: '`"exclusive"`',
+    byDefault: always('exclusive'),
     meaning:
       'How a new generation takes over: the old one is closed first. `"seamless"` is understood and refused: not supported yet.',
     example: undefined,
@@ -122,14 +142,16 @@ const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   tools: {
     takes:
       '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": … } } }`',
-    byDefault: 'all tools',
+    byDefault: { words: 'all tools' },
     meaning: 'Which tools are shown; names may hold `*`, and `exclude` and `"enabled": false` win.',
+    examples: [{ include: ['*'], exclude: ['drop_*'] }],
     example: { include: ['read_*'] },
   },
   policy: {
     takes: 'a preset, or an object of overrides',
-    byDefault: 'that of `mcp.policy`',
+    byDefault: { words: 'that of `mcp.policy`' },
     meaning: 'The numbers and rules to live by: [policies.md](policies.md).',
+    examples: ['claudeCode', { restart: { maxAttempts: 3 } }],
     example: { call: { timeoutMs: 1 } },
   },
   timeoutMs: {
@@ -183,32 +205,32 @@ const noSettings = mergeSettings([]).settings;
 const gatedLists = 'narrows';
 const gatedNumbers = 'ignored';
 
-const mcpKeys: Readonly<
-  Record<keyof McpSection, { takes: string; byDefault: string; gated: string; meaning: string }>
+export const mcpKeys: Readonly<
+  Record<keyof McpSection, Omit<KeyWords, 'example'> & { readonly gated: string }>
 > = {
   allowed: {
     takes: 'list of names or [rules](#lists)',
-    byDefault: 'absent: all',
+    byDefault: { words: 'absent: all' },
     gated: gatedLists,
     meaning:
       'Only these servers may connect; `[]` = none. The last of your own files that has one counts.',
   },
   excluded: {
     takes: 'list of names or [rules](#lists)',
-    byDefault: '`[]`',
+    byDefault: always([]),
     gated: gatedLists,
     meaning: 'These servers may not connect. The lists of all files add up.',
   },
   disabledServers: {
     takes: 'list of names',
-    byDefault: '`[]`',
+    byDefault: always([]),
     gated: gatedLists,
     meaning:
       'These servers are switched off, whatever their entries and `enabledServers` say. The lists of all files add up.',
   },
   enabledServers: {
     takes: 'list of names',
-    byDefault: '`[]`',
+    byDefault: always([]),
     gated: gatedNumbers,
     meaning:
       'These servers are switched on although their entries say `"enabled": false`, as in a file that you cannot edit.',
@@ -228,21 +250,21 @@ const mcpKeys: Readonly<
   },
   policy: {
     takes: 'a preset, or an object of overrides',
-    byDefault: '`"default"`',
+    byDefault: always('default'),
     gated: gatedNumbers,
     meaning:
       'The numbers and rules for all servers: [policies.md](policies.md). Later files override earlier ones field by field.',
   },
   commandValues: {
     takes: 'true or false',
-    byDefault: '`false`',
+    byDefault: always(false),
     gated: gatedNumbers,
     meaning:
       'Whether programs may be run for values: [values.md](values.md#commands). The last of your own files that has the key counts.',
   },
   dockerGateway: {
     takes: 'true, false or `"auto"`',
-    byDefault: '`false`',
+    byDefault: always(false),
     gated: gatedNumbers,
     meaning:
       "Docker's MCP gateway as a server, `MCP_DOCKER` ([below](#dockers-mcp-gateway)). `auto`: where Docker has one, without a word where it has none. The last of your own files that has the key counts.",
@@ -256,7 +278,7 @@ export function serverKeyTable(): string {
     Object.entries(serverKeys).map(([key, words]) => [
       code(key),
       words.takes,
-      words.byDefault,
+      words.byDefault.words,
       effectOf(key, words.example),
       privileged.has(key) ? 'ignored' : 'counts',
       words.meaning,
@@ -266,11 +288,12 @@ export function serverKeyTable(): string {
 
 export function mcpKeyTable(): string {
   return table(
-    ['key', 'takes', 'default', 'in a gated file', 'means'],
+    ['key', 'takes', 'default', 'a change', 'in a gated file', 'means'],
     Object.entries(mcpKeys).map(([key, { takes, byDefault, gated, meaning }]) => [
       code(key),
       takes,
-      byDefault,
+      byDefault.words,
+      isRestartRequired(mcpFields[key as keyof McpSection]) ? 'next start' : 'at once',
       gated,
       meaning,
     ]),

@@ -7,12 +7,12 @@
 import { z } from 'zod';
 
 import type { InputChoice, InputDefinition } from '../domain/input.ts';
-import { isInputId } from '../policies/expand-variables.ts';
+import { inputIdPattern } from '../policies/expand-variables.ts';
 import { printableLine } from '../policies/printable.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
 // A question is asked by a person's leave; nobody reads through more of them.
-const maxInputs = 100;
+export const maxInputs = 100;
 const maxOptions = 1_000;
 // One line of a terminal or the title of a window, and a few more.
 const maxDescriptionLength = 500;
@@ -29,12 +29,13 @@ const text = (key: string) => z.string({ error: `"${key}" must be text in quotes
 const choice = z.union([z.string(), z.strictObject({ label: z.string(), value: z.string() })]);
 
 const common = {
-  id: z.string({ error: idError }).refine(isInputId, { error: idError }),
+  id: z.string({ error: idError }).regex(inputIdPattern, { error: idError }),
   description: text('description').optional(),
   default: text('default').optional(),
 };
 
-const inputSchema = z.discriminatedUnion(
+/** One input, as a file has it. */
+export const inputSchema = z.discriminatedUnion(
   'type',
   [
     z.looseObject({

@@ -122,13 +122,10 @@ function namesIn(rules: readonly ServerRule[]): readonly string[] {
 }
 
 /** Where a document has one of its lists. */
-export function placeOfList(
-  { file, scope, limitLines }: ParsedDocument,
-  list: LimitingList,
-): SourceRef {
+export function placeOfList({ file, scope, lines }: ParsedDocument, list: LimitingList): SourceRef {
   const key = `mcp.${list}`;
   // What the host itself contributes has no lines that anybody could open.
   if (scope === 'api') return { key, scope };
-  const line = limitLines?.get(list);
+  const line = lines?.get(list);
   return { file, ...(line === undefined ? {} : { line }), key, scope };
 }

@@ -10,8 +10,9 @@ import { z } from 'zod';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
-import { isUrlRule, type ServerRule } from '../policies/server-rule.ts';
+import { type ServerRule, urlRulePattern } from '../policies/server-rule.ts';
 import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
+import { restartRequired } from './restart-required.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
 /** `auto`: where Docker has it; its absence is then nothing to report. */
@@ -35,8 +36,8 @@ export interface ParsedMcpSection {
   /** Absent when the document must not be used. */
   readonly section?: McpSection;
   readonly faults: readonly Fault[];
-  /** Where the lists are written that limit, by their key. */
-  readonly limitLines?: ReadonlyMap<string, number>;
+  /** Where each key is written, `policy.startup.gateMs` for example. */
+  readonly lines?: ReadonlyMap<string, number>;
 }
 
 // A thousand processes starting at once are beyond any machine.
@@ -65,7 +66,7 @@ const serverRule = z.union(
   [
     ruleText,
     z.strictObject({ command: z.union([ruleText, z.array(ruleText).min(1)]) }),
-    z.strictObject({ url: ruleText.refine(isUrlRule) }),
+    z.strictObject({ url: ruleText.regex(urlRulePattern) }),
   ],
   { error: ruleError },
 );
@@ -75,27 +76,27 @@ const rulesOf = (key: string) => {
   return z.array(serverRule, { error });
 };
 
-const fieldSchemas = new Map<string, z.ZodType>([
-  ['allowed', rulesOf('allowed')],
-  ['excluded', rulesOf('excluded')],
-  ['disabledServers', listOf('disabledServers')],
-  ['enabledServers', listOf('enabledServers')],
-  [
-    'slots',
-    z.strictObject({ local: slot.optional(), remote: slot.optional() }, { error: slotsError }),
-  ],
-  [
-    'startupGateMs',
-    z.int({ error: gateError }).min(0, { error: gateError }).max(maxGateMs, { error: gateError }),
-  ],
+/** What each key of the section may hold. */
+export const mcpFields = {
+  allowed: rulesOf('allowed'),
+  excluded: rulesOf('excluded'),
+  disabledServers: listOf('disabledServers'),
+  enabledServers: listOf('enabledServers'),
+  slots: z.strictObject({ local: slot.optional(), remote: slot.optional() }, { error: slotsError }),
+  startupGateMs: z
+    .int({ error: gateError })
+    .min(0, { error: gateError })
+    .max(maxGateMs, { error: gateError })
+    .meta(restartRequired),
   // Read by `policy-choice.ts`, which knows more words than a schema has.
-  ['policy', z.unknown()],
-  [
-    'commandValues',
-    z.boolean({ error: '"commandValues" must be true or false, without quotes; write true' }),
-  ],
-  ['dockerGateway', z.union([z.boolean(), z.literal('auto')], { error: gatewayError })],
-]);
+  policy: z.unknown(),
+  commandValues: z.boolean({
+    error: '"commandValues" must be true or false, without quotes; write true',
+  }),
+  dockerGateway: z.union([z.boolean(), z.literal('auto')], { error: gatewayError }),
+} as const satisfies Readonly<Record<keyof McpSection, z.ZodType>>;
+
+const fieldSchemas = new Map<string, z.ZodType>(Object.entries(mcpFields));
 
 const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded', 'disabledServers']);
 
@@ -116,14 +117,14 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
 
   const faults: Fault[] = [];
   const values = new Map<string, unknown>();
-  const limitLines = new Map<string, number>();
+  const lines = new Map<string, number>();
   let isUsable = true;
   for (const field of node.members) {
     const result = parseField(field);
     if ('value' in result) {
       values.set(field.name, result.value);
       faults.push(...result.remarks);
-      if (limitingKeys.has(field.name)) limitLines.set(field.name, field.line);
+      noteLines(field, '', lines);
       continue;
     }
     faults.push(result.fault);
@@ -131,7 +132,7 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
   }
   // Every value has passed the schema of its own key.
   return isUsable
-    ? { section: Object.fromEntries(values) as McpSection, faults, limitLines }
+    ? { section: Object.fromEntries(values) as McpSection, faults, lines }
     : { faults };
 }
 
@@ -161,6 +162,16 @@ function parseField(
     fault: { line, path: [...(field.written ?? ['mcp', field.name]), ...inner], message },
     limits: limitingKeys.has(field.name),
   };
+}
+
+function noteLines(
+  { name, line, node }: TreeMember,
+  above: string,
+  lines: Map<string, number>,
+): void {
+  lines.set(above + name, line);
+  if (node.kind !== 'object') return;
+  for (const member of node.members) noteLines(member, `${above}${name}.`, lines);
 }
 
 /** A policy that cannot be read leaves the default in force: it limits nothing. */

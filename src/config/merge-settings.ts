@@ -26,11 +26,14 @@ import { type Limits, limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
 import { distinctServers } from './same-servers.ts';
 import { withPolicy } from './server-entry.ts';
+import { type StartValue, startValuesOf } from './start-values.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
   /** What decides each connection, by generation; kept out of the settings because it may hold secrets. */
   readonly specs: ReadonlyMap<string, ServerSpec>;
+  /** What of the settings counts once, at the start of a troupe. */
+  readonly startValues: readonly StartValue[];
 }
 
 // As many as there may be servers: nobody ever stands in line.
@@ -58,7 +61,8 @@ export function mergeSettings(
     (before, { mcp }) => (mcp.policy === undefined ? before : chosenPolicy(before, mcp.policy)),
     chosenPolicy(defaultPolicy, policy),
   );
-  const { startup, connect, catalog } = base;
+  const { connect, catalog } = base;
+  const startValues = startValuesOf(base, own);
   const winners = winnersOf(documents);
   const treated = winners.servers.map((server) => ({
     ...server,
@@ -90,6 +94,7 @@ export function mergeSettings(
         spec === undefined ? [] : [[desired.generation, spec] as const],
       ),
     ),
+    startValues,
     settings: {
       servers: servers.map(({ desired }) => desired),
       ...(allowed === undefined ? {} : { allowed }),
@@ -101,7 +106,7 @@ export function mergeSettings(
           lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? connect.remoteSlots ?? unlimitedSlots,
       },
       ...(budget === undefined ? {} : { budget }),
-      startupGateMs: lastOf(own, ({ mcp }) => mcp.startupGateMs) ?? startup.gateMs,
+      startupGateMs: startValues[0].value,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [
         ...all.flatMap((source) => source.problems),

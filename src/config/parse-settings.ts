@@ -41,8 +41,8 @@ export interface ParsedDocument {
   /** In declaration order; names are unique. */
   readonly servers: readonly ParsedServer[];
   readonly mcp: McpSection;
-  /** Where its limiting lists are written, by their key. */
-  readonly limitLines?: ReadonlyMap<string, number>;
+  /** Where the keys of its section `mcp` are written, `policy.startup.gateMs` for example. */
+  readonly lines?: ReadonlyMap<string, number>;
 }
 
 export interface ParsedSettings {
@@ -97,7 +97,7 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
 
   const { mcp } = conversion;
   const parsedMcp =
-    mcp === undefined ? { section: {}, faults: [], limitLines: undefined } : parseMcpSection(mcp);
+    mcp === undefined ? { section: {}, faults: [], lines: undefined } : parseMcpSection(mcp);
   const isOurs = conversion.format === 'mcpServers';
   const given = conversion.inputs ?? (isOurs ? memberOf(root, 'inputs') : undefined);
   const { inputs, faults: inputFaults } =
@@ -119,7 +119,7 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
       scope: origin.scope,
       servers,
       mcp: parsedMcp.section,
-      ...(parsedMcp.limitLines === undefined ? {} : { limitLines: parsedMcp.limitLines }),
+      ...(parsedMcp.lines === undefined ? {} : { lines: parsedMcp.lines }),
     },
     problems: [
       ...[...faults, ...gatedFaults].map((fault) => problemAt(origin, fault)),

@@ -14,7 +14,7 @@ import {
 } from '../domain/policy.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { isTroupeWide, takesEffect } from '../policies/policy-reach.ts';
-import { policySchemas } from './policy-schema.ts';
+import { policySchemas, sentenceFor } from './policy-schema.ts';
 import type { TreePath } from './settings-tree.ts';
 
 /** Something about one key: its path below `policy`, and a sentence. */
@@ -105,7 +105,7 @@ function parseGroup(
     }
     const parsed = schema.safeParse(given);
     if (!parsed.success) {
-      const message = `"${group}.${field}" ${parsed.error.issues[0]?.message ?? 'is wrong'}`;
+      const message = `"${group}.${field}" ${sentenceFor(schema, given, parsed.error)}`;
       return { fault: { path, message } };
     }
     fields.push([field, parsed.data]);

@@ -14,6 +14,7 @@ import {
   type ServerPolicy,
 } from '../domain/policy.ts';
 import { scopes } from '../domain/settings.ts';
+import { restartRequired } from './restart-required.ts';
 
 // Beyond a thousand "no limit" is meant, and that is another word.
 const maxCount = 1_000;
@@ -28,9 +29,17 @@ const maxServers = 10_000;
 
 const shape = (takes: string) => ({ error: `must be ${takes}` });
 
-/** One sentence for whatever is wrong, in a value of parts. */
-const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string) =>
-  z.custom<z.infer<Schema>>((value) => schema.safeParse(value).success, shape(takes));
+/** What to say of whatever is wrong in a value of parts, whose own issues know one part each. */
+const sentences = z.registry<{ readonly sentenceFor: (given: unknown) => string }>();
+const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string): Schema => {
+  sentences.add(schema, { sentenceFor: () => `must be ${takes}` });
+  return schema;
+};
+
+/** Says what to write in place of a value that a schema of this file has refused. */
+export function sentenceFor(schema: z.ZodType, given: unknown, { issues }: z.ZodError): string {
+  return sentences.get(schema)?.sentenceFor(given) ?? issues[0]?.message ?? 'is wrong';
+}
 
 /** A whole number within bounds, in a sentence that names both. */
 const whole = (unit: string, least: number, most: number, orElse = '') => {
@@ -52,7 +61,10 @@ const factor = () => z.number().min(1).max(maxFactor);
 const list = <Item extends z.ZodType>(item: Item, least = 0) =>
   z.array(item).min(least).max(maxItems);
 
-const templateText = z.string().includes('{tool}').max(maxNameLength);
+const templateText = z
+  .string()
+  .regex(/\{tool\}/)
+  .max(maxNameLength);
 
 const storm = ruled(
   z.strictObject({ limit: count(), windowMs: ms(), action: choice('suspend', 'fail') }).nullable(),
@@ -102,19 +114,17 @@ const closeSteps = ruled(
 
 // Of Node, of the SDK: the longest known has 48.
 const maxCodeLength = 128;
-const ruleParts: Readonly<
-  Record<Exclude<keyof ClassifyRule, 'kind'>, readonly [z.ZodType, string]>
-> = {
+const ruleParts = {
   status: [whole('', 100, 599), 'a whole number from 100 to 599, without quotes'],
   code: [
     z.union([z.string().min(1).max(maxCodeLength), z.int()]),
     'a text as "ECONNRESET", or the number of a JSON-RPC error',
   ],
   message: [
-    z.string().trim().min(1).max(maxNameLength),
+    z.string().regex(/\S/).max(maxNameLength),
     `a part of the message, of 1 to ${maxNameLength} characters; it is no pattern`,
   ],
-};
+} as const satisfies Record<Exclude<keyof ClassifyRule, 'kind'>, readonly [z.ZodType, string]>;
 const ruleKind = z.enum(failureKinds);
 
 /** Says what is wrong with one rule; undefined = nothing. */
@@ -135,16 +145,25 @@ function ruleFault(rule: unknown): string | undefined {
   return given.size > 1 ? undefined : `would fit every failure; give it ${names.join(' or ')}`;
 }
 
-const classifyRules = z.custom<readonly ClassifyRule[]>().superRefine((value: unknown, context) => {
-  if (!Array.isArray(value) || value.length > maxItems) {
-    const message = `must be a list of at most ${maxItems} rules, as [{ "status": 599, "kind": "unavailable" }]`;
-    context.addIssue({ code: 'custom', message });
-    return;
-  }
-  const faults = value.map(ruleFault);
-  const index = faults.findIndex((fault) => fault !== undefined);
-  if (index !== -1)
-    context.addIssue({ code: 'custom', message: `rule ${index + 1} ${faults[index]}` });
+const classifyRule = z
+  .strictObject({
+    status: ruleParts.status[0].optional(),
+    code: ruleParts.code[0].optional(),
+    message: ruleParts.message[0].optional(),
+    kind: ruleKind,
+  })
+  .refine((rule) => ruleFault(rule) === undefined)
+  .meta({ minProperties: 2 });
+
+const classifyRules = z.array(classifyRule).max(maxItems);
+sentences.add(classifyRules, {
+  sentenceFor: (given) => {
+    const faults = Array.isArray(given) && given.length <= maxItems ? given.map(ruleFault) : [];
+    const index = faults.findIndex((fault) => fault !== undefined);
+    return index === -1
+      ? `must be a list of at most ${maxItems} rules, as [{ "status": 599, "kind": "unavailable" }]`
+      : `rule ${index + 1} ${faults[index]}`;
+  },
 });
 
 type FieldSchemas<Group> = { readonly [Field in keyof Group]: z.ZodType<Group[Field]> };
@@ -164,7 +183,7 @@ export const policySchemas: {
   },
   startup: {
     mode: choice('eager', 'lazy', 'background'),
-    gateMs: whole(' of milliseconds', 0, 60_000),
+    gateMs: whole(' of milliseconds', 0, 60_000).meta(restartRequired),
     withoutCache: choice('late', 'block'),
     required: truth(),
     timeoutMs: ms(),

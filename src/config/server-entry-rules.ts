@@ -171,7 +171,7 @@ function parseUrl(url: string, isLiteral: boolean): URL | undefined {
 }
 
 // Set by the protocol itself; a second opinion would break the session.
-const reservedHeaders: ReadonlySet<string> = new Set([
+export const reservedHeaders: ReadonlySet<string> = new Set([
   'accept',
   'connection',
   'content-length',

@@ -45,15 +45,10 @@ export type Expansion =
 // The first branch also takes `${input:-x}`: a variable of that name, with a default.
 const pattern = /\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?|(input|keychain):([^}]*))\}/gu;
 
-// The ids of VS Code are free; those with other characters are mistakes in quoting.
-const inputId = /^[\w.:-](?:[\w .:-]{0,98}[\w.:-])?$/u;
+/** What the id of an input looks like. Those of VS Code are free; other characters are mistakes in quoting. */
+export const inputIdPattern = /^[\w.:-](?:[\w .:-]{0,98}[\w.:-])?$/u;
 // A service has no slash, so that it is plain where the account begins.
 const keychainEntry = /^([^/]{1,256})\/(.{1,256})$/u;
-
-/** Says whether an input may have this id. */
-export function isInputId(id: string): boolean {
-  return inputId.test(id);
-}
 
 /** Every reference of a text, in its order. */
 export function referencesIn(text: string): readonly Reference[] {
@@ -72,7 +67,7 @@ function referenceOf(match: readonly (string | undefined)[]): Reference {
     return { kind: 'variable', name, ...(fallback === undefined ? {} : { fallback }) };
   }
   if (kind === 'input')
-    return inputId.test(rest) ? { kind, id: rest } : { kind: 'broken', why: 'input' };
+    return inputIdPattern.test(rest) ? { kind, id: rest } : { kind: 'broken', why: 'input' };
   const [, service, account] = keychainEntry.exec(rest) ?? [];
   return service === undefined || account === undefined
     ? { kind: 'broken', why: 'keychain' }

@@ -54,10 +54,8 @@ export function isAllowedByRule(
   return judges.some((rule) => fits(rule, spec, 'certainly'));
 }
 
-/** Says whether a text can be a rule for addresses: it must say which host is meant. */
-export function isUrlRule(text: string): boolean {
-  return urlParts.test(text);
-}
+/** What a rule for addresses looks like, by its parts: it must say which host is meant. */
+export const urlRulePattern = /^([^:/?#\\]+):\/\/([^/?#\\]+)(\/.*)?$/u;
 
 type Certainty = 'certainly' | 'possibly';
 
@@ -93,10 +91,8 @@ function fitsText(pattern: string, text: string, how: Certainty): boolean {
   return text.includes('${') ? how === 'possibly' : matchesGlob(pattern, text);
 }
 
-const urlParts = /^([^:/?#\\]+):\/\/([^/?#\\]+)(\/.*)?$/u;
-
 function fitsUrl(rule: string, { url }: RemoteSpec, how: Certainty): boolean {
-  const [, scheme = '', host = '', path = '/*'] = urlParts.exec(rule) ?? [];
+  const [, scheme = '', host = '', path = '/*'] = urlRulePattern.exec(rule) ?? [];
   const address = addressOf(url);
   if (address === undefined) return how === 'possibly';
   if (!matchesGlob(scheme.toLowerCase(), address.scheme)) return false;

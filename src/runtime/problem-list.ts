@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import type { Problem } from '../domain/settings.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 
@@ -24,11 +25,12 @@ export class ProblemList {
     ];
   }
 
-  /** The same list again changes nothing. */
+  /** The same problems again are no news, wherever their lines have moved to. */
   setOfSettings(problems: readonly Problem[]): void {
     if (problems === this.#ofSettings) return;
+    const isNews = !equal(withoutLines(problems), withoutLines(this.#ofSettings));
     this.#ofSettings = deepFreeze(problems);
-    this.#tell();
+    if (isNews) this.#tell();
   }
 
   setOfProcesses(problems: readonly Problem[]): void {
@@ -55,4 +57,8 @@ export class ProblemList {
     const problems = this.all();
     if (problems.length > 0) this.#onChange(problems);
   }
+}
+
+function withoutLines(problems: readonly Problem[]): readonly Omit<Problem, 'line'>[] {
+  return problems.map(({ line: _line, ...problem }) => problem);
 }

@@ -4,7 +4,7 @@ import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import {
   isAllowedByRule,
   isForbidden,
-  isUrlRule,
+  urlRulePattern,
   type ServerRule,
 } from '../../src/policies/server-rule.ts';
 
@@ -109,7 +109,7 @@ describe('a rule about addresses', () => {
     ['https://', false],
     ['https:///mcp', false],
   ])('says which host is meant: %s %s', (rule, isRule) => {
-    expect(isUrlRule(rule)).toBe(isRule);
+    expect(urlRulePattern.test(rule)).toBe(isRule);
   });
 });
 

@@ -172,6 +172,22 @@ describe('a listener', () => {
     expect(there.troupe.snapshot().troupe.problems).toEqual([]);
   });
 
+  it('hears once that an edit counts from the next start, whatever else is edited meanwhile', async () => {
+    const there = await stage({ settings: db });
+    const heard: string[] = [];
+    there.troupe.on('settings.invalid', ({ problems }) => {
+      heard.push(problems.map(({ line, key }) => `${line} ${key}`).join());
+    });
+    const gate = '"mcp": { "startupGateMs": 400 }';
+    await there.apply(`{ ${gate} }`);
+    await there.apply(`{\n// moved\n${gate}, "mcpServers": { "b": { "command": "b" } } }`);
+    expect(heard).toEqual(['1 mcp.startupGateMs']);
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ line: 3 }]);
+    await there.apply(db);
+    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+    expect(heard).toHaveLength(1);
+  });
+
   it('of passes hears what was done and how long it took', async () => {
     const there = await stage({ settings: db });
     const passes: string[] = [];

@@ -123,6 +123,14 @@ const rules = new Map<string, KeyRule>([
   ['extensionName', drop],
 ]);
 
+/** Words of other programs that an entry may hold, and that are understood. */
+export const foreignEntryKeys: readonly string[] = [...rules.keys()].filter(
+  (key) => !serverEntryKeys.includes(key),
+);
+
+/** Words of other programs in the place of a `type` of ours. */
+export const foreignTypes: readonly string[] = [...transportWords.keys(), 'local', 'remote'];
+
 const foreignWord =
   /\$\{(?:env:|userHome\}|workspace\w*\}|cwd\}|\/\}|pathSeparator\}|file:|command:|config:)/u;
 
@@ -165,10 +173,7 @@ function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
   return node.members.some(({ name, node: value }) => {
     if (!serverEntryKeys.includes(name)) return rules.has(name);
     if (name === 'tools') return value.kind === 'array';
-    if (name === 'type')
-      return (
-        transportWords.has(textOf(value) ?? '') || ['local', 'remote'].includes(textOf(value) ?? '')
-      );
+    if (name === 'type') return foreignTypes.includes(textOf(value) ?? '');
     return holdsText(value, (text) => isForeignText(text, style));
   });
 }

@@ -1,0 +1,103 @@
+/**
+ * What one key of an entry may not hold, and which keys exclude each other, as far
+ * as JSON Schema can say it. `src/config/server-entry-rules.ts` has the same as
+ * code; `test/config/settings-schema.test.ts` holds the two against each other.
+ */
+
+import { reservedHeaders } from '../../src/config/server-entry-rules.ts';
+import type { ServerEntry } from '../../src/config/server-entry-schema.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export const serverNames = /^(?!__proto__$)[\w.:-]{1,100}$/;
+
+const webSocket = String.raw`\s*[Ww][Ss][Ss]?:`;
+/** A name or password before the host, in which the letters given are none. */
+const credentials = (letters: string): string =>
+  String.raw`^\s*\w+:[\\/]*:*[^\\/?#:@${letters}][^\\/?#${letters}]*@`;
+const http = String.raw`\s*[Hh][Tt][Tt][Pp][Ss]?:`;
+const address = String.raw`(?:${http}|${webSocket})[\\/]*[^\s\\/?#]`;
+/** The whole beginning is a reference: nobody knows yet what it stands for. */
+const reference = String.raw`\$\{(?![^}]*\}[\w+.\-]*:)`;
+
+const pattern = (of: string, patternErrorMessage: string): Json => ({
+  pattern: of,
+  patternErrorMessage,
+});
+
+/** Beside what the schema of the key says itself. */
+export const keyRules: Readonly<Partial<Record<keyof ServerEntry, Json>>> = {
+  command: pattern(
+    String.raw`^(?![~]|\$\w)(?:\S+|(?=[\s\S]*[\\/])\S[\s\S]*\S)$`,
+    'The program alone, without a shell: arguments go into "args", and ${HOME} stands for "~".',
+  ),
+  cwd: pattern(String.raw`^(?!\s*$|~|\$\w)`, 'A folder, without a shell: ${HOME} stands for "~".'),
+  envFile: pattern(String.raw`^(?!\s*$|~)`, 'A file, without a shell: ${HOME} stands for "~".'),
+  url: {
+    ...pattern(`^(?:${address}|${reference})`, 'A whole address, as in "https://host/mcp".'),
+    // What a reference holds is not looked into.
+    not: { pattern: credentials(String.raw`$\{\}`) },
+  },
+  env: { propertyNames: { pattern: '^[^=]+$' } },
+  headers: {
+    propertyNames: {
+      pattern: String.raw`^[\w!#$%&'*+.^${'`'}|~\-]+$`,
+      not: { enum: [...reservedHeaders].flatMap((name) => [name, capitalised(name)]) },
+    },
+    allOf: [{ additionalProperties: { pattern: String.raw`^[\t\u0020-\u007e\u0080-\u00ff]*$` } }],
+  },
+};
+
+const has = (...keys: readonly string[]): Json =>
+  keys.length === 1 ? { required: keys } : { anyOf: keys.map((key) => ({ required: [key] })) };
+const withType = (...types: readonly string[]): Json => ({
+  properties: { type: { enum: types } },
+  required: ['type'],
+});
+const without = (...keys: readonly string[]): Json => ({
+  properties: Object.fromEntries(keys.map((key) => [key, false])),
+});
+
+/** Between the keys of an entry. */
+export const entryRules: Json = {
+  oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
+  allOf: [
+    { if: has('command'), then: without('headers') },
+    { if: has('url'), then: without('args', 'env', 'envFile', 'cwd') },
+    { if: withType('stdio'), then: has('command') },
+    {
+      if: withType('http', 'streamable-http', 'sse'),
+      then: {
+        ...has('url', 'httpUrl', 'serverUrl'),
+        properties: { url: { pattern: `^(?!${webSocket})` } },
+      },
+    },
+    {
+      if: withType('ws'),
+      then: {
+        ...has('url', 'serverUrl'),
+        properties: { url: { pattern: `^(?:${webSocket}|${reference})` } },
+      },
+    },
+    { if: withType('sse'), then: { properties: { era: { not: { const: 'modern' } } } } },
+    {
+      // A path may hold blanks; with something like an option behind it, it is a command line.
+      if: { properties: { args: { maxItems: 0 } } },
+      then: { properties: { command: { not: { pattern: String.raw`\s--?\w` } } } },
+    },
+    {
+      if: { properties: { values: { const: 'literal' } }, required: ['values'] },
+      then: {
+        properties: {
+          url: { pattern: `^${address}`, not: { pattern: credentials('') } },
+          env: { additionalProperties: { type: 'string' } },
+          headers: { additionalProperties: { type: 'string' } },
+        },
+      },
+    },
+  ],
+};
+
+function capitalised(name: string): string {
+  return name.replaceAll(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}

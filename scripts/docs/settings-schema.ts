@@ -1,0 +1,165 @@
+/**
+ * The JSON Schema of a settings file, for editors: made of the schemas that the
+ * parser uses, with the words of the documents. Draft 7, which every editor knows.
+ */
+
+import { z } from 'zod';
+
+import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
+import { inputSchema, maxInputs } from '../../src/config/inputs-section.ts';
+import { mcpFields } from '../../src/config/mcp-section.ts';
+import { policySchemas } from '../../src/config/policy-schema.ts';
+import { isRestartRequired } from '../../src/config/restart-required.ts';
+import { serverEntrySchema } from '../../src/config/server-entry-schema.ts';
+import { type PolicyField, type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
+import { isTroupeWide, takesEffect } from '../../src/policies/policy-reach.ts';
+import { presets } from '../../src/policies/presets.ts';
+import { entryRules, keyRules, serverNames } from './entry-rules.ts';
+import { fieldWords } from './policy-tables.ts';
+import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
+
+/** The file that is published, from the root of the repository. */
+export const settingsSchemaPath = 'schema/settings.schema.json';
+
+const atNextStart = 'An edit counts at the next start of the troupe.';
+
+/** The text of the schema. */
+export function settingsSchema(): string {
+  const { $schema, ...schema } = z.toJSONSchema(settingsFile(), { target: 'draft-7', io: 'input' });
+  // A name and no address: it says which schema this is, and promises no server that hands it out.
+  const named = { $schema, $id: 'urn:mcp-troupe:settings', ...schema };
+  return `${JSON.stringify(named, null, 2)}\n`;
+}
+
+function settingsFile(): z.ZodType {
+  return z
+    .looseObject({
+      $schema: z.string().meta({ description: 'Where this schema is; for editors.' }).optional(),
+      mcpServers: z
+        .record(z.string().regex(serverNames), entry())
+        .meta({ description: 'The servers by name: docs/settings.md.', maxProperties: 10_000 })
+        .optional(),
+      mcp: section().optional(),
+      inputs: z
+        .array(inputSchema)
+        .max(maxInputs)
+        .meta({
+          description:
+            'What a person is asked for when a server needs it, as ${input:id}: docs/values.md.',
+          examples: [[{ id: 'token', type: 'promptString', password: true }]],
+        })
+        .optional(),
+    })
+    .meta({
+      title: 'Settings of mcp-troupe',
+      description: 'Servers, lists that limit and numbers: docs/settings.md of the package.',
+    });
+}
+
+function entry(): z.ZodType {
+  const { shape } = serverEntrySchema;
+  const own = Object.entries({ ...shape, type: typeOfFile(), policy: policyFor('server') }).map(
+    ([key, schema]) => {
+      const words = wordsFor(serverKeys[key as keyof typeof serverKeys], 'settings.md');
+      const rules = keyRules[key as keyof typeof keyRules] ?? {};
+      const taken: z.ZodType = key === 'tools' ? z.union([schema, toolList]) : schema;
+      return [key, taken.meta({ ...words, ...rules }).optional()] as const;
+    },
+  );
+  const foreign = foreignEntryKeys.map((key) => [key, z.unknown().meta(foreignWord).optional()]);
+  return z.strictObject(Object.fromEntries([...own, ...foreign])).meta(entryRules);
+}
+
+const foreignWord = {
+  description: 'A word of other programs, which is understood: docs/import.md.',
+  deprecated: true,
+  doNotSuggest: true,
+};
+
+const toolList = z.array(z.string()).meta(foreignWord);
+
+/** A server inside the host is handed in by the host, and by no file. */
+function typeOfFile(): z.ZodType {
+  const [first = '', ...others] = foreignTypes;
+  return z.union([
+    serverEntrySchema.shape.type.unwrap().exclude(['memory']),
+    z.enum([first, ...others]).meta(foreignWord),
+  ]);
+}
+
+function section(): z.ZodType {
+  const fields = Object.entries({ ...mcpFields, policy: policyFor('troupe') }).map(
+    ([key, schema]) => {
+      const words = wordsFor(mcpKeys[key as keyof typeof mcpKeys], 'settings.md');
+      return [key, withWords(schema, words).optional()];
+    },
+  );
+  return z
+    .strictObject(Object.fromEntries(fields))
+    .meta({ description: 'Lists that limit, and what counts for all servers.' });
+}
+
+/** The fields of each group of policies, once for all and once without those that are about all servers. */
+const policyGroups = Object.entries(policySchemas).map(([name, schemas]) => {
+  const group = name as PolicyGroup;
+  const fields = Object.entries<z.ZodType>(schemas).map(
+    ([field, schema]) => [field, fieldOf(group, field, schema)] as const,
+  );
+  const each = fields.filter(([field]) => !isTroupeWide(group, field));
+  const whole = z.strictObject(Object.fromEntries(fields)).meta({ id: `policy.${group}` });
+  const ofServer = each.length === fields.length ? whole : z.strictObject(Object.fromEntries(each));
+  return { group, troupe: whole, server: ofServer };
+});
+
+function policyFor(reach: 'troupe' | 'server'): z.ZodType {
+  const preset = z.enum(presetNames);
+  const groups = policyGroups.map((it) => [it.group, it[reach].optional()]);
+  const overrides = z.strictObject({
+    preset: preset.meta({ description: 'Where it starts: docs/policies.md.' }).optional(),
+    ...Object.fromEntries(groups),
+  });
+  return z.union([preset, overrides]);
+}
+
+function fieldOf(group: PolicyGroup, field: string, schema: z.ZodType): z.ZodType {
+  const meaning = plain(fieldWords[`${group}.${field}` as PolicyField], 'policies.md');
+  const isIdle = !takesEffect(group, field);
+  const values = new Map<string, unknown>(Object.entries(presets.default[group]));
+  return withWords(schema, {
+    description: isIdle ? `${meaning} It has no effect in this version.` : meaning,
+    default: values.get(field),
+  }).optional();
+}
+
+function wordsFor(
+  { meaning, byDefault, examples }: Omit<KeyWords, 'example'>,
+  page: string,
+): Readonly<Record<string, unknown>> {
+  return {
+    description: plain(meaning, page),
+    ...(byDefault.value === undefined ? {} : { default: byDefault.value }),
+    ...(examples === undefined ? {} : { examples }),
+  };
+}
+
+function withWords(
+  schema: z.ZodType,
+  { description, ...words }: Readonly<Record<string, unknown>>,
+): z.ZodType {
+  return schema.meta({
+    ...words,
+    description: isRestartRequired(schema)
+      ? `${String(description)} ${atNextStart}`
+      : String(description),
+  });
+}
+
+/** Markdown as plain text; links within a page become the name of the page. */
+function plain(markdown: string, page: string): string {
+  return markdown
+    .replaceAll(/\[([^\]]*)\]\(([^)]*)\)/g, (_link, text: string, target: string) => {
+      if (target.startsWith('#')) return `docs/${page}`;
+      return text.endsWith('.md') ? `docs/${text}` : text;
+    })
+    .replaceAll('`', '');
+}
