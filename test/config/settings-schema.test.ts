@@ -376,7 +376,7 @@ describe('the schema for editors', () => {
       Object.fromEntries(
         ownKeys.map((key) => [
           key,
-          fc.constantFrom(...values.filter((it) => isRightAlone(key, it))),
+          fc.constantFrom(...values.filter((value) => isRightAlone(key, value))),
         ]),
       ) as Record<string, fc.Arbitrary<unknown>>,
       { requiredKeys: [] },

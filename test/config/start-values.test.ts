@@ -6,37 +6,85 @@ import { parseSettings } from '../../src/config/parse-settings.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { changedSinceStart } from '../../src/config/start-values.ts';
+import type { Scope } from '../../src/domain/settings.ts';
 
-const declared = [
-  ...Object.entries(mcpFields).map(([key, schema]) => ['mcp', key, schema] as const),
+const all = [
+  ...Object.entries(mcpFields).map(([key, schema]) => [`mcp.${key}`, schema] as const),
   ...Object.entries(policySchemas).flatMap(([group, fields]) =>
     Object.entries(fields).map(
-      ([field, schema]) => ['mcp', `policy.${group}.${field}`, schema] as const,
+      ([field, schema]) => [`mcp.policy.${group}.${field}`, schema] as const,
     ),
   ),
-]
-  .filter(([, , schema]) => isRestartRequired(schema))
-  .map(([section, key]) => `${section}.${key}`);
+];
+const declared = all.filter(([, schema]) => isRestartRequired(schema)).map(([key]) => key);
 
-/** The settings that say nothing but a number for one key. */
-function startValues(key: string, value: number) {
-  const settings = key
-    .split('.')
-    .reduceRight<unknown>((inner, part) => ({ [part]: inner }), value);
-  const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;
-  return mergeSettings([parseSettings(JSON.stringify(settings), origin)]).startValues;
+function startValues(text: string, scope: Scope = 'config') {
+  const origin = { file: `/${scope}.json`, scope, projectRoot: '/project' };
+  return mergeSettings([parseSettings(text, origin)]).startValues;
 }
 
+const noticeOf = (before: string, after: string, scope?: Scope) =>
+  changedSinceStart(startValues(before, scope), startValues(after, scope));
+
 describe('a key whose schema says that it counts from the next start', () => {
-  it('is one of those that are documented', () => {
+  it('is one of those that a notice is made for', () => {
     expect(declared).toEqual(['mcp.startupGateMs', 'mcp.policy.startup.gateMs']);
   });
 
   it.each(declared)('is told of when it is edited: %s', (key) => {
-    const before = startValues(key, 10);
-    expect(changedSinceStart(before, startValues(key, 20))).toEqual([
-      { file: '/troupe.json', line: 1, key, message: expect.stringContaining('write 10 again') },
+    const text = (value: number) =>
+      JSON.stringify(
+        key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value),
+      );
+    expect(noticeOf(text(10), text(20))).toMatchObject([{ file: '/config.json', line: 1, key }]);
+    expect(noticeOf(text(10), text(10))).toEqual([]);
+  });
+});
+
+const gate = (ms: number) => `{ "mcp": {\n"startupGateMs": ${ms} } }`;
+
+describe('the notice about such a key', () => {
+  it.each<[key: string, before: string, after: string, value: number, line: number | undefined]>([
+    ['mcp.startupGateMs', gate(400), gate(500), 400, 2],
+    [
+      'mcp.policy.startup.gateMs',
+      '{}',
+      '{ "mcp": { "policy": {\n"startup": {\n"gateMs": 500 } } } }',
+      250,
+      3,
+    ],
+    ['mcp.policy', '{}', '{ "mcp": {\n"policy": "qwenCode" } }', 250, 2],
+    ['mcp.startupGateMs', gate(400), '{}', 400, undefined],
+  ])('names %s, its place and the next step', (key, before, after, value, line) => {
+    expect(noticeOf(before, after)).toEqual([
+      {
+        file: '/config.json',
+        ...(line === undefined ? {} : { line }),
+        key,
+        message: `this counts from the start of a troupe, so the running one keeps ${value}; restart the troupe, or write ${value} again`,
+      },
     ]);
-    expect(changedSinceStart(before, startValues(key, 10))).toEqual([]);
+  });
+
+  it('names no line of settings that are no file', () => {
+    expect(noticeOf(gate(1), gate(2), 'api')).toEqual([
+      { file: '/api.json', key: 'mcp.startupGateMs', message: expect.stringContaining('keeps 1') },
+    ]);
+  });
+
+  it.each([
+    ['another layout', '{\n// mine\n"mcp": { "startupGateMs":400 } }'],
+    ['another key', '{ "mcp": { "startupGateMs": 400, "excluded": ["a"] } }'],
+    ['the same number elsewhere', '{ "mcp": { "policy": { "startup": { "gateMs": 400 } } } }'],
+    [
+      'a number that another one covers',
+      '{ "mcp": { "startupGateMs": 400, "policy": { "startup": { "gateMs": 7 } } } }',
+    ],
+  ])('does not come from %s', (_what, after) => {
+    expect(noticeOf(gate(400), after)).toEqual([]);
+  });
+
+  it('does not come from a folder, whose numbers do not count', () => {
+    expect(noticeOf(gate(400), gate(500), 'project')).toEqual([]);
   });
 });

@@ -115,13 +115,9 @@ describe('references to more than variables', () => {
       one.kind === 'input' || one.kind === 'keychain' ? referenceKey(one) : [],
     );
     expect(keys).toEqual(['input:a b', 'keychain:s/a']);
-    expect(['token', 'a b', ' a', '', 'x'.repeat(101)].map((id) => inputIdPattern.test(id))).toEqual([
-      true,
-      true,
-      false,
-      false,
-      false,
-    ]);
+    expect(
+      ['token', 'a b', ' a', '', 'x'.repeat(101)].map((id) => inputIdPattern.test(id)),
+    ).toEqual([true, true, false, false, false]);
   });
 
   it('end in a value or a reason for any text, which holds nothing that it does not refer to', () => {

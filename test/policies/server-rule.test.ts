@@ -4,8 +4,8 @@ import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import {
   isAllowedByRule,
   isForbidden,
-  urlRulePattern,
   type ServerRule,
+  urlRulePattern,
 } from '../../src/policies/server-rule.ts';
 
 const local = (command: string, ...args: readonly string[]): ServerSpec => ({
