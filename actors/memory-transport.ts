@@ -15,7 +15,15 @@ import {
   NotSentError,
   UnwritableError,
 } from './session-connection.ts';
-import { badResponse, isRecord, ownErrorFor, readMessages } from './session-messages.ts';
+import {
+  badResponse,
+  isRecord,
+  type OwnErrorMark,
+  ownErrorFor,
+  readMessages,
+  resultTooLarge,
+  tooManyBytes,
+} from './session-messages.ts';
 import { SettingError } from './session-target.ts';
 
 // The host's own code; what it does not finish by then is not waited for.
@@ -141,11 +149,11 @@ export class MemoryTransport implements Transport, Connection {
 }
 
 function readValue(message: unknown): readonly JSONRPCMessage[] {
-  const fault = (text: string): readonly JSONRPCMessage[] => {
+  const fault = (text: string, mark: OwnErrorMark = badResponse): readonly JSONRPCMessage[] => {
     const id = isRecord(message) ? message['id'] : undefined;
     const isAnswer = isRecord(message) && !('method' in message);
     return isAnswer && (typeof id === 'number' || typeof id === 'string')
-      ? [ownErrorFor(id, badResponse, text)]
+      ? [ownErrorFor(id, mark, text)]
       : [];
   };
   let text: string | undefined;
@@ -155,7 +163,10 @@ function readValue(message: unknown): readonly JSONRPCMessage[] {
     return fault('The server answered with something that is no JSON.');
   }
   if (text === undefined) return [];
-  if (text.length > maxMessageBytes) return fault('The server sent more than 16 MB.');
+  if (text.length > maxMessageBytes) {
+    const isResult = isRecord(message) && 'result' in message;
+    return fault(tooManyBytes, isResult ? resultTooLarge : badResponse);
+  }
   return readMessages(text);
 }
 

@@ -278,6 +278,7 @@ const refused = { written: false } as const;
 const left = { written: true } as const;
 
 function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): CallVerdict {
+  if (seen.code === 'RESULT_TOO_LARGE') return { reason: 'resultTooLarge', ...left };
   if (seen.code === 'REQUEST_TIMEOUT') return { reason: 'timeout', ...left };
   if (failure.code === 'ADDRESS_BLOCKED') return { reason: 'addressBlocked', ...refused };
   // 307 and 308 say that nothing was done yet; after the others something may have been.

@@ -9,7 +9,7 @@ import type { FailureCause } from '../src/domain/failure.ts';
 import { redact } from '../src/policies/redact.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import type { Seen } from './session-connection.ts';
-import { badResponse, isRecord, streamLost } from './session-messages.ts';
+import { badResponse, isRecord, resultTooLarge, streamLost } from './session-messages.ts';
 import { SettingError } from './session-target.ts';
 
 // Deeper chains are loops or jokes.
@@ -99,8 +99,7 @@ function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
 
 function ownCodeOf(error: unknown): string | undefined {
   const data = rpcErrorOf(error)?.data;
-  if (data === badResponse) return badResponse.code;
-  return data === streamLost ? streamLost.code : undefined;
+  return [badResponse, streamLost, resultTooLarge].find((mark) => data === mark)?.code;
 }
 
 /**

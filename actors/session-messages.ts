@@ -6,11 +6,14 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { Envelope } from './message-envelope.ts';
 
 /** Marks errors that we made ourselves; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
 export const streamLost = Object.freeze({ code: 'STREAM_LOST' });
-export type OwnErrorMark = typeof badResponse | typeof streamLost;
+/** The result of a request is more than is taken; so it ran. */
+export const resultTooLarge = Object.freeze({ code: 'RESULT_TOO_LARGE' });
+export type OwnErrorMark = typeof badResponse | typeof streamLost | typeof resultTooLarge;
 
 // Outside the range that JSON-RPC and MCP reserve; never leaves this process.
 const ownErrorCode = 1_000_001;
@@ -52,7 +55,17 @@ function innerOf(value: unknown): readonly unknown[] {
 function withinDepth(message: JSONRPCMessage): JSONRPCMessage | undefined {
   if (!isTooDeep(message)) return message;
   const isAnswer = !('method' in message) && 'id' in message && message.id !== undefined;
-  return isAnswer ? ownErrorFor(message.id as string | number, badResponse, tooDeep) : undefined;
+  if (!isAnswer) return undefined;
+  const mark = 'result' in message ? resultTooLarge : badResponse;
+  return ownErrorFor(message.id as string | number, mark, tooDeep);
+}
+
+export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
+
+/** What the request is told whose answer was too long to be held; nothing when it is not known which. */
+export function oversizedAnswer({ id, isResult, isError }: Envelope): JSONRPCMessage | undefined {
+  if (id === undefined || !(isResult || isError)) return undefined;
+  return ownErrorFor(id, isError ? badResponse : resultTooLarge, tooManyBytes);
 }
 
 /** The messages of one line; none when it is not JSON-RPC at all. */

@@ -1,11 +1,30 @@
 /**
  * Cuts a byte stream into lines. Bytes are joined once per line, so that a long
- * line in many chunks costs no more than in one; a line above the cap is
- * reported once and ends the reading.
+ * line in many chunks costs no more than in one. Of a line above the cap nothing is
+ * held: when it looks like a message, it is passed over up to its end, as long as that
+ * is not too far; then what is known of it is told, and the next line is read. Any
+ * other such line is reported once and ends the reading.
  */
+
+import { createEnvelopeReader, type Envelope, type EnvelopeReader } from './message-envelope.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
+
+const openBrace = 0x7b;
+// The answer to a question that asked for everything: a few times what may be held. Beyond
+// it nobody knows whether the line ends at all.
+const skippedLines = 4;
+
+export interface LineListeners {
+  onLine(line: string): void;
+  /** Nothing can be read any more. */
+  onTooLong(): void;
+  /** A line is being passed over: nothing else can be read before it ends. */
+  onSkipping(): void;
+  /** It has ended. */
+  onSkipped(envelope: Envelope): void;
+}
 
 export interface LineReader {
   push(chunk: Buffer): void;
@@ -13,37 +32,59 @@ export interface LineReader {
   end(): void;
 }
 
-export function createLineReader(
-  maxLineBytes: number,
-  onLine: (line: string) => void,
-  onTooLong: () => void,
-): LineReader {
+export function createLineReader(maxLineBytes: number, listeners: LineListeners): LineReader {
   let parts: Buffer[] = [];
   let heldBytes = 0;
   let isFirst = true;
   let isStopped = false;
+  let skipped: EnvelopeReader | undefined;
 
   const emit = (): void => {
+    if (skipped !== undefined) {
+      const envelope = skipped.envelope();
+      skipped = undefined;
+      heldBytes = 0;
+      listeners.onSkipped(envelope);
+      return;
+    }
     let line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, heldBytes);
     parts = [];
     heldBytes = 0;
     if (line.at(-1) === carriageReturn) line = line.subarray(0, -1);
     const text = line.toString('utf8');
     // Some servers on Windows open their output with a byte order mark.
-    onLine(isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
+    listeners.onLine(isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
     isFirst = false;
+  };
+
+  const stop = (): false => {
+    isStopped = true;
+    parts = [];
+    skipped = undefined;
+    listeners.onTooLong();
+    return false;
+  };
+
+  /** Lets go of what was held of the line, and reads on without holding more. */
+  const skip = (): boolean => {
+    if (parts[0]?.[0] !== openBrace || heldBytes > maxLineBytes * skippedLines) return stop();
+    skipped = createEnvelopeReader();
+    for (const part of parts) skipped.push(part);
+    parts = [];
+    listeners.onSkipping();
+    return true;
   };
 
   const hold = (part: Buffer): boolean => {
     heldBytes += part.length;
-    if (heldBytes > maxLineBytes) {
-      isStopped = true;
-      parts = [];
-      onTooLong();
-      return false;
+    if (skipped !== undefined) {
+      if (heldBytes > maxLineBytes * skippedLines) return stop();
+      skipped.push(part);
+      return true;
     }
-    parts.push(part);
-    return true;
+    // An empty part would hide how the line begins.
+    if (part.length > 0) parts.push(part);
+    return heldBytes <= maxLineBytes || skip();
   };
 
   return {
@@ -61,7 +102,7 @@ export function createLineReader(
       }
     },
     end() {
-      if (!isStopped && heldBytes > 0) emit();
+      if (!isStopped && skipped === undefined && heldBytes > 0) emit();
       isStopped = true;
     },
   };

@@ -30,10 +30,10 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { endOf } from './session-ending.ts';
-import { readMessages } from './session-messages.ts';
+import { oversizedAnswer, readMessages } from './session-messages.ts';
 import { endGroup, killGroup } from './stdio-ending.ts';
 import { forgetGroup, processSystem, watchGroup } from './stdio-groups.ts';
-import { createLineReader } from './stdio-lines.ts';
+import { createLineReader, type LineReader } from './stdio-lines.ts';
 import { createStderrRing } from './stdio-stderr.ts';
 import type { Group, StdioLaunch } from './stdio-system.ts';
 
@@ -42,6 +42,12 @@ const drainMs = 50;
 // A broken pipe is mostly the first sign of an exit, which then says more: within a few
 // milliseconds, and on a crowded machine after a fifth of a second.
 const exitGraceMs = 250;
+// A line that is passed over holds up all others; in this time a pipe carries what may be skipped many times.
+const skipMs = 2_000;
+const tooLong = {
+  code: 'BAD_RESPONSE',
+  message: 'The server wrote a line of more than 16 MB.',
+} as const;
 
 export class StdioTransport implements Transport, Connection {
   readonly kind = 'stdio';
@@ -192,15 +198,7 @@ export class StdioTransport implements Transport, Connection {
   }
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
-    const reader = createLineReader(
-      maxMessageBytes,
-      (line) => this.#read(line),
-      () =>
-        this.#lose({
-          code: 'BAD_RESPONSE',
-          message: 'The server wrote a line of more than 16 MB.',
-        }),
-    );
+    const reader = this.#createReader();
     child.once('error', (error) => {
       // Without a pid nothing was started, and no exit will follow.
       if (child.pid === undefined) this.#reportExit();
@@ -218,6 +216,23 @@ export class StdioTransport implements Transport, Connection {
     child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
     child.stderr.once('end', () => this.#stderr.end());
     child.stderr.on('error', () => {});
+  }
+
+  #createReader(): LineReader {
+    let skipping: unknown;
+    return createLineReader(maxMessageBytes, {
+      onLine: (line) => this.#read(line),
+      onTooLong: () => this.#lose(tooLong),
+      onSkipping: () => {
+        skipping = this.#after(skipMs, () => this.#lose(tooLong));
+      },
+      onSkipped: (envelope) => {
+        this.#cancel(skipping);
+        const answer = oversizedAnswer(envelope);
+        if (answer === undefined) this.#lose(tooLong);
+        else this.#receive(answer);
+      },
+    });
   }
 
   #read(line: string): void {
@@ -354,12 +369,18 @@ export class StdioTransport implements Transport, Connection {
     else child.once('exit', () => forgetGroup(pid));
   }
 
-  #after(delayMs: number, action: () => void): void {
+  #cancel(timer: unknown): void {
+    this.#timers.delete(timer);
+    this.#setup.clock.clearTimeout(timer);
+  }
+
+  #after(delayMs: number, action: () => void): unknown {
     const timer = this.#setup.clock.setTimeout(() => {
       this.#timers.delete(timer);
       action();
     }, delayMs);
     this.#timers.add(timer);
+    return timer;
   }
 }
 

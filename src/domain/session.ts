@@ -112,6 +112,7 @@ export interface CallFailure {
   /**
    * `invalidArguments`: they are no JSON, which is the caller's fault.
    * `unsupported`: the server does not offer such a thing at all.
+   * `resultTooLarge`: the result was seen and not taken, so the request did run.
    */
   readonly reason:
     | 'crashed'
@@ -120,6 +121,7 @@ export interface CallFailure {
     | 'cancelled'
     | 'serverError'
     | 'badResponse'
+    | 'resultTooLarge'
     | 'invalidArguments'
     | 'unsupported'
     | 'notSent'

@@ -34,6 +34,7 @@ export function countsForCircuit(
       return counts === 'callFailures';
     case 'serverError':
       return counts === 'callFailures' && failure.rpcCode === internalError;
+    case 'resultTooLarge':
     case 'cancelled':
     case 'addressBlocked':
     case 'invalidArguments':
@@ -87,6 +88,7 @@ function isBlocked(reason: CallFailure['reason']): boolean {
 function outcomeOf(failure: CallFailure): Outcome {
   if (!failure.written) return 'not_executed';
   if (failure.reason === 'authRequired' || failure.reason === 'rateLimited') return 'not_executed';
+  if (failure.reason === 'resultTooLarge') return 'executed';
   if (failure.reason !== 'serverError') return 'unknown';
   return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'not_executed' : 'executed';
 }
@@ -98,6 +100,7 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   cancelled: 'CANCELLED',
   serverError: 'SERVER_ERROR',
   badResponse: 'BAD_RESPONSE',
+  resultTooLarge: 'RESULT_TOO_LARGE',
   invalidArguments: 'INVALID_ARGUMENTS',
   unsupported: 'CAPABILITY_MISSING',
   notSent: 'UNAVAILABLE',
@@ -118,6 +121,7 @@ function codeOf(failure: CallFailure): CallerCode {
 function nextStep(failure: CallFailure, outcome: Outcome, server: string): string {
   if (failure.reason === 'authRequired') return `Log in to ${server} and call again.`;
   if (failure.reason === 'serverError') return 'Check the arguments and call again.';
+  if (failure.reason === 'resultTooLarge') return 'It did run: ask for less.';
   if (failure.reason === 'invalidArguments') return 'Correct them and call again.';
   if (isBlocked(failure.reason) && outcome === 'not_executed')
     return `It did not run: correct the address of ${server} in the settings.`;

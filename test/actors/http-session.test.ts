@@ -160,7 +160,7 @@ describe('calls of an HTTP session', () => {
     ['accepted', { reason: 'badResponse', written: true }],
     ['html', { reason: 'badResponse', written: true }],
     ['huge-body', { reason: 'badResponse', written: true }],
-    ['deep-answer', { reason: 'badResponse', written: true }],
+    ['deep-answer', { reason: 'resultTooLarge', written: true }],
     ['404-method', { reason: 'serverError', written: true, rpcCode: -32601 }],
     ['redirect', { reason: 'redirectBlocked', written: false }],
     ['500', { reason: 'unavailable', written: true }],

@@ -153,15 +153,17 @@ describe('a session with a server inside the host', () => {
   });
 
   it.each([
-    ['is nested too deeply', (id: unknown) => ({ jsonrpc: '2.0', id, result: { a: nested(400) } })],
-    ['is no JSON', (id: unknown) => ({ jsonrpc: '2.0', id, result: { a: 1n } })],
-    ['is no answer', (id: unknown) => ({ jsonrpc: '2.0', id })],
-    ['is too long', (id: unknown) => ({ jsonrpc: '2.0', id, result: { a: 'x'.repeat(17 << 20) } })],
-  ])('fails a call whose answer %s, and goes on', async (_what, answer) => {
+    ['is nested too deeply', 'resultTooLarge', { result: { a: nested(400) } }],
+    ['is an error nested too deeply', 'badResponse', { error: { a: nested(400) } }],
+    ['is no JSON', 'badResponse', { result: { a: 1n } }],
+    ['is no answer', 'badResponse', {}],
+    ['is too long', 'resultTooLarge', { result: { a: 'x'.repeat(17 << 20) } }],
+    ['is too long an error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
+  ])('fails a call whose answer %s, and goes on', async (_what, reason, rest) => {
     const peer = new Scripted();
     const session = await opened({ connect: () => peer });
-    peer.answer = ({ id }) => answer(id);
-    expect(await call(session)).toMatchObject({ failure: { reason: 'badResponse' } });
+    peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, ...rest });
+    expect(await call(session)).toMatchObject({ failure: { reason } });
     peer.answer = answerTo;
     expect(await call(session)).toHaveProperty('result');
   });

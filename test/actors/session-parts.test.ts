@@ -12,6 +12,7 @@ import { describe, expect, it } from 'vitest';
 
 import { retryAfterOf } from '../../actors/http-fetch.ts';
 import { Reopening } from '../../actors/http-reopening.ts';
+import { createEnvelopeReader } from '../../actors/message-envelope.ts';
 import { describeError } from '../../actors/session-failure.ts';
 import { createCoalescer, listAll } from '../../actors/session-list.ts';
 import { readMessages, streamLost } from '../../actors/session-messages.ts';
@@ -25,11 +26,12 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): string[] {
   const lines: string[] = [];
-  const reader = createLineReader(
-    maxLineBytes,
-    (line) => lines.push(line),
-    () => lines.push('too long'),
-  );
+  const reader = createLineReader(maxLineBytes, {
+    onLine: (line) => lines.push(line),
+    onTooLong: () => lines.push('too long'),
+    onSkipping: () => lines.push('skipping'),
+    onSkipped: ({ id }) => lines.push(`skipped ${id}`),
+  });
   for (const chunk of chunks) reader.push(chunk);
   reader.end();
   return lines;
@@ -52,6 +54,98 @@ describe('the line reader', () => {
   it('takes a line at the cap, and none above it', () => {
     expect(linesOf([Buffer.from('1234\n')], 4)).toEqual(['1234']);
     expect(linesOf([Buffer.from('1\n12'), Buffer.from('345\n1\n')], 4)).toEqual(['1', 'too long']);
+  });
+
+  const message = (text: string) => Buffer.from(`{"id":7,"a":"${text}"}\n`);
+
+  it('passes over a message above the cap, and goes on with the next line', () => {
+    const cap = message('12').length - 1;
+    expect(linesOf([message('12'), message('123'), Buffer.from('next')], cap)).toEqual([
+      '{"id":7,"a":"12"}',
+      'skipping',
+      'skipped 7',
+      'next',
+    ]);
+  });
+
+  it('passes over four times the cap, and ends with a byte more', () => {
+    const frame = message('').length - 1;
+    const of = (bytes: number) => message('x'.repeat(bytes - frame));
+    expect(linesOf([of(80), Buffer.from('1\n')], 20)).toEqual(['skipping', 'skipped 7', '1']);
+    expect(linesOf([of(81), Buffer.from('1\n')], 20)).toEqual(['too long']);
+  });
+
+  it('does the same however the bytes are split', () => {
+    const bytes = Buffer.concat([message('x'.repeat(50)), Buffer.from('next\n'), message('')]);
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 20 })), (sizes) => {
+        const chunks: Buffer[] = [];
+        let at = 0;
+        for (const size of sizes) chunks.push(bytes.subarray(at, (at += size)));
+        chunks.push(bytes.subarray(at));
+        expect(linesOf(chunks, 20)).toEqual(['skipping', 'skipped 7', 'next', '{"id":7,"a":""}']);
+      }),
+    );
+  });
+
+  it('says nothing of a message that is passed over when its end never comes', () => {
+    expect(linesOf([Buffer.from(`{"id":7,"a":"${'x'.repeat(20)}`)], 20)).toEqual(['skipping']);
+  });
+
+  it('ends with a line above the cap that is no message', () => {
+    expect(linesOf([Buffer.from(`[${'1,'.repeat(20)}1]\n1\n`)], 20)).toEqual(['too long']);
+  });
+});
+
+describe('the envelope of a message', () => {
+  const read = (text: string, size = text.length) => {
+    const reader = createEnvelopeReader();
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size));
+    return reader.envelope();
+  };
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":5,"result":{}}', { id: 5, isResult: true, isError: false }],
+    [
+      '{"result":{"id":1},"id":"a\\"b","jsonrpc":"2.0"}',
+      { id: 'a"b', isResult: true, isError: false },
+    ],
+    ['{"error":{"code":1},"id":-1.5e2}', { id: -150, isResult: false, isError: true }],
+    [' { "id" : 5 , "result" : [ { } ] } ', { id: 5, isResult: true, isError: false }],
+    // What a tool wrote names no request.
+    ['{"id":1,"result":{"text":"\\",\\"id\\":9}"}}', { id: 1, isResult: true, isError: false }],
+    ['{"id":1,"result":{"id":9,"error":[]}}', { id: 1, isResult: true, isError: false }],
+    ['{"id":1,"result":"\\\\","x":{"id":2}}', { id: 1, isResult: true, isError: false }],
+    ['{"id":1,"id":2,"result":{}}', { id: 2, isResult: true, isError: false }],
+    ['{"id":null,"result":{}}', { isResult: true, isError: false }],
+    ['{"id":{"id":3},"result":{}}', { isResult: true, isError: false }],
+    ['{"id":tru,"result":{}}', { isResult: true, isError: false }],
+    [`{"id":"${'x'.repeat(200)}","result":{}}`, { isResult: true, isError: false }],
+    ['{"method":"a","params":{"id":4}}', { isResult: false, isError: false }],
+    ['{}', { isResult: false, isError: false }],
+  ])('of %s is %j', (text, expected) => {
+    expect(read(text)).toEqual(expected);
+    expect(read(text, 1)).toEqual(expected);
+  });
+
+  it('agrees with reading the whole', () => {
+    const json = fc.json({ maxDepth: 3 });
+    fc.assert(
+      fc.property(
+        json,
+        fc.oneof(fc.integer(), fc.string({ maxLength: 20 })),
+        fc.nat(7),
+        (inner, id, size) => {
+          const text = `{"result":${inner},"id":${JSON.stringify(id)}}`;
+          expect(read(text, size + 1)).toEqual({
+            id: JSON.parse(text).id,
+            isResult: true,
+            isError: false,
+          });
+        },
+      ),
+    );
   });
 });
 

@@ -101,7 +101,7 @@ describe('opening a session over SSE', () => {
 
 describe('a session over SSE', () => {
   it.each([
-    ['deep-answer', { reason: 'badResponse', written: true }],
+    ['deep-answer', { reason: 'resultTooLarge', written: true }],
     ['post-500', { reason: 'unavailable', written: true }],
     ['reset-post', { reason: 'streamLost', written: true }],
   ] as const)('fails a call promptly after %s, and goes on', async (mode, failure) => {

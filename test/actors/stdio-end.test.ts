@@ -99,10 +99,27 @@ describe('a call during which a stdio session ends', () => {
     });
   });
 
-  it('names the line that was too long, for every call that it cost', async () => {
+  it('spares a session that answers one call with more than 16 MB, and its other calls', async () => {
     const session = await opened('huge-result');
+    const slow = session.handle().callTool('slow', {}, callOptions({ timeoutMs: 60_000 }));
+    expect(await session.handle().callTool('echo', {}, callOptions())).toEqual({
+      failure: {
+        reason: 'resultTooLarge',
+        written: true,
+        message: 'The server sent an answer of more than 16 MB.',
+      },
+    });
+    session.send('session.list');
+    await session.next('session.listed');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+    expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
+  });
+
+  it('names the line that was too long and had no end, for every call that it cost', async () => {
+    const session = await opened('endless-result');
     const calls = ['slow', 'echo'].map((tool) =>
-      session.handle().callTool(tool, {}, callOptions()),
+      session.handle().callTool(tool, {}, callOptions({ timeoutMs: 60_000 })),
     );
     const failure = {
       reason: 'badResponse',

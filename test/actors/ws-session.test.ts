@@ -105,7 +105,7 @@ describe('opening a session over WebSocket', () => {
 describe('a session over WebSocket', () => {
   it('fails a call whose answer is nested too deeply, and goes on', async () => {
     const session = await opened('deep-answer');
-    expect(await call(session.bench)).toMatchObject({ failure: { reason: 'badResponse' } });
+    expect(await call(session.bench)).toMatchObject({ failure: { reason: 'resultTooLarge' } });
     session.server.mode = 'ok';
     expect(await call(session.bench)).toHaveProperty('result');
   });

@@ -35,6 +35,11 @@ const table: Record<Reason, Told> = {
     unwritten: 'BAD_RESPONSE not_executed',
     replays: false,
   },
+  resultTooLarge: {
+    written: 'RESULT_TOO_LARGE executed',
+    unwritten: 'RESULT_TOO_LARGE not_executed',
+    replays: false,
+  },
   invalidArguments: {
     written: 'INVALID_ARGUMENTS unknown',
     unwritten: 'INVALID_ARGUMENTS not_executed',
@@ -233,6 +238,8 @@ describe('the circuit', () => {
     timeout: true,
     badResponse: true,
     redirectBlocked: true,
+    // It is an answer.
+    resultTooLarge: false,
     serverError: false,
     cancelled: false,
     authRequired: false,
