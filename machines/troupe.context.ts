@@ -40,9 +40,13 @@ export interface TroupeContext extends TroupeInput {
   readonly spawnCount: number;
 }
 
+/** The server of an actor: its id is the name with a dot and a digit behind it. */
+export function nameOf(actorId: string): string {
+  return actorId.slice(0, actorId.lastIndexOf('.'));
+}
+
 export function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
-  // The name with a dot and a digit behind it.
-  const name = actorId.slice(0, actorId.lastIndexOf('.'));
+  const name = nameOf(actorId);
   const server = context.live.get(name);
   return server?.actorId === actorId ? [name, server] : undefined;
 }

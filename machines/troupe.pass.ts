@@ -7,7 +7,7 @@ import type { AdmittedServer, LiveServer, Step } from '../src/domain/plan.ts';
 import { admitAll, type Gates } from '../src/policies/admit.ts';
 import { settingsDigestOf } from '../src/policies/fingerprint.ts';
 import { planChanges } from '../src/policies/plan-changes.ts';
-import { placesOf } from '../src/policies/server-budget.ts';
+import { placesOf, type Turn } from '../src/policies/server-budget.ts';
 import type { ServerCommand, ServerInput } from './server.ts';
 import { catalogKey, type TroupeContext } from './troupe.context.ts';
 
@@ -38,12 +38,12 @@ interface Child {
 /**
  * The gates of the present moment.
  *
- * @param claimant - who is about to be started and may have given its place back
+ * @param turn - whose turn causes the question
  */
 export function gatesOf(
   context: PlanningFacts,
   isAtRest: IsAtRest = () => false,
-  claimant?: string,
+  turn?: Turn,
 ): Gates {
   const hasPlaces = isBudgetEnforced(context);
   return {
@@ -53,7 +53,7 @@ export function gatesOf(
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    ...(hasPlaces ? { places: placesOf(context.live, isAtRest, claimant) } : {}),
+    ...(hasPlaces ? { places: placesOf(context.live, isAtRest, turn) } : {}),
   };
 }
 
@@ -65,10 +65,10 @@ export function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>):
 function admitted(
   context: PlanningFacts,
   isAtRest?: IsAtRest,
-  claimant?: string,
+  turn?: Turn,
 ): readonly AdmittedServer[] {
   const { settings } = context;
-  return settings === null ? [] : admitAll(settings, gatesOf(context, isAtRest, claimant));
+  return settings === null ? [] : admitAll(settings, gatesOf(context, isAtRest, turn));
 }
 
 /** The steps of the next pass. */
@@ -85,8 +85,8 @@ export interface Pass {
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts, isAtRest: IsAtRest, claimant?: string): Pass {
-  const servers = admitted(context, isAtRest, claimant);
+export function passOf(context: PlanningFacts, isAtRest: IsAtRest, turn?: Turn): Pass {
+  const servers = admitted(context, isAtRest, turn);
   const plan = planChanges(servers, context.live, settingsDigestOf);
   return {
     plan,

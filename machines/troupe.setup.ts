@@ -11,6 +11,7 @@ import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts
 
 import { decisionBy, withDecision } from '../src/policies/approval-records.ts';
 import { approvalFingerprint } from '../src/policies/fingerprint.ts';
+import type { Turn } from '../src/policies/server-budget.ts';
 import { placeOf } from '../src/policies/server-place.ts';
 import { serverMachine } from './server.ts';
 
@@ -18,6 +19,7 @@ import { type SlotGranted, type SlotPool, slotsMachine } from './slots.ts';
 import {
   catalogKey,
   desiredOf,
+  nameOf,
   ownerOf,
   type TroupeContext,
   type TroupeInput,
@@ -102,17 +104,21 @@ function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
-/** Who wants the place back that it gave away when it came to rest. */
-function claimantOf(event: TroupeEvent): string | undefined {
+/** Who wants a place now because of what happened. */
+function turnOf(event: TroupeEvent): Turn {
   switch (event.type) {
     case 'server.start':
     case 'server.restart':
     case 'server.reconnect':
     case 'auth.completed':
-      return event.server;
+      return { claimant: event.server };
     default:
-      return undefined;
+      return 'actorId' in event && isEnd(event.type) ? { heir: nameOf(event.actorId) } : {};
   }
+}
+
+function isEnd(type: string): boolean {
+  return type.startsWith('xstate.done.actor.');
 }
 
 function notProvided(): never {
@@ -192,11 +198,11 @@ export const troupeSetup = setup({
 
     /** One pass: look at everything, plan, and take the steps. */
     reconcile: enqueueActions(({ context, event, enqueue, self }) => {
-      const claimant = claimantOf(event);
+      const turn = turnOf(event);
       // A command changes nothing that is desired. But who was at rest gave its place back,
       // and is refused before it starts without one.
-      if (claimant !== undefined && !isBudgetEnforced(context)) return;
-      const pass = passOf(context, restIn(self), claimant);
+      if (turn.claimant !== undefined && !isBudgetEnforced(context)) return;
+      const pass = passOf(context, restIn(self), turn);
       enqueue.assign(({ context: before, spawn }) =>
         liveAfter(before, pass, (input) => {
           spawn('server', { id: input.actorId, input });

@@ -14,18 +14,25 @@ export interface Places {
   readonly held: ReadonlySet<string>;
   /** Admitted and at rest: they want no place until somebody starts them. */
   readonly returned: ReadonlySet<string>;
+  /** Whose actor just ended: if it is wanted still, the place that is free now was its own. */
+  readonly heir?: string;
+}
+
+export interface Turn extends Pick<Places, 'heir'> {
+  /** Who is about to be started, and so wants the place that it gave back. */
+  readonly claimant?: string;
 }
 
 /**
  * Says who has a place now.
  *
  * @param isAtRest - whether an actor waits for a person, and not for its turn or a timer
- * @param claimant - who is about to be started, and so wants the place that it gave back
+ * @param turn - whose turn causes the question
  */
 export function placesOf(
   live: ReadonlyMap<string, LiveServer>,
   isAtRest: (actorId: string) => boolean,
-  claimant?: string,
+  { claimant, heir }: Turn = {},
 ): Places {
   const held = new Set<string>();
   const returned = new Set<string>();
@@ -33,7 +40,7 @@ export function placesOf(
     if (!isAtRest(actorId)) held.add(name);
     else if (verdict === 'admitted' && !leaving && name !== claimant) returned.add(name);
   }
-  return { held, returned };
+  return { held, returned, ...(heir === undefined ? {} : { heir }) };
 }
 
 /**
@@ -45,7 +52,7 @@ export function placesOf(
 export function withinBudget(
   servers: readonly AdmittedServer[],
   budget: ServerBudget | undefined,
-  { held, returned }: Places,
+  { held, returned, heir }: Places,
 ): readonly AdmittedServer[] {
   if (budget?.mode !== 'enforce') return servers;
   const { max } = budget;
@@ -56,10 +63,10 @@ export function withinBudget(
   const holders = wanting.filter(isHeld);
   const leavingCount = held.size - holders.length;
   const freeCount = Math.max(0, max - Math.min(max, holders.length) - leavingCount);
-  const refused = new Set([
-    ...holders.slice(max),
-    ...wanting.filter((server) => !isHeld(server)).slice(freeCount),
-  ]);
+  const others = wanting.filter((server) => !isHeld(server));
+  const isHeir = ({ desired }: AdmittedServer): boolean => desired.name === heir;
+  const inTurn = [...others.filter(isHeir), ...others.filter((server) => !isHeir(server))];
+  const refused = new Set([...holders.slice(max), ...inTurn.slice(freeCount)]);
   return servers.map((server) =>
     refused.has(server) ? { ...server, verdict: 'overBudget' } : server,
   );

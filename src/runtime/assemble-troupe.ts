@@ -365,7 +365,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
           this.#progress.noteSnapshot(snapshot);
           if (this.#progress.state === 'stopping') this.desk.close();
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
-          this.#budget.look(context);
+          if (this.#budget.look(context)) this.#root.send({ type: 'troupe.lookAgain' });
           this.#progress.checkReady();
         },
         error: (error) => {

@@ -12,6 +12,7 @@ export class BudgetWatch {
   readonly #onProblems: (problems: readonly Problem[]) => void;
   #message: string | undefined;
   #file = 'settings';
+  #asked = '';
   /** Names of the servers that are not at rest; of those that live, they have the places. */
   readonly #atWork = new Set<string>();
   #wasNear = false;
@@ -28,27 +29,37 @@ export class BudgetWatch {
     else this.#atWork.add(name);
     if (this.use === undefined) return false;
     this.#setUse({ ...this.use, taken: this.#atWork.size });
-    const { mode, taken, max, refused } = this.use;
-    return mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
+    return this.#isUnsettled(this.use);
   }
 
-  /** Looks at the root anew. */
-  look({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): void {
-    if (this.#seen?.settings === settings && this.#seen.live === live) return;
+  /** Asks once about the same account: who leaves may take its time, and a pass does not hurry it. */
+  #isUnsettled({ mode, taken, max, refused }: BudgetUse): boolean {
+    const isSo = mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
+    const account = isSo ? JSON.stringify([taken, max, refused]) : '';
+    const isNews = account !== '' && account !== this.#asked;
+    this.#asked = account;
+    return isNews;
+  }
+
+  /** Looks at the root anew, and says the same. */
+  look({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
+    if (this.#seen?.settings === settings && this.#seen.live === live) return false;
     this.#seen = { settings, live };
     for (const name of this.#atWork) if (!live.has(name)) this.#atWork.delete(name);
     if (settings?.budget === undefined) {
       this.use = undefined;
       this.#wasNear = false;
       this.#say(undefined);
-      return;
+      return false;
     }
     const refused = settings.servers
       .map(({ name }) => name)
       .filter((name) => live.get(name)?.verdict === 'overBudget');
     const { max, mode, source } = settings.budget;
     this.#file = source?.file ?? 'settings';
-    this.#setUse({ max, mode, taken: this.#atWork.size, refused });
+    const use = { max, mode, taken: this.#atWork.size, refused };
+    this.#setUse(use);
+    return this.#isUnsettled(use);
   }
 
   #setUse(use: BudgetUse): void {

@@ -158,15 +158,16 @@ export class StatusBoard {
     const before: RootSnapshot['context']['live'] = this.#live ?? new Map();
     this.#live = live;
     this.#followSettings(settings);
-    const isUnderOtherLists = this.#followLists(snapshot.context);
+    const haveListsChanged = this.#followLists(snapshot.context);
+    const isAffected = ({ verdict }: LiveServer): boolean =>
+      haveListsChanged && refusingVerdicts.has(verdict);
     for (const [name, { actorId }] of before) {
       if (live.get(name)?.actorId !== actorId) this.#unwatch(actorId);
     }
     // One of thousands was born or left: the others look as they did.
     for (const [name, server] of live) {
-      const isRefused = isUnderOtherLists && refusingVerdicts.has(server.verdict);
-      if (isRefused || before.get(name) !== server || !this.#isSeen(name, server, snapshot))
-        this.#follow(name, server, snapshot);
+      const isOther = before.get(name) !== server || isAffected(server);
+      if (isOther || !this.#isSeen(name, server, snapshot)) this.#follow(name, server, snapshot);
     }
     for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
     // Only now: who hears of one server may ask for all of them.

@@ -53,6 +53,13 @@ describe('the budget for servers', () => {
     expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
   });
 
+  it('gives a free place to the successor of who had it, and pushes nobody out for it', () => {
+    const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
+    expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
+    expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
+    expect(placesOf(new Map(), () => false, { heir: 'c' })).toEqual(heir([]));
+  });
+
   const letters = 'abcdefgh'.split('');
   const verdicts = fc.constantFrom<Verdict>('admitted', 'disabled', 'pendingApproval');
   const anyServers = fc
@@ -123,7 +130,7 @@ describe('a place of the budget', () => {
 
   it('is held until its server is at rest, and wanted again by who is started', () => {
     expect(placesOf(live, isAtRest)).toEqual(places(['runs', 'closes'], ['gaveUp']));
-    expect(placesOf(live, isAtRest, 'gaveUp')).toEqual(places(['runs', 'closes']));
+    expect(placesOf(live, isAtRest, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });
 });
 

@@ -6,6 +6,8 @@
 import { describe, expect, it } from 'vitest';
 
 import type { AnyActorRef } from 'xstate';
+import type { TroupeContext } from '../../machines/troupe.context.ts';
+import type { SessionScript } from '../../src/testing/scripted-session.ts';
 import { projectFile, settingsFile } from '../../src/testing/scripted-troupe.ts';
 import { Random } from './simulation/random.ts';
 import { crash, type Stage, servers, stage } from './stage.ts';
@@ -22,8 +24,14 @@ interface Wanted {
   readonly brought: Map<string, Entry>;
   excluded: Set<string>;
   allowed: readonly string[] | null;
+  hostAllowed: readonly string[] | null;
+  disabledServers: Set<string>;
+  enabledServers: Set<string>;
+  /** How many may run; null = any number. */
+  maxServers: number | null;
   trusted: boolean;
-  readonly granted: Map<string, string>;
+  /** What was decided about each connection that a folder brings, by server and connection. */
+  readonly decisions: Map<string, 'granted' | 'rejected'>;
 }
 
 const ownNames = ['a', 'b', 'c', 'd', 'e'];
@@ -38,18 +46,29 @@ function entryOf({ own, brought }: Wanted, name: string): Entry | undefined {
   return own.get(name) ?? brought.get(name);
 }
 
-/** The naive opinion: may this server run now? */
-function mayRun(wanted: Wanted, name: string): boolean {
+const decisionKey = ({ brought }: Wanted, name: string): string =>
+  JSON.stringify([name, connectionOf(brought.get(name))]);
+
+/** The naive opinion: why may this server not run now, apart from the budget? Undefined: it may. */
+function refusalOf(wanted: Wanted, name: string): string | undefined {
   const entry = entryOf(wanted, name);
-  if (entry === undefined || entry.enabled === false || wanted.excluded.has(name)) return false;
-  if (wanted.allowed !== null && !wanted.allowed.includes(name)) return false;
-  if (wanted.own.has(name)) return true;
-  return wanted.trusted && wanted.granted.get(name) === connectionOf(entry);
+  if (entry === undefined) return 'gone';
+  const isEnabled = wanted.enabledServers.has(name) || entry.enabled !== false;
+  if (wanted.disabledServers.has(name) || !isEnabled) return 'disabled';
+  const isOwn = wanted.own.has(name);
+  if (!isOwn && !wanted.trusted) return 'blocked.untrusted';
+  if (wanted.excluded.has(name)) return 'blocked.excluded';
+  const lists = [wanted.allowed, wanted.hostAllowed];
+  if (lists.some((list) => list !== null && !list.includes(name))) return 'blocked.notAllowed';
+  if (isOwn) return undefined;
+  const decision = wanted.decisions.get(decisionKey(wanted, name));
+  if (decision === 'granted') return undefined;
+  return decision === 'rejected' ? 'blocked.rejected' : 'blocked.pendingApproval';
 }
 
 /** All that an edit of one server may change for it; equal texts mean: nothing happened to it. */
 function meaningOf(wanted: Wanted, name: string): string {
-  return JSON.stringify([entryOf(wanted, name) ?? null, mayRun(wanted, name)]);
+  return JSON.stringify([entryOf(wanted, name) ?? null, refusalOf(wanted, name) ?? null]);
 }
 
 const fileOf = (entries: ReadonlyMap<string, Entry>, mcp?: object) => ({
@@ -60,16 +79,38 @@ const fileOf = (entries: ReadonlyMap<string, Entry>, mcp?: object) => ({
   ...(mcp === undefined ? {} : { mcp }),
 });
 
-type Play = Stage & { readonly wanted: Wanted; readonly sent: Map<string, number> };
+type Play = Stage & {
+  readonly wanted: Wanted;
+  readonly sent: Map<string, number>;
+  /** Servers of a folder with the generations that are approved now. */
+  readonly grants: Set<string>;
+  /** Sessions that were opened without admission, or past the budget. */
+  readonly trespasses: string[];
+};
 
 function write({ files, wanted }: Play): void {
-  const { excluded, allowed } = wanted;
-  files.write(
-    settingsFile,
-    fileOf(wanted.own, { excluded: [...excluded], ...(allowed === null ? {} : { allowed }) }),
-  );
+  files.write(settingsFile, fileOf(wanted.own, listsOf(wanted)));
   files.write(projectFile, fileOf(wanted.brought));
 }
+
+function listsOf({
+  excluded,
+  allowed,
+  disabledServers,
+  enabledServers,
+  maxServers,
+}: Wanted): object {
+  return {
+    excluded: [...excluded],
+    disabledServers: [...disabledServers],
+    enabledServers: [...enabledServers],
+    ...(allowed === null ? {} : { allowed }),
+    ...(maxServers === null ? {} : { policy: { admission: { maxServers, budget: 'enforce' } } }),
+  };
+}
+
+const someNames = (random: Random, chance: number): string[] =>
+  names.filter(() => random.isTrue(chance));
 
 /** One edit; several may follow each other before anything is read. */
 function edit(play: Play, random: Random): void {
@@ -82,10 +123,17 @@ function edit(play: Play, random: Random): void {
     [2, () => entries.set(server, { ...entry, description: `told ${random.int(1, 2)}` })],
     [2, () => void entries.delete(server)],
     [2, () => entries.set(server, { ...entry, enabled: entry.enabled === false })],
-    [1, () => (wanted.excluded = new Set(names.filter(() => random.isTrue(0.2))))],
+    [1, () => (wanted.excluded = new Set(someNames(random, 0.2)))],
+    [1, () => (wanted.disabledServers = new Set(someNames(random, 0.15)))],
+    [1, () => (wanted.enabledServers = new Set(someNames(random, 0.15)))],
+    [1, () => (wanted.allowed = random.isTrue(0.5) ? null : someNames(random, 0.7))],
+    [1, () => (wanted.maxServers = random.isTrue(0.5) ? null : random.int(0, names.length))],
     [
       1,
-      () => (wanted.allowed = random.isTrue(0.5) ? null : names.filter(() => random.isTrue(0.7))),
+      () => {
+        wanted.hostAllowed = random.isTrue(0.5) ? null : someNames(random, 0.7);
+        troupe.send({ type: 'allow.changed', allowed: wanted.hostAllowed });
+      },
     ],
     [
       1,
@@ -111,12 +159,20 @@ async function decide(play: Play, random: Random): Promise<void> {
   const server = random.pick(broughtNames);
   await play.advance(300);
   const isThere = play.wanted.brought.has(server);
-  const type = random.pick(['approval.grant', 'approval.grant', 'approval.revoke'] as const);
+  const type = random.pick([
+    'approval.grant',
+    'approval.grant',
+    'approval.reject',
+    'approval.revoke',
+  ] as const);
   if (!isThere) return;
+  const key = decisionKey(play.wanted, server);
+  const seen = `${server} ${play.troupe.status(server)?.generation ?? ''}`;
+  if (type === 'approval.grant') play.grants.add(seen);
+  else play.grants.delete(seen);
   play.troupe.send({ type, server });
-  const connection = connectionOf(play.wanted.brought.get(server));
-  if (type === 'approval.grant') play.wanted.granted.set(server, connection);
-  else if (play.wanted.granted.get(server) === connection) play.wanted.granted.delete(server);
+  if (type === 'approval.revoke') play.wanted.decisions.delete(key);
+  else play.wanted.decisions.set(key, type === 'approval.grant' ? 'granted' : 'rejected');
 }
 
 async function begin(seed: number): Promise<Play> {
@@ -125,8 +181,12 @@ async function begin(seed: number): Promise<Play> {
     brought: new Map(broughtNames.map((name) => [name, { args: ['1'] }])),
     excluded: new Set(),
     allowed: null,
+    hostAllowed: null,
+    disabledServers: new Set(),
+    enabledServers: new Set(),
+    maxServers: null,
     trusted: true,
-    granted: new Map(),
+    decisions: new Map(),
   };
   const sent = new Map<string, number>();
   const there = await stage({
@@ -142,7 +202,44 @@ async function begin(seed: number): Promise<Play> {
       sent.set(id, (sent.get(id) ?? 0) + 1);
     },
   });
-  return Object.assign(there, { wanted, sent });
+  const play: Play = Object.assign(there, {
+    wanted,
+    sent,
+    grants: new Set<string>(),
+    trespasses: [],
+  });
+  const obey = there.sessions.onCommand;
+  there.sessions.onCommand = (script, command) => {
+    if (command.type === 'session.open') play.trespasses.push(...trespassesOf(play, script));
+    obey?.(script, command);
+  };
+  return play;
+}
+
+/** What forbids a session that is opened now; files count as they were read last. */
+function trespassesOf(play: Play, { input }: SessionScript): readonly string[] {
+  const { wanted, sessions, grants } = play;
+  const { server, generation } = input;
+  const { settings } = play.rootOf().getSnapshot().context as Pick<TroupeContext, 'settings'>;
+  const desired = settings?.servers.find(({ name }) => name === server);
+  const isBrought = desired?.source.scope === 'project';
+  const openCount = sessions.scripts.filter(
+    ({ state, commands }) =>
+      state !== 'over' && commands.includes('session.open') && !commands.includes('session.close'),
+  ).length;
+  const faults = {
+    'left out by the settings':
+      settings?.excluded.includes(server) === true || settings?.allowed?.includes(server) === false,
+    'switched off': desired?.enabled !== true,
+    'of another generation': desired?.generation !== generation,
+    'left out by the host': wanted.hostAllowed?.includes(server) === false,
+    'of a folder without trust': isBrought && !wanted.trusted,
+    'not approved': isBrought && !grants.has(`${server} ${generation}`),
+    'past the budget': openCount > (settings?.budget?.max ?? names.length),
+  };
+  return Object.entries(faults).flatMap(([fault, isSo]) =>
+    isSo ? [`${server} was opened although ${fault}`] : [],
+  );
 }
 
 /** What is wrong at rest; empty when the servers are as the files and decisions say. */
@@ -150,18 +247,23 @@ async function problemsAtRest(play: Play): Promise<readonly string[]> {
   const { troupe, wanted } = play;
   const tools = new Set(troupe.tools().map(({ server }) => server));
   const left = (await troupe.plan()).filter(({ step }) => step !== 'keep');
+  const stateOf = (name: string): string => (troupe.status(name) ? play.stateOf(name) : 'gone');
+  const isOverBudget = (name: string): boolean => stateOf(name) === 'blocked.overBudget';
+  const wanting = names.filter((name) => refusalOf(wanted, name) === undefined);
+  const runningCount = wanting.filter((name) => !isOverBudget(name)).length;
+  const placeCount = Math.min(wanting.length, wanted.maxServers ?? wanting.length);
   return [
+    ...(runningCount === placeCount ? [] : [`${runningCount} run, for ${placeCount} places`]),
     ...left.map(({ server, step }) => `planned again: ${step} ${server}`),
     ...play.errors.map(({ message }) => message),
     ...names.flatMap((name) => {
-      const state = troupe.status(name)?.state ?? 'gone';
-      const isWanted = entryOf(wanted, name) !== undefined;
-      const expected = !isWanted ? 'gone' : mayRun(wanted, name) ? 'ready' : 'at rest';
-      const found = state === 'blocked' || state === 'disabled' ? 'at rest' : state;
+      const found = stateOf(name);
+      const mayRun = isOverBudget(name) ? 'blocked.overBudget' : 'ready';
+      const expected = refusalOf(wanted, name) ?? mayRun;
       const script = play.sessions.scripts.findLast(({ input }) => input.server === name);
       const isOpen = script !== undefined && script.state !== 'over';
       return [
-        ...(found === expected ? [] : [`${name} should be ${expected} and is ${state}`]),
+        ...(found === expected ? [] : [`${name} should be ${expected} and is ${found}`]),
         ...(tools.has(name) === (expected === 'ready') ? [] : [`${name} shows the wrong tools`]),
         ...(isOpen === (expected === 'ready') ? [] : [`${name}: its session is ${script?.state}`]),
         ...(isOpen && script.input.generation !== troupe.status(name)?.generation
@@ -197,7 +299,7 @@ async function playScript(seed: number): Promise<readonly string[]> {
     await rest(play);
     const problems = [...(await problemsAtRest(play))];
     problems.push(...(await problemsOfOneEdit(play, random)));
-    return problems;
+    return [...problems, ...play.trespasses];
   } finally {
     await play.troupe.stop();
   }
