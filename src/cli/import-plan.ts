@@ -77,12 +77,13 @@ export async function planImport(
     const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
     const conversion = await conversionOf(source, origin);
     problems.push(...conversion.faults.map((fault) => problemAt(origin, fault)));
-    const isAdmitted = limitsOf(conversion, origin);
+    const switchOf = switchesOf(conversion, origin);
     const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
     problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
     for (const member of conversion.servers) {
-      const isOff = !isFresh && !isAdmitted(member.name);
-      const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOff);
+      // Into a file without servers, the lists come along.
+      const isOn = isFresh ? undefined : switchOf(member.name);
+      const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOn);
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
@@ -183,9 +184,15 @@ async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promi
   return 'fault' in conversion ? refuse(conversion.fault) : conversion;
 }
 
-/** Who may start by the lists of the source; a list that cannot be read stops the import. */
-function limitsOf(conversion: Conversion, origin: DocumentOrigin): (name: string) => boolean {
-  if (conversion.mcp === undefined) return () => true;
+/**
+ * What the lists of the source say of a server: on, off, or nothing. A list that cannot be read
+ * stops the import.
+ */
+function switchesOf(
+  conversion: Conversion,
+  origin: DocumentOrigin,
+): (name: string) => boolean | undefined {
+  if (conversion.mcp === undefined) return () => undefined;
   const { section, faults } = parseMcpSection(conversion.mcp);
   const [fault] = faults;
   if (section === undefined)
@@ -193,15 +200,19 @@ function limitsOf(conversion: Conversion, origin: DocumentOrigin): (name: string
       'INVALID_CONFIG',
       `nothing is imported, because of ${origin.file}:${fault?.line ?? 1}: ${fault?.message ?? ''}`,
     );
-  const { allowed, excluded = [] } = section;
-  return (name) => !excluded.includes(name) && (allowed === undefined || allowed.includes(name));
+  const { allowed, excluded = [], disabledServers = [], enabledServers = [] } = section;
+  return (name) => {
+    const isLeftOut = excluded.includes(name) || allowed?.includes(name) === false;
+    if (isLeftOut || disabledServers.includes(name)) return false;
+    return enabledServers.includes(name) ? true : undefined;
+  };
 }
 
 function importOne(
   member: TreeMember,
   origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] | undefined },
   taken: ReadonlyMap<string, Entry>,
-  isOff: boolean,
+  isOn: boolean | undefined,
 ): { shown: ImportedServer; entry: Entry; warnings: readonly Problem[] } {
   const warn: Problem[] = [];
   const at = (where: readonly (string | number)[], message: string): Problem =>
@@ -211,10 +222,11 @@ function importOne(
       message,
     });
   const name = legibleServerName(member.name);
-  const { desired } = parseServerEntry({ ...member, name }, origin, origin.inputs);
+  const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
   const value = valueOf(member.node);
   const raw: Entry = isEntry(value) ? value : {};
-  const entry: Entry = isOff ? { ...raw, enabled: false } : raw;
+  const isChanged = isOn !== undefined && isOn !== (raw['enabled'] ?? true);
+  const entry: Entry = isChanged ? { ...raw, enabled: isOn } : raw;
   const { file, line } = desired.source;
   const key = at([], '').key ?? '';
   const from = {
@@ -243,10 +255,11 @@ function importOne(
     );
   if (name !== member.name)
     warn.push(at([], `this name cannot be used here; it becomes "${name}"`));
-  if (isOff)
+  if (isChanged)
     warn.push(
-      at([], 'the lists of the file exclude this server, so it is written with "enabled": false'),
+      at([], `the lists of the file say so, therefore it is written with "enabled": ${isOn}`),
     );
+  if (withoutConsent !== undefined) warn.push(withoutConsent);
   for (const where of literalSecretsOf(entry))
     warn.push(
       at(

@@ -200,9 +200,9 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
     return [{ line: mcp.line, path: ['mcp'], message: '"mcp" is ignored in what a plugin brings' }];
   return membersOf(mcp.node)
     .filter(({ name }) => ungatedKeys.has(name))
-    .map(({ name, line }) => ({
+    .map(({ name, line, written }) => ({
       line,
-      path: ['mcp', name],
+      path: written ?? ['mcp', name],
       message: `"${name}" is ignored in a ${origin.scope} file; set it in settings of your own`,
     }));
 }

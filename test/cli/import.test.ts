@@ -196,6 +196,49 @@ describe('troupe import', () => {
     expect(written['mcpServers']?.['one']).not.toHaveProperty('enabled');
   });
 
+  it('switches servers as the lists of oh-my-pi say, and names what only consent lets run', async () => {
+    const folder = temporaryFolder();
+    const entry = (more: object) => ({ command: 'x', ...more });
+    const from = put(
+      folder,
+      'mcp.json',
+      JSON.stringify({
+        mcpServers: {
+          off: entry({ args: ['off'] }),
+          on: entry({ args: ['on'], enabled: false }),
+          both: entry({ args: ['both'], enabled: false }),
+          asked: entry({ env: { TOKEN: '!pass show token' } }),
+        },
+        disabledServers: ['off', 'both'],
+        enabledServers: ['on', 'both'],
+      }),
+    );
+    const to = put(folder, 'troupe.json', '{ "mcpServers": { "db": { "command": "db" } } }');
+    const { exitCode, report } = await importHere(folder, '--from', from, '--to', to);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(readFileSync(to, 'utf8'))).toMatchObject({
+      mcpServers: {
+        off: { enabled: false },
+        on: { enabled: true },
+        both: { enabled: false },
+        asked: { env: { TOKEN: '!pass show token' } },
+      },
+    });
+    expect(report.targets[0]?.warnings).toContainEqual({
+      file: from,
+      line: 1,
+      key: 'mcpServers.asked.env.TOKEN',
+      message: expect.stringContaining('write "mcp": { "commandValues": true }'),
+    });
+
+    const fresh = path.join(folder, 'fresh.json');
+    await importHere(folder, '--from', from, '--to', fresh);
+    expect(JSON.parse(readFileSync(fresh, 'utf8'))).toMatchObject({
+      mcp: { disabledServers: ['off', 'both'], enabledServers: ['on', 'both'] },
+      mcpServers: { on: { enabled: false } },
+    });
+  });
+
   it.each<[what: string, from: string, to: string | undefined, says: string]>([
     ['a text of nobody', '{ "theme": "dark" }', undefined, 'no MCP servers were found'],
     ['a text that is none', '{', undefined, 'not valid JSON'],

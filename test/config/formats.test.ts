@@ -8,6 +8,7 @@ import { convertSettings } from '../../src/config/formats/convert-settings.ts';
 import { readAnyTree } from '../../src/config/formats/settings-language.ts';
 import { tomlLines } from '../../src/config/formats/toml-lines.ts';
 import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
+import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings, parseSettingsFile } from '../../src/config/parse-settings.ts';
 import { type TreeMember, valueOf, writtenPath } from '../../src/config/settings-tree.ts';
 
@@ -101,6 +102,58 @@ describe('a settings file of another program', () => {
       key: 'mcpServers.one.timeout',
       message: expect.stringContaining('"timeoutMs" is ignored in a project file'),
     });
+  });
+
+  it('has its lists of servers that are switched on and off, of which a folder may only use the second', async () => {
+    const text =
+      '{ "mcpServers": { "a": { "command": "a", "enabled": false } },\n"enabledServers": ["a"],\n"disabledServers": ["b"] }';
+    const own = await parseSettingsFile(text, origin);
+    expect(own.document?.mcp).toEqual({ disabledServers: ['b'], enabledServers: ['a'] });
+    expect(mergeSettings([own]).settings.servers).toMatchObject([{ name: 'a', enabled: true }]);
+
+    const ofFolder = await parseSettingsFile(text, { ...origin, scope: 'project' });
+    expect(mergeSettings([ofFolder]).settings.servers).toMatchObject([{ enabled: false }]);
+    expect(ofFolder.problems).toEqual([
+      {
+        file: origin.file,
+        line: 2,
+        key: 'enabledServers',
+        message: '"enabledServers" is ignored in a project file; set it in settings of your own',
+      },
+    ]);
+  });
+
+  it.each([
+    ['of Codex', '[mcp_servers.a]\ncommand = "a"\nargs = ["${X}"]\n'],
+    ['of Codex that looks like a command', '[mcp_servers.a]\ncommand = "a"\nenv = { T = "!x" }\n'],
+    [
+      'of Zed',
+      '{ "context_servers": { "a": { "command": "a", "env": { "T": "${keychain:a/b}" } } } }',
+    ],
+    [
+      'of oh-my-pi',
+      '{ "mcpServers": { "a": { "command": "a", "args": ["${env:X}"], "envPolicy": "literal" } } }',
+    ],
+    [
+      'of ours beside a word of others',
+      '{ "mcpServers": { "a": { "command": "a", "args": ["${env:X}", "${X}"], "values": "literal", "disabled": false } } }',
+    ],
+  ])('keeps a text that stands for itself: %s', async (_what, text) => {
+    const [word = ''] = /"[^"]*[$!][^"]*"/u.exec(text) ?? [];
+    const parsed = await parseSettingsFile(text, origin);
+    const spec = parsed.document?.servers[0]?.spec;
+    expect(parsed.problems).toEqual([]);
+    expect(spec).toMatchObject({ values: { literal: true } });
+    expect(JSON.stringify(spec)).toContain(word);
+  });
+
+  it('says of such a text where the entry refers to variables as well', async () => {
+    const text = '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}"]\n';
+    const { document, problems } = await parseSettingsFile(text, origin);
+    expect(document?.servers[0]?.spec).not.toHaveProperty('values');
+    expect(problems).toMatchObject([
+      { line: 4, key: 'mcp_servers.a.args.0', message: expect.stringContaining('write ${NAME}') },
+    ]);
   });
 
   it('refuses a bad value under the key that the file has', async () => {

@@ -8,8 +8,8 @@ import {
   type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
-import { callApproval, drop, keep, negated, textOf, unknownKey } from './key-rules.ts';
+import type { KeyRule } from './entry-draft.ts';
+import { callApproval, convertEntry, drop, keep, negated, textOf } from './key-rules.ts';
 
 export const codebuddySetting = 'codebuddy.mcp.servers';
 
@@ -43,10 +43,8 @@ export function convertCodebuddy(root: TreeNode): Conversion {
       });
       return [];
     }
-    const draft = new EntryDraft(name, item.line, path, 'editor');
-    draft.take(forTransport(item), rules, unknownKey);
-    faults.push(...draft.faults);
-    return [draft.finish()];
+    const entry = { name, line: item.line, path, node: forTransport(item) };
+    return [convertEntry(entry, 'editor', rules, faults)];
   });
   return { format: 'codebuddy', servers, faults };
 }

@@ -1,10 +1,11 @@
 /** Codex: tables `[mcp_servers.NAME]` of its `config.toml`. */
 
-import { memberOf, type TreeNode } from '../settings-tree.ts';
+import { type Fault, memberOf, type TreeNode } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import type { KeyRule } from './entry-draft.ts';
 import {
   callApproval,
+  convertEntry,
   drop,
   keep,
   leave,
@@ -13,7 +14,6 @@ import {
   seconds,
   textOf,
   toolList,
-  unknownKey,
 } from './key-rules.ts';
 
 /** Names of variables that are passed on. */
@@ -87,21 +87,14 @@ const rules = new Map<string, KeyRule>([
 ]);
 
 export function convertCodex(root: TreeNode): Conversion {
-  const drafts = membersOf(memberOf(root, 'mcp_servers')?.node).map((member) => {
+  const faults: Fault[] = [];
+  const servers = membersOf(memberOf(root, 'mcp_servers')?.node).map(({ name, line, node }) => {
+    const own = node.kind === 'object' ? inOrder(node) : node;
+    const entry = { name, line, path: ['mcp_servers', name], node: own };
     // Codex expands nothing itself; variables come in by their names only.
-    const draft = new EntryDraft(member.name, member.line, ['mcp_servers', member.name], 'literal');
-    const own = member.node.kind === 'object' ? inOrder(member.node) : member.node;
-    draft.take(own, rules, unknownKey);
-    return {
-      draft,
-      server: draft.finish(),
-    };
+    return convertEntry(entry, 'literal', rules, faults);
   });
-  return {
-    format: 'codex',
-    servers: drafts.map(({ server }) => server),
-    faults: drafts.flatMap(({ draft }) => draft.faults),
-  };
+  return { format: 'codex', servers, faults };
 }
 
 /** Seconds win over milliseconds there, wherever they stand. */

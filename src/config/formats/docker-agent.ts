@@ -11,8 +11,9 @@ import {
   type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import type { EntryDraft, KeyRule } from './entry-draft.ts';
 import {
+  convertEntry,
   drop,
   keep,
   leave,
@@ -23,7 +24,6 @@ import {
   scalar,
   textOf,
   toolList,
-  unknownKey,
   unknownKeyMessage,
   unlessFalse,
 } from './key-rules.ts';
@@ -218,12 +218,9 @@ export function convertDockerAgent(root: TreeNode): Conversion {
     return [withDefinition(toolset, definition)];
   });
   const unused = [...definitions.values()].filter(({ name }) => !used.has(name));
-  const servers = named([...unused, ...toolsets]).map((toolset) => {
-    const draft = new EntryDraft(toolset.name, toolset.line, toolset.path, 'dockerAgent');
-    draft.take(toolset.node, rules, unknownKey);
-    faults.push(...draft.faults);
-    return draft.finish();
-  });
+  const servers = named([...unused, ...toolsets]).map((toolset) =>
+    convertEntry(toolset, 'dockerAgent', rules, faults),
+  );
   return { format: 'docker-agent', servers, faults };
 }
 

@@ -3,6 +3,7 @@
  * and the path under which the text has it, and what has no counterpart is noted.
  */
 
+import { referencesIn } from '../../policies/expand-variables.ts';
 import {
   type Fault,
   findFault,
@@ -30,6 +31,9 @@ export class EntryDraft {
   /** What cannot be an entry is handed on as it is, to be refused in the words for all entries. */
   #asIs: TreeNode | undefined;
   #folder: FolderMeaning = 'isProject';
+  /** Texts that stand for themselves there and would stand for something else here. */
+  readonly #misread: { readonly line: number; readonly path: TreePath }[] = [];
+  #refers = false;
 
   constructor(name: string, line: number, written: TreePath, style: ReferenceStyle) {
     this.name = name;
@@ -104,6 +108,7 @@ export class EntryDraft {
     from: TreeMember,
     written: TreePath = this.placeOf(from),
   ): void {
+    this.#refers = true;
     const node: TreeNode = { kind: 'scalar', line: from.line, value: text };
     this.#set(key, within(name, node, from.line, written), from, holderOf(name, written));
   }
@@ -124,6 +129,13 @@ export class EntryDraft {
   }
 
   finish(): TreeMember {
+    const [first] = this.#misread;
+    if (first !== undefined && this.#refers) {
+      for (const { line, path } of this.#misread) this.remark(line, path, misreadMessage);
+    } else if (first !== undefined && !this.#members.has('values')) {
+      const node: TreeNode = { kind: 'scalar', line: first.line, value: 'literal' };
+      this.#members.set('values', { name: 'values', line: first.line, node, written: first.path });
+    }
     const members = [...this.#members.values()];
     const node = this.#asIs ?? { kind: 'object', line: this.line, members };
     return { name: this.name, line: this.line, node, written: this.#written };
@@ -134,13 +146,19 @@ export class EntryDraft {
     if (!referenceKeys.has(key)) return node;
     const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
     const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
+    const takesCommands = key === 'env' || key === 'headers';
     return withTexts(node, line, written, (text, at, path) => {
+      const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
+      if (this.style === 'literal' && isMisread) this.#misread.push({ line: at, path });
       const converted = convertText(text, this.style, meaning);
       for (const message of converted.remarks) this.remark(at, path, message);
       return converted.text;
     });
   }
 }
+
+const misreadMessage =
+  'this is plain text there and would be a reference here; put the text into a variable and write ${NAME}';
 
 const referenceKeys: ReadonlySet<string> = new Set([
   'command',

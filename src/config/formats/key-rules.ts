@@ -1,7 +1,8 @@
 /** Rules for keys of entries that several programs have in common. */
 
-import type { TreeMember, TreeNode } from '../settings-tree.ts';
-import type { KeyRule } from './entry-draft.ts';
+import type { Fault, TreeMember, TreeNode, TreePath } from '../settings-tree.ts';
+import { EntryDraft, type KeyRule, type KeyRules } from './entry-draft.ts';
+import type { ReferenceStyle } from './references.ts';
 
 /** The same key, or the same thing under our name. */
 export const keep =
@@ -56,6 +57,28 @@ export const unlessFalse =
 export const unknownKeyMessage =
   'this key is not known here and was left out; see docs/settings.md for what there is';
 export const unknownKey: KeyRule = leave(unknownKeyMessage);
+
+/** A server as its program has it, and where. */
+interface ForeignEntry {
+  readonly name: string;
+  readonly line: number;
+  readonly path: TreePath;
+  readonly node: TreeNode;
+}
+
+/** Converts one entry by the rules of its program, and adds to `faults` what was not taken over. */
+export function convertEntry(
+  { name, line, path, node }: ForeignEntry,
+  style: ReferenceStyle,
+  rules: KeyRules,
+  faults: Fault[],
+): TreeMember {
+  const draft = new EntryDraft(name, line, path, style);
+  draft.take(node, rules, unknownKey);
+  const server = draft.finish();
+  faults.push(...draft.faults);
+  return server;
+}
 
 /** Something that would run less protected here: kept switched off until a person says otherwise. */
 export const protection: KeyRule = unlessFalse((member, draft) => {

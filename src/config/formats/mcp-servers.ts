@@ -4,6 +4,7 @@
  * through as it is; one with a word of somebody else's is put into our words.
  */
 
+import type { McpSection } from '../mcp-section.ts';
 import { serverEntryKeys } from '../server-entry-schema.ts';
 import {
   type Fault,
@@ -143,7 +144,7 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
         member.name,
         member.line,
         [...path, 'mcpServers', member.name],
-        style,
+        isLiteral(member) ? 'literal' : style,
       );
       const converted = convertEntry(member, draft, path.length > 0);
       faults.push(...draft.faults);
@@ -156,7 +157,7 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     ...everywhere.filter(({ name }) => !here.some((it) => it.name === name)),
     ...here,
   ];
-  const mcp = withoutNameless(limitsOf(root, project?.node), faults);
+  const mcp = withoutNameless(listsOf(root, project?.node), faults);
   const inputs = memberOf(root, 'inputs');
   return {
     format: 'mcpServers',
@@ -165,6 +166,11 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     ...(inputs === undefined ? {} : { inputs }),
     faults,
   };
+}
+
+/** Its texts stand for themselves, in our words or in those of oh-my-pi. */
+function isLiteral({ node }: TreeMember): boolean {
+  return ['values', 'envPolicy'].some((key) => textOf(memberOf(node, key)?.node) === 'literal');
 }
 
 /** Says whether an entry holds a word that is not ours. */
@@ -180,7 +186,7 @@ function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
 
 function isForeignText(text: string, style: ReferenceStyle): boolean {
   if (style === 'gemini' && /\$[A-Za-z_]/u.test(text)) return true;
-  return foreignWord.test(text) || (style === 'ohMyPi' && text.startsWith('!'));
+  return style !== 'literal' && foreignWord.test(text);
 }
 
 function convertEntry(member: TreeMember, draft: EntryDraft, isMoved: boolean): TreeMember {
@@ -213,20 +219,16 @@ const geminiWords = [
   '$version',
 ];
 const geminiEntryWords = ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'];
-const ohMyPiWords = ['disabledServers', 'enabledServers'];
-const ohMyPiEntryWords = ['envPolicy', 'headerPolicy', 'requestIdFormat'];
 
 /** Which references the program knows besides those of editors. */
 function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
   if (program === 'gemini' || program === 'qwen') return 'gemini';
-  if (program === 'oh-my-pi') return 'ohMyPi';
   if (program !== undefined) return 'editor';
   const entries = membersOf(memberOf(root, 'mcpServers')?.node);
   const holds = (words: readonly string[], ofEntry: readonly string[]): boolean =>
     words.some((word) => memberOf(root, word) !== undefined) ||
     entries.some(({ node }) => ofEntry.some((word) => memberOf(node, word) !== undefined));
-  if (holds(geminiWords, geminiEntryWords)) return 'gemini';
-  return holds(ohMyPiWords, ohMyPiEntryWords) ? 'ohMyPi' : 'editor';
+  return holds(geminiWords, geminiEntryWords) ? 'gemini' : 'editor';
 }
 
 /** What Claude Code keeps for this project alone. */
@@ -235,17 +237,18 @@ function projectOf(root: TreeNode, projectRoot: string): TreeMember | undefined 
   return projects === undefined ? undefined : memberOf(projects, projectRoot);
 }
 
-/** Lists that limit, which some programs keep outside of `mcp`; each only narrows. */
-const limitWords: readonly (readonly [key: string, list: 'allowed' | 'excluded'])[] = [
+/** Lists that some programs keep outside of `mcp`. All but the last only narrow, and that one counts in no file of a folder. */
+const listWords: readonly (readonly [key: string, list: keyof McpSection])[] = [
   ['allowMCPServers', 'allowed'],
   ['excludeMCPServers', 'excluded'],
-  ['disabledServers', 'excluded'],
-  ['disabledMcpServers', 'excluded'],
+  ['disabledServers', 'disabledServers'],
+  ['disabledMcpServers', 'disabledServers'],
+  ['enabledServers', 'enabledServers'],
 ];
 
-function limitsOf(root: TreeNode, project: TreeNode | undefined): TreeMember | undefined {
+function listsOf(root: TreeNode, project: TreeNode | undefined): TreeMember | undefined {
   const own = memberOf(root, 'mcp');
-  const added = limitWords.flatMap(([key, list]) =>
+  const added = listWords.flatMap(([key, list]) =>
     [memberOf(root, key), project && memberOf(project, key)].flatMap((member) =>
       member === undefined ? [] : [{ ...member, name: list, written: [key] as TreePath }],
     ),
@@ -276,7 +279,7 @@ function withoutNameless(mcp: TreeMember | undefined, faults: Fault[]): TreeMemb
   };
 }
 
-/** Both lists as one: names that are excluded add up, names that are allowed must be in both. */
+/** Both lists as one: names add up, but those that are allowed must be in both. */
 function narrower(one: TreeMember, other: TreeMember): TreeMember {
   const [list, more] = [one.node, other.node];
   if (list.kind !== 'array' || more.kind !== 'array') return list.kind === 'array' ? other : one;

@@ -9,8 +9,6 @@ export type ReferenceStyle =
   | 'editor'
   /** The same, and `$VAR`. */
   | 'gemini'
-  /** As editors do; a text that begins with `!` is the command that gives it. */
-  | 'ohMyPi'
   /** `{env:VAR}`, `{file:path}`. */
   | 'opencode'
   /** `${env.VAR}`. */
@@ -49,26 +47,12 @@ export function convertText(
       const plain = text.replaceAll(new RegExp(String.raw`\$(${variable})`, 'gu'), '${$1}');
       return editorText(plain, folder);
     }
-    case 'ohMyPi': {
-      const converted = editorText(text, folder);
-      if (!text.startsWith('!')) return converted;
-      const remark =
-        'no command is run for a value; put the value into a variable and write ${NAME}';
-      return { text: converted.text, remarks: [...converted.remarks, remark] };
-    }
     case 'opencode':
       return opencodeText(text);
     case 'dockerAgent':
       return dockerAgentText(text);
     case 'literal':
-      return {
-        text,
-        remarks: ours.test(text)
-          ? [
-              'the reference in braces is plain text there and a variable here; write it differently if the text itself is meant',
-            ]
-          : [],
-      };
+      return { text, remarks: [] };
   }
 }
 

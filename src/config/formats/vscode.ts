@@ -2,8 +2,9 @@
 
 import { type Fault, memberOf, type TreeNode, type TreePath } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import type { KeyRule } from './entry-draft.ts';
 import {
+  convertEntry,
   drop,
   keep,
   logIn,
@@ -12,7 +13,6 @@ import {
   protection,
   scalar,
   textOf,
-  unknownKey,
 } from './key-rules.ts';
 
 /** `http` means "Streamable HTTP, else SSE" there, which is what no type means here. */
@@ -69,17 +69,9 @@ export function convertVscode(root: TreeNode): Conversion {
   const holder = top?.node ?? root;
   const path: TreePath = top === undefined ? [] : ['mcp'];
   const faults: Fault[] = [];
-  const servers = membersOf(memberOf(holder, 'servers')?.node).map((member) => {
-    const draft = new EntryDraft(
-      member.name,
-      member.line,
-      [...path, 'servers', member.name],
-      'editor',
-    );
-    draft.take(member.node, rules, unknownKey);
-    faults.push(...draft.faults);
-    return draft.finish();
-  });
+  const servers = membersOf(memberOf(holder, 'servers')?.node).map((member) =>
+    convertEntry({ ...member, path: [...path, 'servers', member.name] }, 'editor', rules, faults),
+  );
   const inputs = memberOf(holder, 'inputs');
   return { format: 'vscode', servers, ...(inputs === undefined ? {} : { inputs }), faults };
 }

@@ -1,9 +1,10 @@
 /** Zed: `context_servers` of its settings. */
 
-import { memberOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
+import { type Fault, memberOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import type { KeyRule } from './entry-draft.ts';
 import {
+  convertEntry,
   drop,
   keep,
   leave,
@@ -11,7 +12,6 @@ import {
   membersOf,
   seconds,
   textOf,
-  unknownKey,
   unknownKeyMessage,
 } from './key-rules.ts';
 
@@ -55,32 +55,17 @@ const rules = new Map<string, KeyRule>([
 ]);
 
 export function convertZed(root: TreeNode): Conversion {
-  const known = membersOf(memberOf(root, 'context_servers')?.node).map((member) => {
-    const draft = new EntryDraft(
-      member.name,
-      member.line,
-      ['context_servers', member.name],
-      'literal',
-    );
-    if (isOfExtension(member)) {
-      draft.remark(
-        member.line,
-        draft.at(),
-        'the command of this server is known to an extension of Zed alone; write it into an entry of its own, with "command" and "args"',
-      );
-      return { draft };
-    }
-    draft.take(member.node, rules, unknownKey);
-    return {
-      draft,
-      server: draft.finish(),
-    };
+  const faults: Fault[] = [];
+  const servers = membersOf(memberOf(root, 'context_servers')?.node).flatMap((member) => {
+    const path = ['context_servers', member.name];
+    if (!isOfExtension(member))
+      return [convertEntry({ ...member, path }, 'literal', rules, faults)];
+    const message =
+      'the command of this server is known to an extension of Zed alone; write it into an entry of its own, with "command" and "args"';
+    faults.push({ line: member.line, path, message });
+    return [];
   });
-  return {
-    format: 'zed',
-    servers: known.flatMap(({ server }) => server ?? []),
-    faults: known.flatMap(({ draft }) => draft.faults),
-  };
+  return { format: 'zed', servers, faults };
 }
 
 function isOfExtension({ node }: TreeMember): boolean {
