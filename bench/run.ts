@@ -80,6 +80,7 @@ async function measure(
     const isControlled = hasSubject && needsControl(work);
     const rounds = await work.run({
       contenders: isControlled ? [...wanted.contenders, control] : wanted.contenders,
+      isQuick: wanted.flags.quick,
       rounds: wanted.rounds ?? (wanted.flags.quick ? work.rounds.quick : work.rounds.full),
       child,
     });

@@ -22,6 +22,8 @@ export interface WorkContext {
   /** Names of the contenders, in their order. */
   readonly contenders: readonly string[];
   readonly rounds: number;
+  /** Whether what takes a minute should take seconds. Default: false. */
+  readonly isQuick?: boolean;
   /** Does the child's part of a work in a process of its own; null when it took too long. */
   readonly child: (work: string, task: unknown, limitMs: number) => Promise<unknown>;
 }
@@ -62,6 +64,27 @@ export async function isolatedRounds(
       const answer = (await child(work, taskOf(contender), limitMs)) as Values | null;
       values[contender] = answer ?? {};
     }
+    done.push(values);
+  }
+  return done;
+}
+
+/** Rounds of what only this package does: the others have no such thing. */
+export async function ownRounds(
+  { contenders, rounds, child }: WorkContext,
+  { name, measures }: Pick<Work, 'name' | 'measures'>,
+  task: unknown,
+  limitMs = 60_000,
+): Promise<readonly Round[]> {
+  const nothing: Values = Object.fromEntries(measures.map(({ id }) => [id, null]));
+  const done: Round[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const values: Record<string, Values> = {};
+    for (const contender of contenders)
+      values[contender] =
+        contender === 'troupe'
+          ? (((await child(name, task, limitMs)) as Values | null) ?? {})
+          : nothing;
     done.push(values);
   }
   return done;

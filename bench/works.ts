@@ -5,12 +5,15 @@ import { changeWork } from './work/change.ts';
 import { startWorks } from './work/cold-start.ts';
 import { crashWork } from './work/crash.ts';
 import { crowdWork } from './work/crowd.ts';
+import { editWorks } from './work/edits.ts';
 import { importWork } from './work/import.ts';
 import { installWork } from './work/install.ts';
 import { leftOverWork } from './work/left-over.ts';
 import { memoryWorks } from './work/memory.ts';
 import { stopWork } from './work/stop.ts';
+import { thousandsWorks } from './work/thousands.ts';
 import { warmStartWork } from './work/warm-start.ts';
+import { watchWork } from './work/watch.ts';
 import type { Work } from './work.ts';
 
 export const works: readonly Work[] = [
@@ -19,6 +22,9 @@ export const works: readonly Work[] = [
   crowdWork,
   warmStartWork,
   changeWork,
+  ...editWorks,
+  ...thousandsWorks,
+  watchWork,
   crashWork,
   stopWork,
   leftOverWork,
