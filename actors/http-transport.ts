@@ -72,6 +72,8 @@ export class HttpTransport implements Transport, Connection {
   /** Which POST the SDK is about to make, by the number in a header that stays here. */
   readonly #handedOver = new Map<string, HandedOver>();
   #handedOverCount = 0;
+  /** On the response stream of which request a message came. */
+  readonly #origins = new WeakMap<JSONRPCMessage, string | number>();
   #isOver = false;
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
@@ -146,6 +148,10 @@ export class HttpTransport implements Transport, Connection {
       this.#handedOver.delete(number);
       if (!post.isStreaming) this.#posts.end(post);
     }
+  }
+
+  requestOf(message: JSONRPCMessage): string | number | undefined {
+    return this.#origins.get(message);
   }
 
   context(status?: number): Partial<Seen> {
@@ -264,7 +270,7 @@ export class HttpTransport implements Transport, Connection {
       clock: this.#setup.clock,
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
-      onMessage: (text) => this.#read(text),
+      onMessage: (text) => this.#read(text, post.id),
       resume: (lastEventId) => this.#askForEvents(headers, lastEventId, signal),
       onDoubt: () => this.#suspect(),
     });
@@ -288,8 +294,12 @@ export class HttpTransport implements Transport, Connection {
     return this.#guarded.fetch(this.#url, { headers, signal });
   }
 
-  #read(text: string): void {
-    for (const message of readMessages(text)) this.#receive(message);
+  #read(text: string, origin?: string | number): void {
+    for (const message of readMessages(text)) {
+      // Answers say themselves what they are about.
+      if (origin !== undefined && 'method' in message) this.#origins.set(message, origin);
+      this.#receive(message);
+    }
   }
 
   #receive(message: JSONRPCMessage): void {

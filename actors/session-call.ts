@@ -20,12 +20,14 @@ import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
-import { withDeadline } from './session-deadline.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
+import { createExchange, hearsProgress } from './session-exchange.ts';
 import { describeError } from './session-failure.ts';
-import { createLightCalls, type LightCalls } from './session-light-calls.ts';
+import { createLightCalls, type LightCallOptions, type LightCalls } from './session-light-calls.ts';
 import { isRecord } from './session-messages.ts';
 import { profileOf } from './session-profile.ts';
+import { InputRequiredError, urlRequiredCode } from './session-question-rounds.ts';
+import type { SessionQuestions } from './session-questions.ts';
 
 // An error text of a server is for people; more than this nobody reads.
 const messageCharacters = 4_096;
@@ -38,6 +40,8 @@ export interface CallerSetup {
   readonly client: Client;
   readonly connection: Connection;
   readonly secrets: readonly string[];
+  /** What the server may ask back; absent = nothing. */
+  readonly questions?: SessionQuestions | undefined;
   /** False as soon as the session is ending: nothing is sent any more. */
   readonly isOpen: () => boolean;
   /** The session was open until it was told to end. */
@@ -117,51 +121,37 @@ export function createHandle(setup: CallerSetup): SessionHandle {
   const { client, clock, connection } = setup;
   const isLight = connection.kind === 'stdio' && client.getProtocolEra() !== 'modern';
   const light = isLight ? createLightCalls(clock, connection.transport) : undefined;
+  // After the light calls, whose answers it must see as well.
+  const exchange = createExchange(setup);
   return {
     session: setup.session,
     profile: profileOf(client),
     // Checked by hand, because JSON leaves a function out in silence.
     callTool: (tool, args, options) =>
-      attempt(setup, args, options, () =>
+      attempt(setup, args, options, () => {
         // Progress is told by the id that the client gives.
-        light === undefined || hearsProgress(options)
-          ? withDeadline(clock, options, (own, renew) =>
-              callTool(setup, tool, args, { ...renewing(options, renew), signal: own }),
+        const lightly = hearsProgress(options) ? undefined : light;
+        return lightly === undefined
+          ? exchange.inFull(options, (added, own) =>
+              callTool(setup, tool, { arguments: args, ...added }, own),
             )
-          : callLightly(light, tool, args, options),
-      ),
+          : exchange.lightly(options, (own) => callLightly(lightly, tool, args, own));
+      }),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
         return { failure: unsupported(capability) };
       return attempt(setup, params, options, () =>
-        withDeadline(clock, options, (own, renew) =>
+        exchange.inFull(options, (added, own) =>
           client.request(
-            { method, params: { ...params } },
+            { method, params: { ...params, ...added } },
             resultOf(method),
-            sendOptions({ ...renewing(options, renew), signal: own }),
+            sendOptions(own),
           ),
         ),
       );
     },
     lookAtWatched: setup.lookAtWatched,
-  };
-}
-
-function hearsProgress({ onProgress, renewal }: SessionCallOptions): boolean {
-  return onProgress !== undefined || renewal !== undefined;
-}
-
-/** Every news of progress renews the deadline before the caller hears of it. */
-function renewing(options: SessionCallOptions, renew: () => void): SessionCallOptions {
-  const { onProgress, renewal } = options;
-  if (renewal === undefined) return options;
-  return {
-    ...options,
-    onProgress: (progress) => {
-      renew();
-      onProgress?.(progress);
-    },
   };
 }
 
@@ -191,6 +181,8 @@ function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions
     ...(signal !== undefined && { signal }),
     // Bounded by a timer of our own; the SDK's must not end it before.
     timeout: longestTimerMs,
+    // What is asked first is answered by us, and the SDK's loop knows neither our limits nor callers.
+    allowInputRequired: true,
     ...(onProgress !== undefined && {
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
     }),
@@ -201,7 +193,7 @@ async function callLightly(
   light: LightCalls,
   name: string,
   args: Readonly<Record<string, unknown>>,
-  options: SessionCallOptions,
+  options: LightCallOptions,
 ): Promise<ToolResult> {
   const result = await light.call({ name, arguments: args }, options);
   if (isToolResult(result)) return result;
@@ -213,11 +205,11 @@ async function callLightly(
 async function callTool(
   { client, connection, toolNamed }: CallerSetup,
   name: string,
-  args: Readonly<Record<string, unknown>>,
+  rest: Readonly<Record<string, unknown>>,
   callOptions: SessionCallOptions,
 ): Promise<ToolResult> {
   const options = sendOptions(callOptions);
-  const params = { name, arguments: args };
+  const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
     // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
     const listed = toolNamed(name);
@@ -242,6 +234,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   if (isNotConnected(error)) return notSent(closedMessage);
   if (error instanceof NotSentError) return notSent(error.message);
   const described = describeError(error, setup.secrets);
+  if (wantsInput(error, described)) return inputRequired(described.message);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const byTable = classifyFailure({ ...seen, phase: 'ready' });
   const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());
@@ -334,6 +327,16 @@ function invalidArguments(why: string): CallFailure {
     written: false,
     message: printableLine(message, messageCharacters),
   };
+}
+
+function wantsInput(error: unknown, { rpcCode }: Seen): boolean {
+  return error instanceof InputRequiredError || rpcCode === urlRequiredCode;
+}
+
+/** The server says itself that it needs something before it can begin. */
+function inputRequired(why: string): CallFailure {
+  const message = printableLine(why, messageCharacters);
+  return { reason: 'inputRequired', written: true, message };
 }
 
 function unsupported(capability: string): CallFailure {

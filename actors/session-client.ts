@@ -5,7 +5,11 @@
  * boots meanwhile. Whoever imports a value of the SDK belongs behind this file or `session-remote.ts`.
  */
 
-import { Client, type VersionNegotiationOptions } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ClientCapabilities,
+  type VersionNegotiationOptions,
+} from '@modelcontextprotocol/client';
 
 import { version } from '../src/domain/version.ts';
 import { shareRequestIds } from './session-request-ids.ts';
@@ -22,8 +26,9 @@ export type News =
 export function createClient(
   versionNegotiation: VersionNegotiationOptions,
   onNews: (news: News) => void,
+  capabilities: ClientCapabilities = {},
 ): Client {
-  const client = shareRequestIds(new Client(clientInfo, { versionNegotiation, capabilities: {} }));
+  const client = shareRequestIds(new Client(clientInfo, { versionNegotiation, capabilities }));
   for (const about of ['tools', 'resources', 'prompts'] as const) {
     client.setNotificationHandler(`notifications/${about}/list_changed`, () => onNews({ about }));
   }

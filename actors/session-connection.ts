@@ -4,7 +4,7 @@
  * behind.
  */
 
-import type { Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
@@ -57,6 +57,11 @@ export interface Connection {
    * itself when all are answered, soon in any case. Absent where a loss is one for all.
    */
   drain?(): void;
+  /**
+   * The request on whose response stream this message came; undefined when it came by another way.
+   * Absent where all messages come by one way.
+   */
+  requestOf?(message: JSONRPCMessage): string | number | undefined;
   /** Lets go of everything at once, by force. */
   dispose(): void;
 }

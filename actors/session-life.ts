@@ -19,6 +19,8 @@ import { describeError } from './session-failure.ts';
 import { type LoadSpeech, Opening } from './session-opening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
+import type { AskableThings } from './session-question.ts';
+import { SessionQuestions } from './session-questions.ts';
 
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
@@ -36,7 +38,9 @@ export class Session {
   #isDraining = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
   #wasClosed = false;
+  readonly #askable: AskableThings | undefined;
   readonly #opening: Opening;
+  #questions: SessionQuestions | undefined;
   #target: SessionTarget | undefined;
   #probe: Probe | undefined;
   #catalog: SessionCatalog | undefined;
@@ -50,10 +54,16 @@ export class Session {
     this.#input = input;
     this.#ports = ports;
     this.#sendBack = sendBack;
+    const { questions } = ports;
+    this.#askable = questions && {
+      kinds: questions.kinds,
+      hasRoots: questions.roots() !== undefined,
+    };
     this.#opening = new Opening({
       input,
       ports,
       load,
+      questions: this.#askable,
       isWanted: () => this.#state === 'opening',
       events: {
         remark: (line, stream) => this.#remark(line, stream),
@@ -107,6 +117,7 @@ export class Session {
     this.#state = 'open';
     const catalog = this.#createCatalog(client);
     this.#catalog = catalog;
+    this.#questions = this.#createQuestions();
     const handle = createHandle({
       server: this.#input.server,
       session,
@@ -114,6 +125,7 @@ export class Session {
       client,
       connection,
       secrets: this.#opening.secrets,
+      questions: this.#questions,
       isOpen: () => this.#state === 'open',
       wasClosed: () => this.#wasClosed,
       toolNamed: (name) => catalog.toolNamed(name),
@@ -126,6 +138,18 @@ export class Session {
     const { pid } = connection;
     this.#send({ type: 'session.opened', era, ...(pid !== undefined && { pid }) });
     catalog.start();
+  }
+
+  #createQuestions(): SessionQuestions | undefined {
+    const { questions: ports } = this.#ports;
+    if (ports === undefined || this.#askable === undefined) return undefined;
+    const { server } = this.#input;
+    return new SessionQuestions({
+      ...this.#askable,
+      server,
+      ports,
+      secrets: this.#opening.secrets,
+    });
   }
 
   #createCatalog(client: Client): SessionCatalog {
@@ -241,6 +265,7 @@ export class Session {
   /** Stops all that would act by itself; calls from now on are not sent. */
   #withdraw(): void {
     this.#catalog?.stop();
+    this.#questions?.stop();
     this.#opening.liveness?.stop();
     this.#probe?.stop();
     const { actorId, session } = this.#input;

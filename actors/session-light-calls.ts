@@ -11,13 +11,17 @@
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
-import { type Clock, longestTimerMs } from '../src/domain/clock.ts';
-import type { SessionCallOptions } from '../src/domain/session.ts';
-import { timedOut } from './session-deadline.ts';
+import type { Clock } from '../src/domain/clock.ts';
+import { CallDeadline, type CallTime, timedOut } from './session-deadline.ts';
 import { isRecord } from './session-messages.ts';
 import { nextRequestId } from './session-request-ids.ts';
 
-export type LightCallOptions = Pick<SessionCallOptions, 'signal' | 'timeoutMs'>;
+export interface LightCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly time: CallTime;
+  /** Is given the deadline of the call, before it is sent. */
+  readonly onDeadline?: ((deadline: CallDeadline) => void) | undefined;
+}
 
 export interface LightCalls {
   /**
@@ -83,17 +87,15 @@ export function createLightCalls(clock: Clock, transport: Transport): LightCalls
   };
 
   return {
-    call: (params, { signal, timeoutMs }) =>
+    call: (params, { signal, time, onDeadline }) =>
       new Promise((resolve, reject) => {
         const id = nextRequestId();
         const abort = (): void => giveUp(id, signal?.reason);
-        const timer = clock.setTimeout(
-          () => giveUp(id, timedOut()),
-          Math.min(timeoutMs, longestTimerMs),
-        );
+        const deadline = new CallDeadline(clock, time, () => giveUp(id, timedOut()));
+        onDeadline?.(deadline);
         signal?.addEventListener('abort', abort, { once: true });
         const release = (): void => {
-          clock.clearTimeout(timer);
+          deadline.stop();
           signal?.removeEventListener('abort', abort);
         };
         waiting.set(id, { resolve, reject, release });

@@ -19,6 +19,7 @@ import type { Connection, ConnectionEvents, ConnectionSetup } from './session-co
 import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './session-era.ts';
 import { describeError } from './session-failure.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
+import { type AskableThings, capabilitiesFor } from './session-question.ts';
 import type * as sessionRemote from './session-remote.ts';
 import {
   assertFolder,
@@ -46,6 +47,8 @@ export interface OpeningSetup {
   /** False as soon as the session was told to end. */
   readonly isWanted: () => boolean;
   readonly events: Pick<ConnectionEvents, 'ended' | 'missed' | 'remark'>;
+  /** What to announce that can be asked of us; absent = nothing. */
+  readonly questions: AskableThings | undefined;
   readonly onNews: (news: speech.News) => void;
   /** The handshake is over. Not called when the session was told to end before. */
   readonly onOpened: (client: Client, connection: Connection, era: 'legacy' | 'modern') => void;
@@ -253,7 +256,9 @@ export class Opening {
     this.#isVerdictUnproven = prior !== undefined;
     this.#isEraGiven =
       prior !== undefined && prior === this.#ports.eras.get(this.#input.generation);
-    const client = createClient(negotiation, this.#setup.onNews);
+    const { questions } = this.#setup;
+    const capabilities = questions && capabilitiesFor(questions);
+    const client = createClient(negotiation, this.#setup.onNews, capabilities);
     if (resolved.type === 'memory') {
       this.connection = new MemoryTransport(this.#embedded(resolved.server), setup);
     } else if (resolved.type !== 'stdio' && remote !== undefined) {

@@ -9,6 +9,13 @@ import type { SideLists } from '../src/domain/catalog.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { EmbeddedServer } from '../src/domain/embedded.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
+import type {
+  QuestionAnswer,
+  QuestionBody,
+  QuestionKind,
+  QuestionParty,
+  RootFolder,
+} from '../src/domain/question.ts';
 import type { LogOrigin } from '../src/domain/server-log.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { SessionHandle, SessionInput } from '../src/domain/session.ts';
@@ -46,6 +53,23 @@ export interface GenerationSet {
   has(generation: string): boolean;
   add(generation: string): void;
   delete(generation: string): void;
+}
+
+/** Who answers what servers ask. */
+export interface QuestionPorts {
+  /** What sessions may announce that they answer. */
+  readonly kinds: readonly QuestionKind[];
+  /** Undefined = servers are not told of any. */
+  roots(): readonly RootFolder[] | undefined;
+  /** Calls back when they differ, until the function that is returned is called. */
+  onRootsChanged(callback: () => void): () => void;
+  /** Undefined = nobody can answer, or the signal said that nobody waits any more. Never rejects. */
+  ask(
+    server: string,
+    body: QuestionBody,
+    party: QuestionParty | undefined,
+    signal: AbortSignal,
+  ): Promise<QuestionAnswer | undefined>;
 }
 
 export interface SessionPorts {
@@ -99,6 +123,8 @@ export interface SessionPorts {
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** Finds what values refer to besides variables; absent = nothing but variables is understood. */
   readonly values?: Pick<ValueSource, 'find'>;
+  /** Absent: servers may ask nothing. */
+  readonly questions?: QuestionPorts;
   /** One printable line without secrets: words of the server, or a remark about it. */
   log(server: string, line: string, from: LogOrigin): void;
 }

@@ -74,6 +74,26 @@ export type {
   StormLimit,
   StormPolicy,
 } from './domain/policy.ts';
+export type {
+  ChoiceField,
+  ChoicesField,
+  FormChoice,
+  FormField,
+  FormValue,
+  NamedField,
+  NumberField,
+  Question,
+  QuestionAnswer,
+  QuestionBody,
+  QuestionEnd,
+  QuestionHandler,
+  QuestionKind,
+  RootFolder,
+  SamplingRequest,
+  SamplingResult,
+  TextField,
+  TruthField,
+} from './domain/question.ts';
 export { type MissingServer, RequiredServersError } from './domain/required-servers-error.ts';
 export type { LogStream, ServerLogLine } from './domain/server-log.ts';
 export type {

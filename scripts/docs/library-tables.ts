@@ -81,6 +81,11 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'await approvalsSaved()',
     'Whether every decision so far is on disk; waits for what is being written.',
   ],
+  questions: ['questions()', 'What servers ask and wait to be told by `answer()`, oldest first.'],
+  answer: [
+    'answer(id, { action, content })',
+    'Answers a question; refuses what does not fit it. The first answer counts.',
+  ],
   on: [
     'on(event, listener)',
     'Subscribes; returns a function that ends the subscription. A listener that throws harms nobody.',
@@ -117,6 +122,11 @@ const events: Readonly<Record<TroupeEventName, readonly [string, string]>> = {
     'A server waits for a decision; see `approvals()`.',
   ],
   'auth.needed': ['{ server }', 'A server wants a log-in.'],
+  'question.asked': ['{ question }', 'A server asks something that `answer()` may answer.'],
+  'question.settled': [
+    '{ id, server, end }',
+    'The question waits no longer: `accept`, `decline`, `cancel`, `timedOut` or `withdrawn`.',
+  ],
   reconciled: ['{ plan, durationMs }', 'A pass is done, and this is what it did.'],
   'settings.invalid': [
     '{ problems }',
@@ -163,6 +173,10 @@ const sends: Readonly<Record<HostEvent['type'], readonly [string, string]>> = {
     "Replaces the host's allow-list, within the bound given at the start; `null` = no list.",
   ],
   'auth.completed': ['server', 'A log-in that the host did is done.'],
+  'roots.changed': [
+    'roots',
+    'Other folders that the work is about; servers that were told of roots hear of it.',
+  ],
   'system.woke': ['', 'The machine slept: waits are looked at again.'],
   'troupe.stop': ['', 'The same as `stop()`.'],
   'troupe.kill': ['', 'For a person who insists: everything is gone within 600 ms.'],

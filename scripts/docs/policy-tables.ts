@@ -98,6 +98,8 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'call.replay':
     'Which lost calls are sent again. `once`: also those that may have run, which then may run twice.',
   'call.onLost': 'What a caller is told of a call that was lost under way.',
+  'call.questionTimeoutMs': 'How long a question of the server waits for its answer.',
+  'call.maxQuestions': 'Questions that may wait at once; further ones are cancelled.',
   'classify.rules':
     'Kinds of failure, asked before the built-in table; see [below](#kinds-of-failure).',
   'auth.onMissing': 'What a server does that wants a log-in.',

@@ -255,6 +255,8 @@ export const policySchemas: {
     maxTimeoutMs: msOrNull('not at all'),
     replay: choice('never', 'sessionExpired', 'idempotentTrusted', 'once'),
     onLost: choice('outcomeUnknown', 'error'),
+    questionTimeoutMs: ms(),
+    maxQuestions: count(),
   },
   classify: { rules: classifyRules },
   auth: {

@@ -1,6 +1,7 @@
 /** Events a host may send to a troupe, and events it may listen to. */
 
 import type { Step } from './plan.ts';
+import type { Question, QuestionEnd, RootFolder } from './question.ts';
 import type { ServerLogLine } from './server-log.ts';
 import type { Problem } from './settings.ts';
 import type { ServerStatus } from './status.ts';
@@ -26,6 +27,8 @@ export type HostEvent =
   /** Changes the host's allow-list within the launch bound; null = no list. */
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
   | { readonly type: 'auth.completed'; readonly server: string }
+  /** The folders that the work is about: paths or `file:` addresses. Servers that were told of roots hear of it. */
+  | { readonly type: 'roots.changed'; readonly roots: readonly (string | RootFolder)[] }
   | { readonly type: 'system.woke' }
   | { readonly type: 'troupe.stop' }
   /** For a person who insists: everything is gone within 600 ms. */
@@ -42,6 +45,10 @@ export interface TroupeEvents {
   'prompts.changed': { readonly server: string };
   'approval.needed': { readonly server: string; readonly fingerprint: string };
   'auth.needed': { readonly server: string };
+  /** A question waits for its answer. One that the caller it belongs to answers itself is not told of. */
+  'question.asked': { readonly question: Question };
+  /** It waits no longer. What was answered is between the two. */
+  'question.settled': { readonly id: string; readonly server: string; readonly end: QuestionEnd };
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
   'settings.invalid': { readonly problems: readonly Problem[] };
   'server.log': { readonly server: string } & ServerLogLine;
@@ -62,6 +69,8 @@ const isEvent: Readonly<Record<TroupeEventName, true>> = {
   'prompts.changed': true,
   'approval.needed': true,
   'auth.needed': true,
+  'question.asked': true,
+  'question.settled': true,
   reconciled: true,
   'settings.invalid': true,
   'server.log': true,

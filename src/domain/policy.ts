@@ -210,6 +210,10 @@ export interface CallPolicy {
   readonly replay: 'never' | 'sessionExpired' | 'idempotentTrusted' | 'once';
   /** What a caller is told of a call that was lost under way. */
   readonly onLost: 'outcomeUnknown' | 'error';
+  /** How long a question that the server asks back waits for its answer. */
+  readonly questionTimeoutMs: number;
+  /** Questions of a server that may wait at once; further ones are cancelled. */
+  readonly maxQuestions: number;
 }
 
 /** A kind of failure, before the built-in table is asked. All that is given must fit. */

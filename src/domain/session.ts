@@ -6,6 +6,7 @@
 
 import type { CompletionRequest } from './catalog.ts';
 import type { Failure } from './failure.ts';
+import type { QuestionParty } from './question.ts';
 import type { DegradedReason } from './server-state.ts';
 import type { ToolResult } from './tool.ts';
 
@@ -90,6 +91,13 @@ export interface SessionCallOptions {
   readonly timeoutMs: number;
   /** News of progress begins the wait anew; absent = it changes nothing. */
   readonly renewal?: ProgressRenewal;
+  /**
+   * For so many milliseconds in all its time stands still while questions of the server that
+   * belong to this request wait for their answer. Absent = never.
+   */
+  readonly questionsMs?: number;
+  /** Who answers them. */
+  readonly party?: QuestionParty;
   readonly onProgress?: (progress: CallProgress) => void;
 }
 
@@ -113,6 +121,7 @@ export interface CallFailure {
    * `invalidArguments`: they are no JSON, which is the caller's fault.
    * `unsupported`: the server does not offer such a thing at all.
    * `resultTooLarge`: the result was seen and not taken, so the request did run.
+   * `inputRequired`: it asked for something first that nobody gave; it did not run.
    */
   readonly reason:
     | 'crashed'
@@ -124,6 +133,7 @@ export interface CallFailure {
     | 'resultTooLarge'
     | 'invalidArguments'
     | 'unsupported'
+    | 'inputRequired'
     | 'notSent'
     | 'sessionMissing'
     | 'authRequired'

@@ -160,6 +160,11 @@ export const defaultPolicy: ServerPolicy = {
     maxTimeoutMs: 600_000,
     replay: 'idempotentTrusted',
     onLost: 'outcomeUnknown',
+    // Two minutes: as long as a person has for an input of the settings. Who is there has
+    // answered by then, and for who is not the call should not hang.
+    questionTimeoutMs: 120_000,
+    // As many as calls may be at work: each may ask once at a time, and no person reads more.
+    maxQuestions: 16,
   },
 
   classify: { rules: [] },

@@ -16,7 +16,7 @@ import { mergeSettings } from '../config/merge-settings.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
-import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
+import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
@@ -28,7 +28,6 @@ import { AddedServers } from './added-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { CallDesk } from './call-desk.ts';
-import { refusalAtRest } from './call-gate.ts';
 import { Catalogs } from './catalogs.ts';
 import { checkEventName, checkHostEvent, isAnotherTry } from './check-host-event.ts';
 import { checkName, checkOptions, checkState } from './check-options.ts';
@@ -38,6 +37,7 @@ import { hostPolicy } from './host-policy.ts';
 import { Listeners } from './listeners.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { ProblemList } from './problem-list.ts';
+import { createQuestions, type Questions } from './question-ports.ts';
 import { waitForRequired } from './required-servers.ts';
 import { brokenActor, createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
@@ -58,7 +58,7 @@ import type {
 } from './troupe.ts';
 import { TroupeProgress } from './troupe-progress.ts';
 import { unknownServer } from './unknown-name.ts';
-import { waitForStatus } from './wait-for-status.ts';
+import { isReadyAgain, waitForStatus } from './wait-for-status.ts';
 
 export type { TroupeParts } from './root-actor.ts';
 
@@ -86,6 +86,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
   readonly #values: ValueSource;
+  protected readonly asked: Questions;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
@@ -114,6 +115,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
     this.#values = valueSourceOf(options, parts, this.#processes);
+    this.asked = this.#createQuestions(options, settings.projectRoot);
     const sessions = new SessionRegistry();
     this.catalogs = this.#createCatalogs(sessions);
     this.#root = createRoot({
@@ -141,6 +143,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         overSse,
         leftWhenAsked: createGenerationSet(),
         embedded: new Map(Object.entries(embedded)),
+        questions: this.asked.session,
         log: this.#records.noteLine,
       },
     });
@@ -150,6 +153,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       toolCountOf: (desired, generation) => this.catalogs.tools.countOf(desired, generation),
       heldCountOf: (desired) => this.#approvals.heldTools(desired).size,
       isOverSse: (generation) => overSse.has(generation),
+      stepFor: (server) => this.asked.stepFor(server),
       onChange: (status) => {
         this.#onStatus(status);
       },
@@ -243,8 +247,13 @@ class RunningTroupe extends ServerRequests implements Troupe {
       catalogs: () => this.catalogs,
       onPinned: (server) => this.#board.refresh(server),
       listeners: this.#listeners,
-      remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
+      remark: this.#records.remark,
     });
+  }
+
+  #createQuestions(options: TroupeOptions, projectRoot: string): Questions {
+    const ports = { ...this.#parts, listeners: this.#listeners, remark: this.#records.remark };
+    return createQuestions(options, projectRoot, ports, () => this.#board);
   }
 
   #createCatalogs(sessions: SessionRegistry): Catalogs {
@@ -257,7 +266,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: () => this.#root,
       onListed: ({ server, generation }) => this.#approvals.noteListed(server, generation),
       heldTools: (desired) => this.#approvals.heldTools(desired),
-      remark: (server, line) => this.#records.noteLine(server, line, ofTroupe),
+      remark: this.#records.remark,
       onProblems: (list) => this.#problems.setOfCatalogs(list),
     });
   }
@@ -291,7 +300,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (this.#isOver() && !isEnd) {
       throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
     }
-    if (isEnd) this.desk.close();
+    if (isEnd) this.closeDesks();
     if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
     if (this.#isOver()) return;
@@ -299,9 +308,9 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   #obey(event: HostEvent): void {
-    if (!isApprovalOrder(event)) this.#root.send(event);
-    else
-      this.#approvals.decide(event, this.#desiredNamed(event.server), (it) => this.#root.send(it));
+    if (event.type === 'roots.changed') return this.asked.roots.set(event.roots);
+    if (!isApprovalOrder(event)) return this.#root.send(event);
+    this.#approvals.decide(event, this.#desiredNamed(event.server), (it) => this.#root.send(it));
   }
 
   async waitFor(
@@ -318,14 +327,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   async restartAndWait(server: string, options: WaitOptions = {}): Promise<ServerStatus> {
     const before = this.#board.sighting(server);
     this.send({ type: 'server.restart', server });
-    return this.#waitFor(server, 'ready again', options, (status, { ref, session }) => {
-      // A replaced server counts its sessions anew.
-      const isLater = ref !== before?.ref || session > before.session;
-      const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
-      const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
-      if (refusal !== undefined) throw refusal;
-      return isLater && (status.state === 'ready' || status.state === 'degraded');
-    });
+    return this.#waitFor(server, 'ready again', options, (_, it) => isReadyAgain(it, before));
   }
 
   async stop(): Promise<void> {
@@ -354,7 +356,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       const end = (): void => {
         endWatch?.();
         this.#progress.noteEnd();
-        this.desk.close();
+        this.closeDesks();
         this.#board.close();
         void this.#close().then(() => settle());
       };
@@ -363,7 +365,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
           const { context } = snapshot;
           this.#records.forgetWithRoot(context);
           this.#progress.noteSnapshot(snapshot);
-          if (this.#progress.state === 'stopping') this.desk.close();
+          if (this.#progress.state === 'stopping') this.closeDesks();
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
           if (this.#budget.look(context)) this.#root.send({ type: 'troupe.lookAgain' });
           this.#progress.checkReady();
@@ -447,6 +449,3 @@ class RunningTroupe extends ServerRequests implements Troupe {
     );
   }
 }
-
-/** Where a remark about a server comes from that no session made. */
-const ofTroupe: LogOrigin = { session: 0, stream: 'troupe' };

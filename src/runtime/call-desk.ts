@@ -9,6 +9,7 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
+import type { QuestionParty } from '../domain/question.ts';
 import type { CallFailure, SessionHandle, SessionRequest } from '../domain/session.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
@@ -265,6 +266,7 @@ export class CallDesk {
     const answer = await errand
       .perform(handle, about, {
         ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
+        party: partyOf(call.options, about),
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress }),
       })
@@ -328,6 +330,15 @@ export class CallDesk {
     this.#lanes.set(server, lane);
     return lane;
   }
+}
+
+/** Who is asked what the server wants to know for this call. */
+function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
+  return {
+    ...(tool !== undefined && { tool }),
+    ...(requestId !== undefined && { requestId }),
+    ...(onQuestion !== undefined && { onQuestion }),
+  };
 }
 
 function repeatedTool({ desired }: Sighting, { shown }: Subject): RepeatedTool {

@@ -39,6 +39,7 @@ export function countsForCircuit(
     case 'addressBlocked':
     case 'invalidArguments':
     case 'unsupported':
+    case 'inputRequired':
     case 'notSent':
     case 'sessionMissing':
     case 'authRequired':
@@ -77,7 +78,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
 
 /** The caller ended or misstated the call, or it went to a wrong place: the same again would be no better. */
 function isPointless({ reason }: CallFailure): boolean {
-  if (reason === 'unsupported' || isBlocked(reason)) return true;
+  if (reason === 'unsupported' || reason === 'inputRequired' || isBlocked(reason)) return true;
   return reason === 'cancelled' || reason === 'invalidArguments';
 }
 
@@ -86,7 +87,7 @@ function isBlocked(reason: CallFailure['reason']): boolean {
 }
 
 function outcomeOf(failure: CallFailure): Outcome {
-  if (!failure.written) return 'not_executed';
+  if (!failure.written || failure.reason === 'inputRequired') return 'not_executed';
   if (failure.reason === 'authRequired' || failure.reason === 'rateLimited') return 'not_executed';
   if (failure.reason === 'resultTooLarge') return 'executed';
   if (failure.reason !== 'serverError') return 'unknown';
@@ -103,6 +104,7 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   resultTooLarge: 'RESULT_TOO_LARGE',
   invalidArguments: 'INVALID_ARGUMENTS',
   unsupported: 'CAPABILITY_MISSING',
+  inputRequired: 'INPUT_REQUIRED',
   notSent: 'UNAVAILABLE',
   sessionMissing: 'UNAVAILABLE',
   authRequired: 'AUTH_REQUIRED',
@@ -126,6 +128,8 @@ function nextStep(failure: CallFailure, outcome: Outcome, server: string): strin
   if (isBlocked(failure.reason) && outcome === 'not_executed')
     return `It did not run: correct the address of ${server} in the settings.`;
   if (failure.reason === 'unsupported') return 'Ask a server that does.';
+  if (failure.reason === 'inputRequired')
+    return 'It did not run: call again where somebody can answer (onQuestion, or troupe up and troupe questions).';
   if (failure.reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
     ? 'Nobody can know whether it ran: check before you call again.'

@@ -17,6 +17,7 @@ export interface CallTimes {
 
 export interface Running {
   readonly timeoutMs: number;
+  readonly questionsMs: number;
   readonly renewal?: ProgressRenewal;
 }
 
@@ -49,12 +50,28 @@ export function runningTimes(
   const idleMs = options.idleTimeoutMs ?? policyIdle;
   const timeoutMs = Math.min(leftMs, idleMs ?? leftMs);
   const hearsProgress = options.onProgress !== undefined || idleMs !== null;
-  if (!progressResets || !hearsProgress) return { timeoutMs };
+  const questionsMs = questionsMsOf({ startedAt, pausedMs, options }, deadlineAt, maxTimeoutMs);
+  const plain = { timeoutMs, questionsMs };
+  if (!progressResets || !hearsProgress) return plain;
   // A deadline that the caller gave is the caller's last word.
   const ownEnd = options.timeoutMs !== undefined || maxTimeoutMs === null;
   const untilMs = ownEnd ? leftMs : Math.max(leftMs, startedAt + pausedMs + maxTimeoutMs - now);
-  if (untilMs === leftMs && idleMs === null) return { timeoutMs };
-  return { timeoutMs, renewal: { silenceMs: idleMs ?? timeoutMsOf(desired, tool), untilMs } };
+  if (untilMs === leftMs && idleMs === null) return plain;
+  return { ...plain, renewal: { silenceMs: idleMs ?? timeoutMsOf(desired, tool), untilMs } };
+}
+
+/**
+ * How long questions of the server may wait without counting: until the cap of all calls. A deadline
+ * that the caller gave counts everything.
+ */
+function questionsMsOf(
+  { startedAt, pausedMs, options }: CallTimes,
+  deadlineAt: number,
+  maxTimeoutMs: CallPolicy['maxTimeoutMs'],
+): number {
+  if (options.timeoutMs !== undefined) return 0;
+  const endAt = maxTimeoutMs === null ? Infinity : startedAt + pausedMs + maxTimeoutMs;
+  return Math.max(0, endAt - deadlineAt);
 }
 
 // No answer crosses a network and the loops of two busy processes in less.

@@ -3,6 +3,7 @@ import { type HostEvent, troupeEventNames } from '../domain/host-event.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { printableLine } from '../policies/printable.ts';
+import { rootChoices } from './roots.ts';
 
 const shownLength = 128;
 
@@ -29,6 +30,7 @@ const hostEventSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('trust.changed'), trusted: z.boolean() }),
   z.strictObject({ type: z.literal('allow.changed'), allowed: names.nullable() }),
   z.strictObject({ type: z.literal('auth.completed'), server }),
+  z.strictObject({ type: z.literal('roots.changed'), roots: rootChoices }),
   z.strictObject({ type: z.literal('system.woke') }),
   z.strictObject({ type: z.literal('troupe.stop') }),
   z.strictObject({ type: z.literal('troupe.kill') }),

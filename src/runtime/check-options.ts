@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { questionKinds } from '../domain/question.ts';
 import { serverStates } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isServerName } from '../policies/name-rule.ts';
 import { checkEmbedded } from './embedded-servers.ts';
+import { rootChoices } from './roots.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 const file = z.string().min(1);
@@ -58,6 +60,9 @@ const optionsSchema = z.strictObject({
     })
     .optional(),
   inputs: aFunction.optional(),
+  onQuestion: aFunction.optional(),
+  questions: z.array(z.enum(questionKinds)).optional(),
+  roots: rootChoices.optional(),
   env: z.record(z.string(), z.string().optional()).optional(),
 });
 

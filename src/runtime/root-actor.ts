@@ -74,6 +74,7 @@ export interface RootPorts {
     | 'overSse'
     | 'leftWhenAsked'
     | 'embedded'
+    | 'questions'
     | 'onExecutableMoved'
   > & { readonly processes: ProcessKeeper | undefined };
 }

@@ -49,6 +49,11 @@ export class ServerRecords {
     this.#histories.observe(name, owner, { snapshot, condition, nowMs });
   };
 
+  /** A remark of ours about a server, that no session made. */
+  readonly remark = (server: string, line: string): void => {
+    this.noteLine(server, line, { session: 0, stream: 'troupe' });
+  };
+
   readonly noteLine = (server: string, line: string, from: LogOrigin): void => {
     const atMs = this.#clock.wallNow();
     const entry = this.#logs.append(server, { ...from, atMs, line });

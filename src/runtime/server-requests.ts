@@ -9,6 +9,7 @@ import type {
   ResourceResult,
 } from '../domain/catalog.ts';
 import type { HostEvent } from '../domain/host-event.ts';
+import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
@@ -16,7 +17,9 @@ import type { AddedServers } from './added-servers.ts';
 import type { CallDesk } from './call-desk.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
+
 import { checkLimit, checkName } from './check-options.ts';
+import type { Questions } from './question-ports.ts';
 import type { ToolAddress } from './tool-finding.ts';
 import type { CallOptions, CallReport, CatalogSnapshot, RequestReport, Troupe } from './troupe.ts';
 
@@ -38,13 +41,16 @@ type Requests = Pick<
   | 'subscribe'
   | 'addServer'
   | 'removeServer'
+  | 'questions'
+  | 'answer'
 >;
 
-/** What a host can ask of servers, what they offer, and which it adds itself. */
+/** What a host can ask of servers and they of it, what they offer, and which it adds itself. */
 export abstract class ServerRequests implements Requests {
   protected abstract readonly catalogs: Catalogs;
   protected abstract readonly desk: CallDesk;
   protected abstract readonly added: AddedServers;
+  protected abstract readonly asked: Questions;
 
   abstract send(event: HostEvent): void;
 
@@ -68,6 +74,21 @@ export abstract class ServerRequests implements Requests {
   removeServer(name: string): void {
     this.added.remove(name);
     this.send({ type: 'settings.reload' });
+  }
+
+  questions(): readonly Question[] {
+    return this.asked.desk.list();
+  }
+
+  answer(id: string, answer: QuestionAnswer): void {
+    checkName('id of the question', id);
+    this.asked.desk.answer(id, answer);
+  }
+
+  /** Nobody is served any more: who waits is told so. */
+  protected closeDesks(): void {
+    this.desk.close();
+    this.asked.desk.close();
   }
 
   tools(): readonly ExposedTool[] {

@@ -13,6 +13,7 @@ import type { LiveServer } from '../domain/plan.ts';
 import type { CircuitState, Verdict } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
+import { deepFreeze } from '../policies/deep-freeze.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 import {
   type Condition,
@@ -54,6 +55,8 @@ export interface StatusBoardPorts {
   readonly heldCountOf: (desired: DesiredServer) => number;
   /** Whether the server was met with SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
+  /** A step that would help a server that needs no other. */
+  readonly stepFor?: (name: string) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
   /** Sees every snapshot of every server, in their order, before anybody hears of it. */
   readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
@@ -277,7 +280,9 @@ export class StatusBoard {
     const heldCount = isShown ? this.#ports.heldCountOf(desired) : 0;
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
     const more = { transport, lists: this.#lists, heldCount };
-    const status = statusOf(snapshot, desired, stamps, count, more);
+    const seen = statusOf(snapshot, desired, stamps, count, more);
+    const action = seen.action ?? this.#ports.stepFor?.(seen.name);
+    const status = action === undefined ? seen : deepFreeze({ ...seen, action });
     return {
       status,
       callStatus: callStatusOf(status, snapshot, desired, this.#lists),

@@ -25,6 +25,13 @@ import type { AskForInput } from '../domain/input.ts';
 
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
+import type {
+  Question,
+  QuestionAnswer,
+  QuestionHandler,
+  QuestionKind,
+  RootFolder,
+} from '../domain/question.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress, ServerProfile } from '../domain/session.ts';
@@ -102,6 +109,21 @@ export interface TroupeOptions {
    * restart by `send` asks again for what was not given. Default: such a server does not start.
    */
   readonly inputs?: AskForInput;
+  /**
+   * Answers what servers ask back, unless it belongs to a call with an `onQuestion` of its own.
+   * What it leaves (undefined) waits for `answer()`. Default: every question is declined.
+   */
+  readonly onQuestion?: QuestionHandler;
+  /**
+   * The kinds of questions that servers are told they may ask. Default: `form` and `url` with
+   * `onQuestion`, none without. A host whose calls bring their own `onQuestion` names them here.
+   */
+  readonly questions?: readonly QuestionKind[];
+  /**
+   * Folders that servers are told the work is about: paths, from the project folder on, or `file:`
+   * addresses. `roots.changed` replaces them. Default: servers are told nothing of roots.
+   */
+  readonly roots?: readonly (string | RootFolder)[];
   /** Environment that `${VAR}` references are read from. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -120,7 +142,10 @@ export interface StartReport {
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Deadline of the call, waiting included. Default: the server's policy, 60 s. */
+  /**
+   * Deadline of the call, waiting and questions included. Default: the server's policy, 60 s, which stands
+   * still while a question of this call waits for its answer, until the call is ten minutes old.
+   */
   readonly timeoutMs?: number;
   /** Longest silence once it was sent; news of progress begins it anew. Default: the server's policy, none. */
   readonly idleTimeoutMs?: number;
@@ -129,6 +154,13 @@ export interface CallOptions {
    * `timeoutMs`, at most to its `maxTimeoutMs`, 10 minutes.
    */
   readonly onProgress?: (progress: CallProgress) => void;
+  /**
+   * Answers what the server asks for this call, and nobody else is asked. Questions of which it is not
+   * certain that they belong to this call never come here. Default: that of the troupe.
+   */
+  readonly onQuestion?: QuestionHandler;
+  /** What the host calls this call; its questions carry it. */
+  readonly requestId?: string;
 }
 
 export interface CallReport {
@@ -252,6 +284,13 @@ export interface Troupe extends AsyncDisposable {
    * most 64 KB. Also of a server that was removed. Undefined when there is no such server.
    */
   logs(server: string): readonly ServerLogLine[] | undefined;
+  /** What servers ask and `answer()` may answer now, oldest first. */
+  questions(): readonly Question[];
+  /**
+   * Answers a question. The first answer counts, whoever gives it.
+   * @throws TroupeError `INVALID_ARGUMENTS` when no such question waits, or the answer does not fit it.
+   */
+  answer(id: string, answer: QuestionAnswer): void;
   /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
   plan(): Promise<readonly Step[]>;
   /** What would run, for every gated server. */

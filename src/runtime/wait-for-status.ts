@@ -2,6 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/closest-name.ts';
+import { refusalAtRest } from './call-gate.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import type { WaitOptions } from './troupe.ts';
 import { waitOnce } from './wait-once.ts';
@@ -49,6 +50,20 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
     }
     await waitOnce({ clock, deadlineAt, signal }, (wake) => board.watch(server, wake));
   }
+}
+
+/**
+ * Whether a server is ready in a later session than it had.
+ *
+ * @throws TroupeError that says why it will not be
+ */
+export function isReadyAgain({ status, ref, session }: Sighting, before?: Sighting): boolean {
+  // A replaced server counts its sessions anew.
+  const isLater = ref !== before?.ref || session > before.session;
+  const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
+  const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
+  if (refusal !== undefined) throw refusal;
+  return isLater && (status.state === 'ready' || status.state === 'degraded');
 }
 
 /** A server may be waited for before it is added; a name that is still unknown may be mistyped. */

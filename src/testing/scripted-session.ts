@@ -8,9 +8,11 @@
 
 import { fromCallback } from 'xstate';
 
+import { CallDeadline, timeOf } from '../../actors/session-deadline.ts';
 import type { SessionPorts } from '../../actors/session-ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
 import type { Failure } from '../domain/failure.ts';
+import type { QuestionAnswer, QuestionBody, QuestionParty } from '../domain/question.ts';
 import type { DegradedReason } from '../domain/server-state.ts';
 import type {
   CallFailure,
@@ -26,7 +28,7 @@ import type { ListedTool, ToolResult } from '../domain/tool.ts';
 /** What of the real ports a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
   SessionPorts,
-  'clock' | 'registry' | 'catalogs' | 'watched' | 'notified'
+  'clock' | 'registry' | 'catalogs' | 'watched' | 'notified' | 'questions'
 >;
 
 /** A call that waits for the test to answer it. */
@@ -75,6 +77,11 @@ export interface SessionScript {
   probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
   /** Tells that the tools changed. */
   notify(): void;
+  /**
+   * Asks something, of a call in flight if one is named. Settles with the answer: undefined when
+   * nobody can give one, or nobody waits for it any more. Refused when the session is not open.
+   */
+  ask(body: QuestionBody, call?: ScriptedCall): Promise<QuestionAnswer | undefined>;
   impair(reason: DegradedReason): void;
   recover(reason: DegradedReason): void;
   /** The connection is lost: calls in flight settle, the session is over. */
@@ -163,6 +170,8 @@ class Script implements SessionScript {
   readonly #ports: ScriptedSessionPorts;
   readonly #sendBack: (fact: SessionFact) => void;
   readonly #onCall: (call: ScriptedCall) => void;
+  /** Questions that belong to no call. */
+  readonly #wanted = new Set<AbortController>();
   #isListing = false;
   #isListWanted = false;
 
@@ -246,6 +255,23 @@ class Script implements SessionScript {
     this.#send({ type: 'session.notified' });
   }
 
+  async ask(body: QuestionBody, of?: ScriptedCall): Promise<QuestionAnswer | undefined> {
+    this.#expect('open');
+    const { questions } = this.#ports;
+    const call = this.calls.find((each) => each === of);
+    if (questions === undefined || call?.isSettled === true) return undefined;
+    const controller = new AbortController();
+    const wanted = call?.wanted ?? this.#wanted;
+    wanted.add(controller);
+    call?.deadline.hold();
+    try {
+      return await questions.ask(this.input.server, body, call?.party, controller.signal);
+    } finally {
+      call?.deadline.release();
+      wanted.delete(controller);
+    }
+  }
+
   impair(reason: DegradedReason): void {
     this.#expect('open');
     this.#send({ type: 'session.impaired', reason });
@@ -291,6 +317,7 @@ class Script implements SessionScript {
     if (this.state !== 'open') return;
     this.#ports.registry.closed(this.input.actorId, this.input.session);
     for (const call of this.calls) call.fail(failure);
+    for (const controller of this.#wanted) controller.abort();
   }
 
   #wantList(): void {
@@ -342,10 +369,10 @@ class Call implements ScriptedCall {
   readonly args: Readonly<Record<string, unknown>>;
   readonly outcome: Promise<Answer>;
   isSettled = false;
+  /** Questions that belong to this call. */
+  readonly wanted = new Set<AbortController>();
+  readonly deadline: CallDeadline;
   readonly #options: SessionCallOptions;
-  readonly #clock: SessionPorts['clock'];
-  readonly #startedAt: number;
-  #timer: unknown;
   #resolve: (outcome: Answer) => void = () => {};
   readonly #release: () => void;
 
@@ -363,13 +390,17 @@ class Call implements ScriptedCall {
     });
     const onAbort = (): void => this.fail(cancelled(true));
     options.signal?.addEventListener('abort', onAbort, { once: true });
-    this.#clock = clock;
-    this.#startedAt = clock.now();
-    this.#endAfter(options.timeoutMs);
+    const late = (): void =>
+      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
+    this.deadline = new CallDeadline(clock, timeOf(options), late);
     this.#release = () => {
       options.signal?.removeEventListener('abort', onAbort);
-      clock.clearTimeout(this.#timer);
+      this.deadline.stop();
     };
+  }
+
+  get party(): QuestionParty | undefined {
+    return this.#options.party;
   }
 
   answer(result: ToolResult | Readonly<Record<string, unknown>>): void {
@@ -382,25 +413,15 @@ class Call implements ScriptedCall {
 
   progress(progress: CallProgress): void {
     if (this.isSettled) return;
-    const { renewal, onProgress } = this.#options;
-    if (renewal !== undefined) {
-      const leftMs = this.#startedAt + renewal.untilMs - this.#clock.now();
-      this.#clock.clearTimeout(this.#timer);
-      this.#endAfter(Math.max(0, Math.min(renewal.silenceMs, leftMs)));
-    }
-    onProgress?.(progress);
-  }
-
-  #endAfter(ms: number): void {
-    this.#timer = this.#clock.setTimeout(() => {
-      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
-    }, ms);
+    this.deadline.renew();
+    this.#options.onProgress?.(progress);
   }
 
   #settle(outcome: Answer): void {
     if (this.isSettled) return;
     this.isSettled = true;
     this.#release();
+    for (const controller of this.wanted) controller.abort();
     this.#resolve(outcome);
   }
 }

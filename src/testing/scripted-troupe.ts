@@ -37,6 +37,10 @@ export interface ScriptedTroupeOptions {
   readonly seed?: number;
   /** Default: true. */
   readonly trusted?: boolean;
+  /** Who answers what servers ask, which kinds they are told of, and the folders they are told of. */
+  readonly onQuestion?: TroupeOptions['onQuestion'];
+  readonly questions?: TroupeOptions['questions'];
+  readonly roots?: TroupeOptions['roots'];
   /** Upper bound on the servers that may ever connect. Default: none. */
   readonly allow?: readonly string[];
   readonly clock?: VirtualClockOptions;
@@ -147,8 +151,11 @@ function hostOptions({
   policy,
   allow,
   hostSettings: settings,
+  onQuestion,
+  questions,
+  roots,
 }: ScriptedTroupeOptions): TroupeOptions {
-  const all = { plugins, rules, bare, policy, allow, settings };
+  const all = { plugins, rules, bare, policy, allow, settings, onQuestion, questions, roots };
   const given = Object.entries(all).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as TroupeOptions;
 }

@@ -3,10 +3,12 @@
 import type { Explanation } from '../../src/domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
 import type { Step } from '../../src/domain/plan.ts';
+import type { Question, QuestionAnswer } from '../../src/domain/question.ts';
 import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
+import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { countSessions } from '../../src/runtime/session-count.ts';
 import type { ApprovalRequest, CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
@@ -24,6 +26,10 @@ export interface StandIn extends Troupe {
   /** How many listeners there are. */
   listenerCount(): number;
   stopped: boolean;
+  /** What was answered, oldest first. */
+  readonly answers: { readonly id: string; readonly answer: QuestionAnswer }[];
+  /** A server asks something. */
+  ask(question: Question): void;
 }
 
 export interface StandInParts {
@@ -34,6 +40,7 @@ export interface StandInParts {
   readonly steps?: readonly Step[];
   readonly approvals?: readonly ApprovalRequest[];
   readonly problems?: readonly Problem[];
+  readonly questions?: readonly Question[];
   readonly answer?: (args: unknown, options: CallOptions) => Promise<CallReport>;
   /** What an event of the host does. */
   readonly onSend?: (event: HostEvent, troupe: StandIn) => void;
@@ -91,6 +98,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
   const servers = new Map((parts.servers ?? []).map((server) => [server.name, server]));
   const listeners = new Set<{ readonly name: string; readonly listener: (event: never) => void }>();
   let approvals = parts.approvals ?? [];
+  let questions = parts.questions ?? [];
   const emit: StandIn['emit'] = (name, event) => {
     for (const each of [...listeners]) if (each.name === name) each.listener(event as never);
   };
@@ -105,6 +113,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     sent: [],
     calls: [],
     stopped: false,
+    answers: [],
     emit,
     become(status) {
       servers.set(status.name, status);
@@ -142,6 +151,18 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     explain: (name) => parts.explanations?.find(({ status }) => status.name === name),
     logs: (name) => parts.logs?.get(name),
     plan: () => Promise.resolve(parts.steps ?? []),
+    questions: () => questions,
+    answer(id, answer) {
+      const asked = questions.find((each) => each.id === id);
+      if (asked === undefined) throw new TroupeError('INVALID_ARGUMENTS', `no question ${id}`);
+      troupe.answers.push({ id, answer });
+      questions = questions.filter((each) => each !== asked);
+      emit('question.settled', { id, server: asked.server, end: answer.action });
+    },
+    ask(question) {
+      questions = [...questions, question];
+      emit('question.asked', { question });
+    },
     approvals: () => approvals,
     approvalsSaved: async () => true,
     callTool: notHere,

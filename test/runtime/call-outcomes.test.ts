@@ -50,6 +50,12 @@ const table: Record<Reason, Told> = {
     unwritten: 'CAPABILITY_MISSING not_executed',
     replays: false,
   },
+  // The server says itself that it has not begun.
+  inputRequired: {
+    written: 'INPUT_REQUIRED not_executed',
+    unwritten: 'INPUT_REQUIRED not_executed',
+    replays: false,
+  },
   notSent: { written: 'UNAVAILABLE unknown', unwritten: 'UNAVAILABLE not_executed', replays: true },
   sessionMissing: {
     written: 'UNAVAILABLE unknown',
@@ -249,6 +255,7 @@ describe('the circuit', () => {
     addressBlocked: false,
     invalidArguments: false,
     unsupported: false,
+    inputRequired: false,
     notSent: false,
   };
   type Row = readonly [what: string, counts: boolean, end: (asked: ScriptedCall) => void];

@@ -1,0 +1,110 @@
+/**
+ * How a request of a caller is sent and timed, and how it goes on where the server asks something
+ * first: it may be sent several times, and is one request for its caller.
+ */
+
+import type { Client } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../src/domain/clock.ts';
+import type { SessionCallOptions } from '../src/domain/session.ts';
+import type { Connection } from './session-connection.ts';
+import { type CallTime, timeOf, withDeadline } from './session-deadline.ts';
+import type { LightCallOptions } from './session-light-calls.ts';
+import {
+  inRounds,
+  type RoundParams,
+  type RoundsSetup,
+  withVisit,
+} from './session-question-rounds.ts';
+import { createQuestionWire, type WireCall } from './session-question-wire.ts';
+import type { SessionQuestions } from './session-questions.ts';
+
+export interface ExchangeSetup {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly questions?: SessionQuestions | undefined;
+}
+
+export interface Exchange {
+  /** Through the SDK's client. */
+  inFull<Result extends object>(
+    options: SessionCallOptions,
+    send: (added: RoundParams, options: SessionCallOptions) => Promise<Result>,
+  ): Promise<Result>;
+  /** Beside it: `send` keeps the deadline itself. */
+  lightly<Result>(
+    options: SessionCallOptions,
+    send: (options: LightCallOptions) => Promise<Result>,
+  ): Promise<Result>;
+}
+
+/** Takes what the server asks out of what arrives: made after all else that listens to the transport. */
+export function createExchange({ client, clock, connection, questions }: ExchangeSetup): Exchange {
+  const isModern = client.getProtocolEra() === 'modern';
+  const isAskable = questions?.isAskable === true;
+  const wire =
+    isModern || questions === undefined || !isAskable
+      ? undefined
+      : createQuestionWire(connection, clock, questions);
+  const onWire = <Result>(
+    party: SessionCallOptions['party'],
+    send: (call: WireCall | undefined) => Promise<Result>,
+  ): Promise<Result> => {
+    if (wire === undefined) return send(undefined);
+    const call: WireCall = { party, deadline: undefined };
+    return wire.during(call, () => send(call));
+  };
+  const roundsOf = ({ party, signal }: SessionCallOptions, time: CallTime): RoundsSetup => ({
+    clock,
+    questions,
+    party,
+    signal,
+    time,
+  });
+  return {
+    inFull(options, send) {
+      const { party, signal } = options;
+      const time = timeOf(options);
+      const rounds = roundsOf(options, time);
+      const once = (added: RoundParams) =>
+        onWire(party, (call) =>
+          withDeadline(clock, { signal, time }, (own, deadline) => {
+            if (call !== undefined) call.deadline = deadline;
+            const renewed = renewing(options, () => deadline.renew());
+            return send(added, { ...renewed, signal: own });
+          }),
+        );
+      return withVisit(rounds, () => (isModern ? inRounds(rounds, once) : once({})));
+    },
+    lightly(options, send) {
+      const { party, signal } = options;
+      const time = timeOf(options);
+      const once = () =>
+        onWire(party, (call) => {
+          const onDeadline = call && ((it: WireCall['deadline']) => void (call.deadline = it));
+          return send({ signal, time, onDeadline });
+        });
+      // Nobody could visit anything: the shortest way.
+      if (!isAskable && party?.onQuestion === undefined) return once();
+      return withVisit(roundsOf(options, time), once);
+    },
+  };
+}
+
+export function hearsProgress({ onProgress, renewal }: SessionCallOptions): boolean {
+  return onProgress !== undefined || renewal !== undefined;
+}
+
+/** Every news of progress renews the deadline before the caller hears of it. */
+function renewing(options: SessionCallOptions, renew: () => void): SessionCallOptions {
+  const { onProgress, renewal } = options;
+  if (renewal === undefined) return options;
+  return {
+    ...options,
+    onProgress: (progress) => {
+      renew();
+      onProgress?.(progress);
+    },
+  };
+}
