@@ -85,7 +85,8 @@ export function createSettingsSource(ports: SettingsPorts) {
           wakeUps.touch();
         },
         slowed: (message) => {
-          watchProblems = [{ file: files[0]?.file ?? 'settings', message }];
+          const file = files[0]?.file ?? 'settings';
+          watchProblems = message === undefined ? [] : [{ file, message }];
           wakeUps.touch();
         },
       },

@@ -17,8 +17,8 @@ import path from 'node:path';
 
 export interface WatchListener {
   changed(): void;
-  /** Watching goes on, but slower; one sentence says why and what would help. */
-  slowed(message: string): void;
+  /** Watching goes on, but slower; one sentence says why and what would help. Undefined: as fast as before. */
+  slowed(message: string | undefined): void;
 }
 
 /** Watches files until the returned function is called. Never throws. */
@@ -41,6 +41,9 @@ interface FolderWatch {
 // Once a second: an edit is seen within two, and a look costs microseconds.
 const pollIntervalMs = 1_000;
 
+// Once a minute: whoever used all watches up may have ended, and a try costs a few system calls.
+const retryMs = 60_000;
+
 // As many links as Linux follows.
 const maxLinks = 40;
 
@@ -57,22 +60,28 @@ const usedUpCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 export const watchSettingsFiles: WatchFiles = (files, listener) =>
   watchFilesWith(watch, files, listener);
 
-/** The same with another way to watch a folder. */
+/** The same with another way to watch a folder, and another wait before that is tried again. */
 export function watchFilesWith(
   watchFolder: typeof watch,
   files: readonly string[],
   listener: WatchListener,
+  triesAgainAfterMs = retryMs,
 ): () => void {
   const paths = files.map((file) => path.resolve(file));
-  const watcher = new FilesWatcher(watchFolder, paths, listener);
+  const watcher = new FilesWatcher({ watchFolder, triesAgainAfterMs }, paths, listener);
   watcher.look(paths);
   return () => {
     watcher.stop();
   };
 }
 
+interface WatchWay {
+  readonly watchFolder: typeof watch;
+  readonly triesAgainAfterMs: number;
+}
+
 class FilesWatcher {
-  readonly #watchFolder: typeof watch;
+  readonly #way: WatchWay;
   readonly #files: readonly string[];
   readonly #listener: WatchListener;
   readonly #watches = new Map<string, FolderWatch>();
@@ -83,12 +92,14 @@ class FilesWatcher {
   #isLooking = false;
   #isUsedUp = false;
   #isStopped = false;
+  #isSlow = false;
+  #retry: NodeJS.Timeout | undefined;
   readonly #changed = (): void => {
     if (!this.#isStopped) this.#listener.changed();
   };
 
-  constructor(watchFolder: typeof watch, files: readonly string[], listener: WatchListener) {
-    this.#watchFolder = watchFolder;
+  constructor(way: WatchWay, files: readonly string[], listener: WatchListener) {
+    this.#way = way;
     this.#files = files;
     this.#listener = listener;
   }
@@ -100,6 +111,7 @@ class FilesWatcher {
 
   stop(): void {
     this.#isStopped = true;
+    clearTimeout(this.#retry);
     this.#close([...this.#watches.keys()]);
     for (const file of this.#polled) unwatchFile(file, this.#changed);
   }
@@ -118,6 +130,7 @@ class FilesWatcher {
       }
     }
     this.#isLooking = false;
+    this.#noteSpeed();
     // Edits made before the watch stood are found by one more look.
     if (isNew) this.#changed();
   }
@@ -164,7 +177,7 @@ class FilesWatcher {
   #open(folder: string): string | undefined {
     if (this.#isUsedUp) return 'EMFILE';
     try {
-      const watcher = this.#watchFolder(folder, { persistent: false }, (event, name) => {
+      const watcher = this.#way.watchFolder(folder, { persistent: false }, (event, name) => {
         this.#hear(folder, event, name);
       });
       const own: FolderWatch = { watcher, names: new Map() };
@@ -228,11 +241,27 @@ class FilesWatcher {
     this.#changed();
   }
 
+  #noteSpeed(): void {
+    if (!this.#isSlow || this.#isUsedUp) return;
+    this.#isSlow = false;
+    this.#listener.slowed(undefined);
+  }
+
+  #tryAgain(): void {
+    this.#isUsedUp = false;
+    // The look that found all watches used up ended there.
+    this.#isLooking = false;
+    this.look(this.#files);
+  }
+
   #fallBack(code: string): void {
     if (this.#isUsedUp) return;
     this.#isUsedUp = true;
+    this.#retry = setTimeout(() => this.#tryAgain(), this.#way.triesAgainAfterMs).unref();
     this.#close([...this.#watches.keys()]);
     for (const file of this.#files) this.#poll(file);
+    if (this.#isSlow) return;
+    this.#isSlow = true;
     this.#listener.slowed(
       `settings are looked at once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
     );

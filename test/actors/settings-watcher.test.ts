@@ -1,5 +1,6 @@
 /** Watching folders that cannot be watched, and many of them. The ordinary ways are in settings-files.test.ts. */
 
+import { spawn, spawnSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import {
   type FSWatcher,
@@ -13,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -50,11 +52,12 @@ function temporaryFolder(): string {
 function start(
   filesIn: (root: string) => readonly string[],
   refusal: (folder: string, root: string) => string | undefined = () => undefined,
+  triesAgainAfterMs?: number,
 ) {
   const root = temporaryFolder();
   const files = filesIn(root);
   const watchers: ScriptedWatcher[] = [];
-  const messages: string[] = [];
+  const messages: (string | undefined)[] = [];
   let changeCount = 0;
   let said = (): void => {};
   const watchFolder = (folder: string, _options: unknown, hear: Hear): ScriptedWatcher => {
@@ -64,16 +67,18 @@ function start(
     watchers.push(watcher);
     return watcher;
   };
-  const stop = watchFilesWith(watchFolder as unknown as WatchFolder, files, {
+  const listener = {
     changed: () => {
       changeCount += 1;
       said();
     },
-    slowed: (message) => {
+    slowed: (message: string | undefined) => {
       messages.push(message);
       said();
     },
-  });
+  };
+  const watching = watchFolder as unknown as WatchFolder;
+  const stop = watchFilesWith(watching, files, listener, triesAgainAfterMs);
   onTestFinished(stop);
   return {
     root,
@@ -113,6 +118,19 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
     bench.openIn(bench.root)?.emit('error', refused(code));
     expect(bench.messages).toEqual([expect.stringContaining(code)]);
     expect(bench.open()).toEqual([]);
+  });
+
+  it('goes back to watching once that is possible again, and says so', async () => {
+    let isRefused = true;
+    const bench = start(oneFile, () => (isRefused ? code : undefined), 1);
+    while (bench.messages.length === 0) await bench.news();
+    isRefused = false;
+    while (bench.messages.length < 2) await bench.news();
+    expect(bench.messages).toEqual([expect.stringContaining(code), undefined]);
+    expect(bench.openIn(bench.root)).toBeDefined();
+    const before = bench.changeCount();
+    bench.openIn(bench.root)?.hear('change', 'troupe.json');
+    expect(bench.changeCount()).toBe(before + 1);
   });
 
   it('says nothing when it was stopped before', async () => {
@@ -208,4 +226,42 @@ describe('a settings watch', () => {
     renameSync(path.join(root, 'other.json'), file);
     await edit;
   });
+});
+
+// The system counts the watches of a namespace of users apart, so that nobody else is out of any.
+const limitFile = '/proc/sys/user/max_inotify_instances';
+const mayTakeAway =
+  process.platform === 'linux' &&
+  spawnSync('unshare', ['-Ur', 'sh', '-c', `echo 0 > ${limitFile}`]).status === 0;
+
+describe.runIf(mayTakeAway)('a settings watch for which the system has no watch left', () => {
+  it('looks once a second, says so, and watches again when there are some', async () => {
+    const file = path.join(temporaryFolder(), 'troupe.json');
+    const script = `echo 0 > ${limitFile} && exec "$0" --import tsx "$@"`;
+    const words = [process.execPath, 'test/fixtures/watching-host.ts', file, limitFile];
+    const host = spawn('unshare', ['-Ur', 'sh', '-c', script, ...words], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void host.kill());
+    const lines = createInterface({ input: host.stdout })[Symbol.asyncIterator]();
+    const heard = async (start: string): Promise<string> => {
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done === true) throw new Error(`It ended before it said "${start}".`);
+        if (String(value).startsWith(start)) return String(value);
+      }
+    };
+    expect(await heard('slow')).toContain('(EMFILE)');
+    // A look that began before the edit tells of nothing new.
+    await heard('changed');
+    writeFileSync(file, '{}');
+    await heard('changed');
+    host.stdin.write('free\n');
+    await heard('fast');
+    await heard('changed');
+    writeFileSync(file, '{ }');
+    await heard('changed');
+    host.stdin.end();
+    await heard('over');
+  }, 60_000);
 });
