@@ -15,7 +15,7 @@ import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
 
-const token = 'a'.repeat(43);
+export const token = 'a'.repeat(43);
 
 export interface GatewayStage extends Stage {
   readonly gateway: Gateway;
@@ -61,7 +61,10 @@ export async function gatewayStage({
   onTestFinished(async () => {
     await http.close(0);
     gateway.close();
-    await there.troupe.stop();
+    const stopped = there.troupe.stop();
+    // As long as a stop may take, for servers that do not obey.
+    await there.advance(6_000);
+    await stopped;
   });
   const waiting: ScriptedCall[] = [];
   const wanted: ((call: ScriptedCall) => void)[] = [];

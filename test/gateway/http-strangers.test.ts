@@ -1,0 +1,310 @@
+import { request } from 'node:http';
+import { connect as connectSocket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+
+import { type GatewayStage, gatewayStage, openSession, post, token } from './gateway-stage.ts';
+
+interface Raw {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string;
+  readonly withoutHost?: true;
+}
+
+interface Told {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** A request with exactly these headers; the token is among them unless they say otherwise. */
+function knock({ url }: Pick<GatewayStage, 'url'>, raw: Raw): Promise<Told> {
+  const { method = 'GET', path = '/mcp', headers = {}, body, withoutHost } = raw;
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      {
+        host: url.hostname,
+        port: url.port,
+        method,
+        path,
+        setHost: withoutHost === undefined && headers['host'] === undefined,
+        headers: { authorization: `Bearer ${token}`, ...headers } as Record<string, string>,
+        agent: false,
+      },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+        );
+        response.on('error', reject);
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** What comes back for these bytes until the other side closes. */
+function speak({ url }: Pick<GatewayStage, 'url'>, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    let heard = '';
+    const socket = connectSocket(Number(url.port), url.hostname, () => socket.write(bytes));
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      heard += chunk;
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(heard));
+  });
+}
+
+const json = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+};
+const call = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'db__query' },
+});
+
+describe('the gateway over HTTP', () => {
+  it('answers nobody who calls it by a name that is not its own, on any path', async () => {
+    const there = await gatewayStage();
+    const { port } = there.url;
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      `127.0.0.1.nip.io:${port}`,
+      `localhost.evil:${port}`,
+      'localhost:80:80',
+      `127.0.0.1:${port}/`,
+      '',
+    ]) {
+      for (const path of ['/', '/mcp', '/metrics', '/healthz', '/nothing']) {
+        const told = await knock(there, { path, headers: { host } });
+        expect([host, path, told.status]).toEqual([host, path, host === '' ? told.status : 403]);
+        expect(told.status).toBeGreaterThanOrEqual(400);
+        expect(told.text).not.toContain(token);
+      }
+    }
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('answers nobody who does not name it at all, or takes it for a proxy', async () => {
+    const there = await gatewayStage();
+    const auth = `authorization: Bearer ${token}\r\n`;
+    const post10 = `POST /mcp HTTP/1.0\r\n${auth}content-type: application/json\r\ncontent-length: ${call.length}\r\n\r\n${call}`;
+    expect(await speak(there, post10)).toMatch(/^HTTP\/1\.1 403 /);
+    expect(await speak(there, `GET /mcp HTTP/1.1\r\n${auth}\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+    const absolute = `GET http://${there.url.host}/mcp HTTP/1.1\r\nhost: ${there.url.host}\r\nconnection: close\r\n${auth}\r\n`;
+    expect(await speak(there, absolute)).toMatch(/^HTTP\/1\.1 403 /);
+    const twice = `GET /healthz HTTP/1.1\r\nhost: ${there.url.host}\r\nhost: evil.example\r\nconnection: close\r\n\r\n`;
+    expect(await speak(there, twice)).toMatch(/^HTTP\/1\.1 40[03] /);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('answers no page of another origin', async () => {
+    const there = await gatewayStage();
+    const { port } = there.url;
+    for (const origin of [
+      'null',
+      'https://evil.example',
+      'http://localhost.evil',
+      `http://127.0.0.1:${Number(port) - 1}`,
+      `https://127.0.0.1:${port}`,
+      'file://',
+      '',
+    ]) {
+      const told = await knock(there, { method: 'POST', headers: { ...json, origin }, body: call });
+      expect([origin, told.status]).toEqual([origin, 403]);
+      expect(told.headers['access-control-allow-origin']).toBeUndefined();
+    }
+    const preflight = await knock(there, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+    });
+    expect(preflight.status).toBe(403);
+    const own = await knock(there, {
+      path: '/healthz',
+      headers: { origin: `http://${there.url.host}` },
+    });
+    expect(own.status).toBe(200);
+  });
+
+  it('wants the token for everything but the question whether it lives', async () => {
+    const there = await gatewayStage();
+    for (const authorization of [
+      '',
+      'Bearer',
+      `Bearer ${token.slice(1)}`,
+      `Bearer ${token}a`,
+      `Basic ${token}`,
+      token,
+      `Bearer ${'a'.repeat(10_000)}`,
+    ]) {
+      for (const [method, path] of [
+        ['POST', '/mcp'],
+        ['GET', '/mcp'],
+        ['GET', '/metrics'],
+        ['GET', `/mcp?token=${token}`],
+        ['GET', '/nothing'],
+      ] as const) {
+        const told = await knock(there, { method, path, headers: { ...json, authorization } });
+        expect([authorization, path, told.status]).toEqual([authorization, path, 401]);
+        expect(told.headers['www-authenticate']).toMatch(/^Bearer/);
+      }
+    }
+    const health = await knock(there, { path: '/healthz', headers: { authorization: '' } });
+    expect([health.status, health.text]).toEqual([200, '{"status":"ok"}']);
+  });
+
+  it('lets in everybody of this machine when it was told to', async () => {
+    const there = await gatewayStage({ http: { token: undefined as never } });
+    const told = await knock(there, { path: '/metrics', headers: { authorization: '' } });
+    expect(told.status).toBe(200);
+  });
+
+  it('takes JSON and nothing else', async () => {
+    const there = await gatewayStage();
+    for (const [type, status] of [
+      ['text/plain', 415],
+      ['application/x-www-form-urlencoded', 415],
+      ['multipart/form-data; boundary=x', 415],
+      ['application/jsonp', 415],
+      ['application/json; charset=utf-8', 400],
+      ['Application/JSON', 400],
+    ] as const) {
+      const headers = { ...json, 'content-type': type };
+      const told = await knock(there, { method: 'POST', headers, body: call });
+      expect([type, told.status]).toEqual([type, status]);
+    }
+    const zipped = { ...json, 'content-encoding': 'gzip' };
+    expect((await knock(there, { method: 'POST', headers: zipped, body: call })).status).toBe(415);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('says what is wrong with a body, under no id', async () => {
+    const there = await gatewayStage();
+    const deep = `${'['.repeat(300)}${']'.repeat(300)}${' '.repeat(600)}`;
+    for (const [body, status, code] of [
+      ['', 400, -32_700],
+      ['{', 400, -32_700],
+      ['\u0000', 400, -32_700],
+      [deep, 400, -32_600],
+      ['123', 400, undefined],
+      ['{}', 400, undefined],
+      ['[]', 400, undefined],
+      ['null', 400, undefined],
+      ['{"jsonrpc":"1.0","id":1,"method":"ping"}', 400, undefined],
+    ] as const) {
+      const response = await post(there.url, body);
+      const document = JSON.parse(await response.text()) as {
+        id: unknown;
+        error: { code: number };
+      };
+      expect([body.slice(0, 40), response.status]).toEqual([body.slice(0, 40), status]);
+      if (code === undefined) continue;
+      expect([document.id, document.error.code]).toEqual([null, code]);
+    }
+  });
+
+  it('reads no more than a body may have', async () => {
+    const there = await gatewayStage();
+    const declared = await knock(there, {
+      method: 'POST',
+      headers: { ...json, 'content-length': String(16 * 1_048_576 + 1) },
+    }).catch(() => undefined);
+    expect(declared?.status ?? 413).toBe(413);
+    const huge = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"${'x'.repeat(16 * 1_048_576)}"}}`;
+    const streamed = await speak(
+      there,
+      `POST /mcp HTTP/1.1\r\nhost: ${there.url.host}\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${huge.length.toString(16)}\r\n${huge}\r\n`,
+    );
+    expect(streamed).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it('has one address, and says which methods it knows', async () => {
+    const there = await gatewayStage();
+    for (const [method, path, status] of [
+      ['PUT', '/mcp', 405],
+      ['PATCH', '/mcp', 405],
+      ['TRACE', '/mcp', 405],
+      ['OPTIONS', '/mcp', 405],
+      ['POST', '/metrics', 405],
+      ['DELETE', '/healthz', 405],
+      ['GET', '/', 404],
+      ['GET', '//mcp', 404],
+      ['GET', '/mcp/', 404],
+      ['GET', '/MCP', 404],
+      ['GET', '/mcp%2f', 404],
+      ['GET', '/mcp/../metrics', 404],
+      ['GET', '/constructor', 404],
+      ['GET', '/mcp', 400],
+      ['DELETE', '/mcp', 400],
+    ] as const) {
+      const told = await knock(there, { method, path, headers: json });
+      expect([method, path, told.status]).toEqual([method, path, status]);
+    }
+  });
+
+  it('knows no session but those it gave away', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    for (const id of ['nobody', `${session}x`, session.toUpperCase(), 'x'.repeat(4_096)]) {
+      const response = await post(there.url, call, { 'mcp-session-id': id });
+      expect([id.slice(0, 40), response.status]).toEqual([id.slice(0, 40), 404]);
+      expect(await response.json()).toMatchObject({ error: { code: -32_001 } });
+    }
+    expect((await post(there.url, call)).status).toBe(400);
+    const left = await knock(there, { method: 'DELETE', headers: { 'mcp-session-id': session } });
+    expect(left.status).toBe(200);
+    expect((await post(there.url, call, { 'mcp-session-id': session })).status).toBe(404);
+  });
+
+  it('forgets a session that nobody uses', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    await there.advance(29 * 60_000);
+    const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
+    expect((await post(there.url, list, { 'mcp-session-id': session })).status).toBe(200);
+    await there.advance(32 * 60_000);
+    expect((await post(there.url, list, { 'mcp-session-id': session })).status).toBe(404);
+  });
+
+  it('keeps a bounded number of sessions, and lets go of the one that was idle for longest', async () => {
+    const there = await gatewayStage();
+    const first = await openSession(there.url);
+    const second = await openSession(there.url);
+    for (let count = 2; count < 256; count += 1) await openSession(there.url);
+    await openSession(there.url);
+    const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
+    expect((await post(there.url, list, { 'mcp-session-id': first })).status).toBe(404);
+    expect((await post(there.url, list, { 'mcp-session-id': second })).status).toBe(200);
+  }, 60_000);
+
+  it('passes nothing on to servers but what was asked', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const secret = 'a-secret-of-the-client';
+    const params = {
+      name: 'db__query',
+      arguments: { sql: 'select 1' },
+      _meta: { progressToken: 1, 'x-token': secret },
+    };
+    const headers = { 'mcp-session-id': session, cookie: secret, 'x-api-key': secret };
+    const answer = post(
+      there.url,
+      { jsonrpc: '2.0', id: 3, method: 'tools/call', params },
+      headers,
+    );
+    const asked = await there.nextCall('db');
+    expect(asked.args).toEqual({ sql: 'select 1' });
+    asked.answer({ content: [] });
+    await (await answer).text();
+  });
+});

@@ -1,0 +1,270 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Stage } from '../runtime/stage.ts';
+import { pong, servers } from '../runtime/stage.ts';
+import { connect, gatewayStage, listen, openSession, post } from './gateway-stage.ts';
+
+const note = { uri: 'note://all', name: 'notes', mimeType: 'text/plain' };
+const template = { uriTemplate: 'note://{name}', name: 'note' };
+const greet = {
+  name: 'greet',
+  description: 'Greets.',
+  arguments: [{ name: 'who', required: true }],
+};
+
+function offering(...names: readonly string[]) {
+  return (there: Stage): void => {
+    for (const server of names)
+      there.sessions
+        .of(server)
+        .offer({ resources: [note], resourceTemplates: [template], prompts: [greet] });
+  };
+}
+
+describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => {
+  it('is listed behind the name of its server', async () => {
+    const there = await gatewayStage({ prepare: offering('db', 'web') });
+    const client = await connect(there, mode);
+    const { resources } = await client.listResources();
+    expect(resources).toEqual([
+      { ...note, uri: 'troupe://db/note://all' },
+      { ...note, uri: 'troupe://web/note://all' },
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'troupe://db/note://{name}',
+      'troupe://web/note://{name}',
+    ]);
+    const { prompts } = await client.listPrompts();
+    expect(prompts).toEqual([
+      { ...greet, name: 'db__greet' },
+      { ...greet, name: 'web__greet' },
+    ]);
+  });
+
+  it('is read from the server that an address names', async () => {
+    const there = await gatewayStage({ prepare: offering('db', 'web') });
+    const client = await connect(there, mode);
+    const answer = client.readResource({ uri: 'troupe://web/note://Ada' });
+    const asked = await there.nextCall('web');
+    expect(asked).toMatchObject({ tool: 'resources/read', args: { uri: 'note://Ada' } });
+    expect(there.sessions.of('web').calls).toHaveLength(1);
+    asked.answer({ contents: [{ uri: 'note://Ada', text: 'About Ada.' }] });
+    const { contents } = await answer;
+    expect(contents).toEqual([{ uri: 'troupe://web/note://Ada', text: 'About Ada.' }]);
+  });
+
+  it('has addresses that clients can read wherever they appear', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const client = await connect(there, mode);
+    const blocks = (address: (uri: string) => string) => [
+      { type: 'text', text: 'note://all' },
+      { type: 'resource_link', uri: address('note://all'), name: 'notes' },
+      { type: 'resource', resource: { uri: address('note://Ada'), text: 'About Ada.' } },
+    ];
+    const called = client.callTool({ name: 'db__query', arguments: {} });
+    (await there.nextCall('db')).answer({ content: blocks((uri) => uri) });
+    expect((await called).content).toEqual(blocks((uri) => `troupe://db/${uri}`));
+    const prompted = client.getPrompt({ name: 'db__greet', arguments: { who: 'Ada' } });
+    const asked = await there.nextCall('db');
+    expect(asked.args).toEqual({ name: 'greet', arguments: { who: 'Ada' } });
+    asked.answer({ messages: blocks((uri) => uri).map((content) => ({ role: 'user', content })) });
+    const { messages } = await prompted;
+    expect(messages.map(({ content }) => content)).toEqual(blocks((uri) => `troupe://db/${uri}`));
+  });
+
+  it('is completed by its server', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const client = await connect(there, mode);
+    for (const [ref, own] of [
+      [{ type: 'ref/prompt', name: 'db__greet' } as const, { type: 'ref/prompt', name: 'greet' }],
+      [
+        { type: 'ref/resource', uri: 'troupe://db/note://{name}' } as const,
+        { type: 'ref/resource', uri: 'note://{name}' },
+      ],
+    ] as const) {
+      const argument = { name: 'who', value: 'A' };
+      const answer = client.complete({ ref, argument });
+      const asked = await there.nextCall('db');
+      expect(asked).toMatchObject({ tool: 'completion/complete', args: { ref: own, argument } });
+      asked.answer({ completion: { values: ['Ada', 'Alan'] } });
+      expect((await answer).completion.values).toEqual(['Ada', 'Alan']);
+    }
+  });
+
+  it('is told to be unknown where no server can be meant', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const client = await connect(there, mode);
+    for (const uri of ['note://all', 'troupe://nobody/note://all', 'troupe://db']) {
+      await expect(client.readResource({ uri })).rejects.toMatchObject({
+        code: -32_602,
+        data: { code: 'SERVER_UNKNOWN' },
+      });
+    }
+    await expect(client.getPrompt({ name: 'db' })).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  it('keeps the code that its server gave a refusal', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const client = await connect(there, mode);
+    const answer = client.readResource({ uri: 'troupe://db/note://nobody' });
+    const refused = expect(answer).rejects.toMatchObject({
+      code: -32_602,
+      data: { code: 'SERVER_ERROR', server: 'db' },
+    });
+    (await there.nextCall('db')).fail({
+      reason: 'serverError',
+      written: true,
+      message: 'No such note',
+      rpcCode: -32_602,
+    });
+    await refused;
+  });
+
+  it('has a code outside those of the protocol when its server cannot be asked', async () => {
+    const there = await gatewayStage({ allow: ['web'] });
+    const client = await connect(there, mode);
+    await expect(client.readResource({ uri: 'troupe://db/note://all' })).rejects.toMatchObject({
+      code: 7,
+      data: { code: 'NOT_ALLOWED', server: 'db' },
+    });
+  });
+});
+
+describe('a watched resource', () => {
+  it('is told of to those who watch it, and to nobody else', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const [one, other] = [await openSession(there.url), await openSession(there.url)];
+    const [heard, overheard] = [await listen(there.url, one), await listen(there.url, other)];
+    const uri = 'troupe://db/note://all';
+    const ask = async (session: string, method: string): Promise<void> => {
+      const message = { jsonrpc: '2.0', id: 5, method, params: { uri } };
+      const response = await post(there.url, message, { 'mcp-session-id': session });
+      expect(await response.text()).toContain('"result":{}');
+    };
+    await ask(one, 'resources/subscribe');
+    expect(there.sessions.of('db').watched).toEqual(['note://all']);
+    there.sessions.of('db').update('note://all');
+    expect(await heard.next()).toMatchObject({
+      value: { method: 'notifications/resources/updated', params: { uri } },
+    });
+    await ask(one, 'resources/unsubscribe');
+    expect(there.sessions.of('db').watched).toEqual([]);
+    await ask(other, 'resources/subscribe');
+    there.sessions.of('db').update('note://all');
+    expect(await overheard.next()).toMatchObject({
+      value: { method: 'notifications/resources/updated', params: { uri } },
+    });
+    // Nothing came on the stream of the one who stopped: what comes next is something else.
+    const next = heard.next();
+    there.sessions.of('db').offer({ resources: [], resourceTemplates: [], prompts: [] });
+    await there.settle();
+    expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
+  });
+
+  it('is told of on the stream of a modern client, for as long as that is open', async () => {
+    const there = await gatewayStage({ prepare: offering('db') });
+    const uri = 'troupe://db/note://all';
+    const ended = new Promise<void>((resolve) => {
+      const subscribe = there.troupe.subscribe.bind(there.troupe);
+      there.troupe.subscribe = (server, own) => {
+        const end = subscribe(server, own);
+        return () => {
+          end();
+          resolve();
+        };
+      };
+    });
+    let tell: (heard: unknown) => void = () => undefined;
+    const heard = new Promise((resolve) => {
+      tell = resolve;
+    });
+    const client = await connect(there, 'auto', (each) => {
+      each.setNotificationHandler('notifications/resources/updated', ({ params }) => tell(params));
+    });
+    const listening = await client.listen({ resourceSubscriptions: [uri, 'note://nothing'] });
+    expect(there.sessions.of('db').watched).toEqual(['note://all']);
+    there.sessions.of('db').update('note://all');
+    expect(await heard).toMatchObject({ uri });
+    await listening.close();
+    await ended;
+    expect(there.sessions.of('db').watched).toEqual([]);
+  });
+});
+
+describe('log lines of a server', () => {
+  it('come to the client whose call is under way, and to whom asked for them', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const quiet = await listen(there.url, await openSession(there.url));
+    const asking = await openSession(there.url);
+    const asked = await listen(there.url, asking);
+    const level = {
+      jsonrpc: '2.0',
+      id: 2,
+      method: 'logging/setLevel',
+      params: { level: 'warning' },
+    };
+    await (await post(there.url, level, { 'mcp-session-id': asking })).text();
+    const message = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'db__query' } };
+    const answer = post(there.url, message, { 'mcp-session-id': session });
+    const call = await there.nextCall('db');
+    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    there.sessions.of('db').say({ level: 'error', data: 'broken' });
+    call.answer(pong);
+    const text = await (await answer).text();
+    expect(text).toContain('working');
+    expect(text).toContain('broken');
+    expect(await asked.next()).toMatchObject({
+      value: { method: 'notifications/message', params: { level: 'error', data: 'broken' } },
+    });
+    const next = quiet.next();
+    there.sessions.of('db').list([]);
+    await there.settle();
+    expect(await next).toMatchObject({ value: { method: 'notifications/tools/list_changed' } });
+  });
+});
+
+describe('one server passed through', () => {
+  const profile = {
+    name: 'postgres',
+    version: '3.1.0',
+    title: 'Postgres',
+    capabilities: { tools: {}, prompts: { listChanged: true } },
+  };
+  const through = () =>
+    gatewayStage({
+      only: 'db',
+      obedient: [],
+      settings: servers({ db: 'db', web: 'web' }),
+      prepare: (there) => {
+        there.sessions.of('db').open({ profile });
+        there.sessions.of('db').list([{ name: 'query', inputSchema: { type: 'object' } }]);
+        there.sessions.of('db').offer({ prompts: [greet] });
+      },
+    });
+
+  it('has its own name, capabilities and names', async () => {
+    const there = await through();
+    const client = await connect(there, 'legacy');
+    expect(client.getServerVersion()).toEqual({
+      name: 'postgres',
+      version: '3.1.0',
+      title: 'Postgres',
+    });
+    expect(Object.keys(client.getServerCapabilities() ?? {}).sort()).toEqual(['prompts', 'tools']);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['query']);
+    expect((await client.listPrompts()).prompts).toEqual([greet]);
+    const answer = client.callTool({ name: 'query', arguments: {} });
+    (await there.nextCall('db')).answer(pong);
+    expect(await answer).toMatchObject(pong);
+  });
+
+  it('has no tools of others', async () => {
+    const there = await through();
+    const client = await connect(there);
+    await expect(client.callTool({ name: 'web__query', arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+    });
+  });
+});
