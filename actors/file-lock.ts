@@ -9,7 +9,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { z } from 'zod';
@@ -25,6 +25,9 @@ const pauseMs = 5;
 const lookForHolderMs = 250;
 // Of a holder on another machine nobody knows whether it lives, but nobody holds it this long.
 const longestHeldMs = 10_000;
+
+// A draft lives for a fraction of a millisecond; a machine that slept meanwhile gets an hour.
+const draftLifeMs = 3_600_000;
 
 const holderSchema = z.object({
   token: z.uuid(),
@@ -69,6 +72,7 @@ export async function withFileLock<Result>(
     });
   }
   try {
+    await sweepDrafts(lock, clock.wallNow());
     return await work();
   } finally {
     await release(lock, own);
@@ -99,6 +103,27 @@ async function take(lock: string, own: Holder): Promise<boolean> {
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** Removes what was made to be linked by somebody who was killed before it could. */
+async function sweepDrafts(lock: string, wallNow: number): Promise<void> {
+  const folder = path.dirname(lock);
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    if (!name.startsWith(`${path.basename(lock)}.`) || !draftEnd.test(name)) continue;
+    const draft = await found(path.join(folder, name));
+    if (draft === undefined || !isLeft(draft, wallNow)) continue;
+    await rm(path.join(folder, name), { force: true }).catch(() => undefined);
+  }
+}
+
+// A claim ends with its number, and only whoever follows it may remove it.
+const draftEnd = /\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u;
+
+/** A writer that lives needs its draft: whose draft nobody can read, or is of elsewhere, is left for an hour. */
+function isLeft({ holder, madeAt }: FoundLock, wallNow: number): boolean {
+  if (holder !== undefined && isOfHere(holder.place)) return !isAlive(holder);
+  return wallNow - madeAt > draftLifeMs;
 }
 
 async function release(lock: string, own: Holder): Promise<void> {

@@ -22,7 +22,7 @@ import {
   approvalFile,
   createApprovalStore,
 } from '../../actors/approval-store.ts';
-import { placeOfThisProcess } from '../../actors/process-identity.ts';
+import { placeOfThisProcess, startOf } from '../../actors/process-identity.ts';
 import type { Decision } from '../../src/domain/approval.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { decisionsOf } from '../../src/policies/approval-records.ts';
@@ -389,6 +389,26 @@ describe('a lock', () => {
     decide(store, 'a', 'granted');
     expect(await store.saved()).toBe(true);
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('leaves no draft of a writer that was killed, and keeps those of writers that live', async () => {
+    const draftOf = (end: string, holder: object): string => {
+      const name = `approvals.json.lock.${end}`;
+      writeFileSync(path.join(stateDir, name), JSON.stringify(holder));
+      return name;
+    };
+    const living = { ...dead, start: startOf(process.pid) ?? '' };
+    draftOf('00000000-0000-4000-8000-000000000001', dead);
+    draftOf(`${dead.token}.1.00000000-0000-4000-8000-000000000002`, dead);
+    const kept = [
+      draftOf('00000000-0000-4000-8000-000000000003', living),
+      draftOf('00000000-0000-4000-8000-000000000004', {}),
+      draftOf(`${dead.token}.1`, dead),
+    ];
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(true);
+    expect(readdirSync(stateDir).toSorted()).toEqual(['approvals.json', ...kept].toSorted());
   });
 
   it('is taken over although one who wanted to do so died as well', async () => {

@@ -244,11 +244,11 @@ describe.runIf(mayTakeAway)('a settings watch for which the system has no watch 
     });
     onTestFinished(() => void host.kill());
     const lines = createInterface({ input: host.stdout })[Symbol.asyncIterator]();
-    const heard = async (start: string): Promise<string> => {
+    const heard = async (word: string): Promise<string> => {
       for (;;) {
         const { value, done } = await lines.next();
-        if (done === true) throw new Error(`It ended before it said "${start}".`);
-        if (String(value).startsWith(start)) return String(value);
+        if (done === true) throw new Error(`It ended before it said "${word}".`);
+        if (value.startsWith(word)) return value;
       }
     };
     expect(await heard('slow')).toContain('(EMFILE)');
