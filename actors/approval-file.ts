@@ -4,14 +4,13 @@
  * written it.
  */
 
-import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
 
 import { z } from 'zod';
 
 import type { ApprovalRecord } from '../src/domain/approval.ts';
+import { readPrivate } from './private-file.ts';
 import { replaceWhole } from './whole-file.ts';
 
 const version = 1;
@@ -48,27 +47,10 @@ export type ApprovalReading =
 
 /** Reads the decisions of all projects. Never rejects. */
 export async function readApprovals(file: string): Promise<ApprovalReading> {
-  let handle: FileHandle | undefined;
-  try {
-    // A named pipe would wait for a writer; a link may lead to what somebody else can write.
-    handle = await open(
-      file,
-      constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0),
-    );
-    const found = await handle.stat();
-    if (!found.isFile()) return { refusal: 'is not a file; move it away' };
-    const fault = faultOf(found);
-    if (fault !== undefined) return { refusal: fault };
-    if (found.size > maxBytes) return { damage: 'it is larger than it may be' };
-    return parse(await handle.readFile('utf8'));
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT') return { records: [] };
-    if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
-    return { refusal: `cannot be read (${code}); let this user read it` };
-  } finally {
-    await handle?.close().catch(() => undefined);
-  }
+  const reading = await readPrivate(file, maxBytes);
+  if (!('content' in reading))
+    return 'damage' in reading || 'refusal' in reading ? reading : { records: [] };
+  return parse(reading.content ?? '');
 }
 
 /** Replaces the file: the old content or the new one, also after a loss of power. */
@@ -78,29 +60,6 @@ export async function writeApprovals(
 ): Promise<void> {
   await replaceWhole(file, textOf(records));
   await syncFolder(path.dirname(file));
-}
-
-/** Moves a damaged file out of the way and returns where it is now. */
-export async function setAside(file: string, wallNow: number): Promise<string> {
-  const time = new Date(wallNow).toISOString().replaceAll(/[:.]/gu, '-');
-  const aside = `${file}.damaged-${time}-${randomUUID().slice(0, 4)}`;
-  await rename(file, aside);
-  return aside;
-}
-
-/** Who else could have written it. */
-function faultOf({
-  mode,
-  uid,
-}: {
-  readonly mode: number;
-  readonly uid: number;
-}): string | undefined {
-  // Elsewhere these numbers say nothing.
-  if (process.getuid === undefined) return undefined;
-  if (uid !== process.getuid()) return 'belongs to another user; move it away';
-  if ((mode & 0o077) === 0) return undefined;
-  return 'is open to other users; see that it is as you want it, then chmod 600 it';
 }
 
 function parse(content: string): ApprovalReading {
@@ -137,8 +96,4 @@ async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);
   await handle?.close();
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

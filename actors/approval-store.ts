@@ -19,10 +19,10 @@ import {
   type ApprovalReading,
   readApprovals,
   type StoredApproval,
-  setAside,
   writeApprovals,
 } from './approval-file.ts';
 import { withFileLock } from './file-lock.ts';
+import { setAside } from './private-file.ts';
 import { realFolder } from './real-folder.ts';
 import { type WatchFiles, watchSettingsFiles } from './settings-watcher.ts';
 

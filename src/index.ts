@@ -43,6 +43,15 @@ export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
 
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
 
+export type {
+  AskPermission,
+  PermissionAnswer,
+  PermissionChoice,
+  PermissionHook,
+  PermissionRequest,
+  PermissionVerdict,
+} from './domain/permission.ts';
+
 export type { Step, StepKind } from './domain/plan.ts';
 export type {
   AdmissionPolicy,

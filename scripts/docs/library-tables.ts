@@ -26,12 +26,20 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'The tools of now as `tools`, and `callTool` for them alone, held for [one step of a conversation](docs/library.md#one-step-of-a-conversation).',
   ],
   callTool: [
-    'callTool(name, args?, { signal, timeoutMs, onProgress }?)',
+    'callTool(name, args?, { signal, timeoutMs, … }?)',
     'Calls a tool at most once; waits for a server that is starting. Rejects with a `TroupeError`.',
   ],
   callServerTool: [
     'callServerTool(server, tool, args?, options?)',
     "The same, by the server's name and its own name of the tool.",
+  ],
+  permissions: [
+    'permissions()',
+    'What persons [allowed for more than one call](docs/calls.md#permissions), in this project.',
+  ],
+  forgetPermissions: [
+    'forgetPermissions({ server, tool }?)',
+    'Takes back what persons allowed: for all servers, for one, or for one tool of it.',
   ],
   resources: ['resources()', 'All resources that are known, sorted by server and address.'],
   resourceTemplates: ['resourceTemplates()', 'All resource templates that are known.'],

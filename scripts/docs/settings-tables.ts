@@ -141,7 +141,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   },
   tools: {
     takes:
-      '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": … } } }`',
+      '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": … } }, "permissions": { "deny": […] } }`',
     byDefault: { words: 'all tools' },
     meaning: 'Which tools are shown; names may hold `*`, and `exclude` and `"enabled": false` win.',
     examples: [{ include: ['*'], exclude: ['drop_*'] }],
@@ -254,6 +254,13 @@ export const mcpKeys: Readonly<
     gated: gatedNumbers,
     meaning:
       'The numbers and rules for all servers: [policies.md](policies.md). Later files override earlier ones field by field.',
+  },
+  permissions: {
+    takes: '`{ "allow": […], "ask": […], "deny": […] }`',
+    byDefault: { words: 'absent: no rules' },
+    gated: '`ask` and `deny` count, `allow` is ignored',
+    meaning:
+      'Which calls of tools may go out: [calls.md](calls.md#permissions). The lists of all files add up.',
   },
   commandValues: {
     takes: 'true or false',

@@ -98,13 +98,14 @@ function valueOf(line: string, request: InputRequest): string | undefined {
   );
 }
 
-interface LinePorts {
+export interface LinePorts {
   readonly host: CliHost;
   readonly signal: AbortSignal;
   readonly onInterrupt: () => void;
 }
 
-function readLine(
+/** Reads one line at the terminal; undefined when there is none. */
+export function readLine(
   question: string,
   isHidden: boolean,
   { host: { stdin, stderr }, signal, onInterrupt }: LinePorts,

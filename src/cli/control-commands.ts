@@ -49,10 +49,12 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
     },
-    call({ server, tool, arguments: args, timeoutMs }, { signal }) {
+    call({ server, tool, arguments: args, timeoutMs, permission }, { signal }) {
       return troupe.callServerTool(server, tool, args ?? {}, {
         signal,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        // Whoever may connect here is the user, who has been asked at the terminal.
+        ...(permission === undefined ? {} : { askPermission: () => permission }),
       });
     },
     plan: async () => ({ steps: await troupe.plan() }),

@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { permissionAnswers } from '../domain/permission.ts';
 import { longestName, maxLogLines } from './control-protocol.ts';
 
 const name = z.string().min(1).max(longestName);
@@ -24,6 +25,8 @@ export const controlArgs = {
     tool: name,
     arguments: z.record(z.string(), z.unknown()).optional(),
     timeoutMs: milliseconds.optional(),
+    /** What the person at the terminal answered, when the first call was refused for want of one. */
+    permission: z.enum(permissionAnswers).optional(),
   }),
   plan: nothing,
   approvals: nothing,

@@ -7,10 +7,12 @@
 
 import { z } from 'zod';
 
+import type { PermissionRules } from '../domain/permission.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { type ServerRule, urlRulePattern } from '../policies/server-rule.ts';
+import { permissionsSchema } from './permission-schema.ts';
 import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
@@ -26,6 +28,7 @@ export interface McpSection {
   readonly slots?: Partial<SlotCounts>;
   readonly startupGateMs?: number;
   readonly policy?: PolicyChoice;
+  readonly permissions?: PermissionRules;
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
   /** With its line, which the status of the gateway shows. */
@@ -88,6 +91,7 @@ export const mcpFields = {
     .min(0, { error: gateError })
     .max(maxGateMs, { error: gateError })
     .meta(restartRequired),
+  permissions: permissionsSchema,
   // Read by `policy-choice.ts`, which knows more words than a schema has.
   policy: z.unknown(),
   commandValues: z.boolean({
@@ -98,7 +102,12 @@ export const mcpFields = {
 
 const fieldSchemas = new Map<string, z.ZodType>(Object.entries(mcpFields));
 
-const limitingKeys: ReadonlySet<string> = new Set(['allowed', 'excluded', 'disabledServers']);
+const limitingKeys: ReadonlySet<string> = new Set([
+  'allowed',
+  'excluded',
+  'disabledServers',
+  'permissions',
+]);
 
 export function parseMcpSection(member: TreeMember): ParsedMcpSection {
   const { node } = member;
@@ -157,7 +166,8 @@ function parseField(
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const inner = [...where, ...unknown];
   const line = inner.length === 0 ? field.line : lineAt(field.node, inner);
-  const message = unknown.length === 0 ? (issue?.message ?? '') : `unknown key; ${slotsError}`;
+  const known = field.name === 'slots' ? slotsError : 'remove it';
+  const message = unknown.length === 0 ? (issue?.message ?? '') : `unknown key; ${known}`;
   return {
     fault: { line, path: [...(field.written ?? ['mcp', field.name]), ...inner], message },
     limits: limitingKeys.has(field.name),

@@ -24,6 +24,7 @@ import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
+import { permissionsOf } from './permission-rules.ts';
 import { distinctServers } from './same-servers.ts';
 import { withPolicy } from './server-entry.ts';
 import { type StartValue, startValuesOf } from './start-values.ts';
@@ -106,6 +107,7 @@ export function mergeSettings(
           lastOf(own, ({ mcp }) => mcp.slots?.remote) ?? connect.remoteSlots ?? unlimitedSlots,
       },
       ...(budget === undefined ? {} : { budget }),
+      ...permissionsOf(layers),
       startupGateMs: startValues[0].value,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [

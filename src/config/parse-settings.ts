@@ -191,6 +191,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'policy',
   'dockerGateway',
   'commandValues',
+  'permissions.allow',
 ]);
 
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
@@ -198,7 +199,14 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
   // A plugin brings servers; those of others are not its business at all.
   if (origin.scope === 'plugin')
     return [{ line: mcp.line, path: ['mcp'], message: '"mcp" is ignored in what a plugin brings' }];
-  return membersOf(mcp.node)
+  const allowing = membersOf(memberOf(mcp.node, 'permissions')?.node)
+    .filter(({ name }) => name === 'allow')
+    .map((member) => ({
+      ...member,
+      name: 'permissions.allow',
+      written: ['mcp', 'permissions', 'allow'],
+    }));
+  return [...membersOf(mcp.node), ...allowing]
     .filter(({ name }) => ungatedKeys.has(name))
     .map(({ name, line, written }) => ({
       line,

@@ -8,6 +8,7 @@
 import { z } from 'zod';
 
 import { restartRules } from '../domain/policy.ts';
+import { toolPermissionsSchema } from './permission-schema.ts';
 
 // The longest delay a timer takes; one millisecond more fires at once.
 const maxTimerMs = 2_147_483_647;
@@ -94,6 +95,7 @@ export const serverEntrySchema = z.strictObject(
         {
           include: toolNames('include').optional(),
           exclude: toolNames('exclude').optional(),
+          permissions: toolPermissionsSchema.optional(),
           overrides: z
             .record(
               z.string(),

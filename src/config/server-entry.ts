@@ -166,9 +166,7 @@ function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: stri
 }
 
 function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
-  const words = isTopOfEntry
-    ? serverEntryKeys
-    : ['include', 'exclude', 'overrides', 'enabled', 'timeoutMs'];
+  const words = isTopOfEntry ? serverEntryKeys : toolKeys;
   const closest = closestName(key, words);
   return closest === undefined
     ? `unknown key; remove it or write one of ${words.join(', ')}`
@@ -201,14 +199,20 @@ function validServer(
       ? {}
       : { withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing) }),
     policy: choice,
-    problems: [...ignored.map((key) => ignoredProblem(member, origin, key)), ...idle],
+    problems: [
+      ...ignored.map((key) => ignoredProblem(member, origin, [key])),
+      ...(isOwn || entry.tools?.permissions?.allow === undefined
+        ? []
+        : [ignoredProblem(member, origin, ['tools', 'permissions', 'allow'])]),
+      ...idle,
+    ],
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
       generation: fingerprintOf(spec),
       transport: spec.type,
       enabled: entry.enabled ?? true,
       trust: isOwn ? (entry.trust ?? false) : false,
-      tools: toolFilterOf(entry),
+      tools: toolFilterOf(entry, isOwn),
       ...(entry.description === undefined
         ? {}
         : { description: printableText(entry.description, maxDescriptionLength) }),
@@ -243,9 +247,10 @@ function problemInEntry(
   return problemAt(origin, { line, path: pathInText(member, where), message });
 }
 
-function ignoredProblem(member: TreeMember, origin: DocumentOrigin, key: string): Problem {
+function ignoredProblem(member: TreeMember, origin: DocumentOrigin, where: TreePath): Problem {
+  const key = where.at(-1);
   const message = `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`;
-  return problemInEntry(member, origin, [key], message);
+  return problemInEntry(member, origin, where, message);
 }
 
 function specOf(
@@ -319,7 +324,31 @@ const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> 
     `the folder ${folder} cannot be looked at; let this user do so or write another "cwd"`,
 };
 
-function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
+// What `tools` of an entry and the objects in it may hold.
+const toolKeys = [
+  'include',
+  'exclude',
+  'overrides',
+  'enabled',
+  'timeoutMs',
+  'permissions',
+  'allow',
+  'ask',
+  'deny',
+] as const;
+
+/** What a folder or a plugin allows is not heard: it may only ask and deny. */
+function permissionsIn(
+  { tools = {} }: ServerEntry,
+  isOwn: boolean,
+): Pick<ToolFilter, 'permissions'> {
+  const { allow, ask, deny } = tools.permissions ?? {};
+  const lists = { ...(isOwn && allow && { allow }), ...(ask && { ask }), ...(deny && { deny }) };
+  return Object.keys(lists).length === 0 ? {} : { permissions: lists };
+}
+
+function toolFilterOf(entry: ServerEntry, isOwn: boolean): ToolFilter {
+  const { tools = {} } = entry;
   const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { enabled, timeoutMs }]) => ({
     tool,
     ...(enabled === undefined ? {} : { enabled }),
@@ -329,6 +358,7 @@ function toolFilterOf({ tools = {} }: ServerEntry): ToolFilter {
     include: tools.include ?? ['*'],
     exclude: tools.exclude ?? [],
     ...(overrides.length === 0 ? {} : { overrides }),
+    ...permissionsIn(entry, isOwn),
   };
 }
 

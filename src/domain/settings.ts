@@ -1,3 +1,4 @@
+import type { PermissionRules } from './permission.ts';
 import type { ServerPolicy } from './policy.ts';
 import type { Scope } from './scope.ts';
 import type { TransportKind } from './server-spec.ts';
@@ -34,6 +35,8 @@ export interface ToolFilter {
   readonly exclude: readonly string[];
   /** Default: none. */
   readonly overrides?: readonly ToolOverride[];
+  /** Which calls may go out, by the server's own names. Default: no rules. */
+  readonly permissions?: PermissionRules;
 }
 
 /** What one tool of a server does differently. */
@@ -108,6 +111,8 @@ export interface Settings {
   /** Absent = no budget. */
   readonly budget?: ServerBudget;
   readonly startupGateMs: number;
+  /** Which calls may go out. Absent = no rules. */
+  readonly permissions?: LayeredPermissions;
   /** How many catalogs are remembered, those of live servers included. Absent = no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];
@@ -118,6 +123,12 @@ export interface Limit {
   readonly list: 'allowed' | 'excluded';
   readonly names: readonly string[];
   readonly source: SourceRef;
+}
+
+/** What the user's own settings say, and what others do, who cannot allow anything. */
+export interface LayeredPermissions {
+  readonly own: PermissionRules;
+  readonly narrowing: PermissionRules;
 }
 
 /** How many servers may be starting at once. */

@@ -15,7 +15,6 @@ const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'auth.parkMs',
   'auth.background',
   'auth.refresh',
-  'approval.perCall',
   'reload.mode',
   'reload.debounceMs',
 ]);

@@ -46,7 +46,12 @@ export function changedTools(
 
 /** Says whether callers were twice shown the same, under whatever exposed name. */
 export function isSameTool(one: ExposedTool, other: ExposedTool): boolean {
-  return one === other || digestOf(shownMeaningOf(one)) === digestOf(shownMeaningOf(other));
+  return one === other || digestOfShown(one) === digestOfShown(other);
+}
+
+/** Names all that callers are shown of a tool, under whatever exposed name. */
+export function digestOfShown(tool: ExposedTool): string {
+  return digestOf(shownMeaningOf(tool));
 }
 
 function shownMeaningOf({ tool, ...shown }: ExposedTool): unknown {

@@ -29,12 +29,13 @@ import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { CallDesk } from './call-desk.ts';
 import { Catalogs } from './catalogs.ts';
-import { checkEventName, checkHostEvent, isAnotherTry } from './check-host-event.ts';
-import { checkName, checkOptions, checkState } from './check-options.ts';
+import { checkHostEvent, checkListener, isAnotherTry } from './check-host-event.ts';
+import { checkOptions, checkState } from './check-options.ts';
 import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
 import { Listeners } from './listeners.ts';
+import { PermissionDesk } from './permission-desk.ts';
 import { PersonNeeds } from './person-needs.ts';
 import { ProblemList } from './problem-list.ts';
 import { createQuestions, type Questions } from './question-ports.ts';
@@ -154,15 +155,12 @@ class RunningTroupe extends ServerRequests implements Troupe {
       heldCountOf: (desired) => this.#approvals.heldTools(desired).size,
       isOverSse: (generation) => overSse.has(generation),
       stepFor: (server) => this.asked.stepFor(server),
-      onChange: (status) => {
-        this.#onStatus(status);
-      },
+      onChange: (status) => this.#onStatus(status),
       onSnapshot: this.#records.noteSnapshot,
-      onToolsMayDiffer: () => {
-        this.catalogs.invalidate();
-      },
+      onToolsMayDiffer: () => this.catalogs.invalidate(),
     });
     this.desk = new CallDesk({
+      permissions: this.#createPermissions(options, settings.projectRoot),
       board: this.#board,
       tools: this.catalogs.tools,
       sessions,
@@ -256,6 +254,12 @@ class RunningTroupe extends ServerRequests implements Troupe {
     return createQuestions(options, projectRoot, ports, () => this.#board);
   }
 
+  #createPermissions(options: TroupeOptions, projectRoot: string): PermissionDesk {
+    const onProblems = this.#problems.setOfPermissions;
+    const settings = () => this.#root.getSnapshot().context.settings;
+    return new PermissionDesk(options, this.#parts, { projectRoot, settings, onProblems });
+  }
+
   #createCatalogs(sessions: SessionRegistry): Catalogs {
     return new Catalogs({
       clock: this.#parts.clock,
@@ -285,11 +289,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     name: Name,
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void {
-    checkName('name of the event', name);
-    checkEventName(name);
-    if (typeof listener !== 'function') {
-      throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
-    }
+    checkListener(name, listener);
     return this.#listeners.on(name, listener);
   }
 

@@ -11,6 +11,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { QuestionParty } from '../domain/question.ts';
 import type { CallFailure, SessionHandle, SessionRequest } from '../domain/session.ts';
+import type { ExposedTool } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
   mayRunTwice,
@@ -18,6 +19,7 @@ import {
   type Replay,
   replayOf,
 } from '../policies/replay-decision.ts';
+import { isSameTool } from '../policies/tool-pins.ts';
 import { type Errand, requestErrand, toolErrand } from './call-errand.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
@@ -29,9 +31,12 @@ import {
   overloaded,
   shuttingDown,
   tooLate,
+  toolChangedWhileAsked,
 } from './call-refusal.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
+import type { PermissionDesk } from './permission-desk.ts';
+import { denied } from './permission-refusal.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
@@ -41,6 +46,7 @@ import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';
 
 export interface CallDeskPorts {
+  readonly permissions: PermissionDesk;
   readonly board: StatusBoard;
   readonly tools: ToolList;
   readonly sessions: SessionRegistry;
@@ -68,6 +74,10 @@ interface Call {
   deadlineAt: number;
   sends: number;
   hasStoodInLine: boolean;
+  /** It came to its turn and must be asked about first: looked at again at once. */
+  isHeldUp: boolean;
+  /** The tool that may be called, once somebody was asked. */
+  permitted: ExposedTool | null;
   /** The session that was the last when this call first asked a sleeping server to start. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that was lost, and how long its session is given to be replaced. */
@@ -81,13 +91,17 @@ interface Call {
 
 export class CallDesk {
   readonly #ports: CallDeskPorts;
+  readonly permissions: PermissionDesk;
   readonly #lanes = new Map<string, CallLane>();
   readonly #atWork: CallsAtWork;
   readonly #lostHandles = new WeakSet<SessionHandle>();
+  /** Ends each question that is open. */
+  readonly #questions = new Set<() => void>();
   #isClosed = false;
 
   constructor(ports: CallDeskPorts) {
     this.#ports = ports;
+    this.permissions = ports.permissions;
     this.#atWork = new CallsAtWork(ports);
   }
 
@@ -133,6 +147,8 @@ export class CallDesk {
       deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
       sends: 0,
       hasStoodInLine: false,
+      isHeldUp: false,
+      permitted: null,
       demandedAfter: null,
       lost: null,
     };
@@ -151,6 +167,7 @@ export class CallDesk {
   /** Ends every call that still waits with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
+    for (const end of this.#questions) end();
     this.#atWork.close();
   }
 
@@ -160,22 +177,99 @@ export class CallDesk {
   ): Promise<Done<Result, About>> {
     const bounds: WaitBounds = {
       clock: this.#ports.clock,
-      deadlineAt: call.deadlineAt,
+      // A question to a person may move it.
+      get deadlineAt() {
+        return call.deadlineAt;
+      },
       signal: call.options.signal,
     };
     const changes = new StatusChanges(this.#ports.board, call.server);
     try {
       for (;;) {
-        const done = this.#look(call) === null ? null : await this.#inTurn(call, errand, bounds);
+        const sighting = this.#look(call);
+        if (sighting !== null && this.#mustAsk(call, errand, sighting)) {
+          await this.#permit(call, errand, sighting);
+          continue;
+        }
+        const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
         if (done !== null) return done;
+        const isHeldUp = call.isHeldUp;
+        call.isHeldUp = false;
         // Watched from before the second look on, so that no change falls between.
-        if (changes.isNews()) continue;
+        if (changes.isNews() || isHeldUp) continue;
         const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
-        await waitOnce({ ...bounds, deadlineAt }, (wake) => changes.onNext(wake));
+        const { clock, signal } = bounds;
+        await waitOnce({ clock, signal, deadlineAt }, (wake) => changes.onNext(wake));
       }
     } finally {
       changes.end();
     }
+  }
+
+  #mustAsk(
+    call: Call,
+    { args }: Pick<Errand<unknown, Subject>, 'args'>,
+    { desired }: Sighting,
+  ): boolean {
+    return args !== undefined && call.permitted === null && !this.permissions.isOpen(desired);
+  }
+
+  /**
+   * Has the call allowed, and holds no place meanwhile. The question ends with the call and with its
+   * server; then it is looked at again, which tells why.
+   *
+   * @throws TroupeError `PERMISSION_DENIED`.
+   */
+  async #permit(
+    call: Call,
+    { args = {}, find }: Pick<Errand<unknown, Subject>, 'args' | 'find'>,
+    sighting: Sighting,
+  ): Promise<void> {
+    const { clock, board } = this.#ports;
+    const { shown } = find(sighting);
+    if (shown === undefined) return;
+    const question = new AbortController();
+    const end = (): void => question.abort();
+    const { signal, timeoutMs, askPermission: ask } = call.options;
+    const askedAt = clock.now();
+    let isLate = false;
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : clock.setTimeout(() => {
+            isLate = true;
+            end();
+          }, call.deadlineAt - askedAt);
+    const unwatch = board.watch(call.server, () => {
+      if (this.#isRefused(call)) end();
+    });
+    signal?.addEventListener('abort', end, { once: true });
+    this.#questions.add(end);
+    try {
+      const { desired } = sighting;
+      await this.permissions.decide({ desired, shown, args, ask, signal: question.signal });
+    } finally {
+      this.#questions.delete(end);
+      signal?.removeEventListener('abort', end);
+      unwatch();
+      clock.clearTimeout(timer);
+      call.pausedMs += clock.now() - askedAt;
+      call.deadlineAt = deadlineOf(call, call.server, sighting.desired, shown.tool);
+    }
+    if (isLate) throw denied(shown, 'late');
+    if (!question.signal.aborted) call.permitted = shown;
+  }
+
+  /** Whether the server will take no call before somebody does something. */
+  #isRefused({ server, deadlineAt }: Call): boolean {
+    const { board, clock } = this.#ports;
+    if (board.status(server) === undefined) return true;
+    const sighting = board.sighting(server);
+    if (sighting === undefined) return false;
+    const remainingMs = deadlineAt - clock.now();
+    const { callStatus, circuitUntilMs } = sighting;
+    const times = { wallNowMs: clock.wallNow(), remainingMs, circuitUntilMs };
+    return gateFor(callStatus, times).pass === 'refuse';
   }
 
   /** Takes a place at work and sends. Null = look again. */
@@ -248,17 +342,14 @@ export class CallDesk {
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
     const about = errand.find(sighting);
-    const { desired } = sighting;
-    const tool = repeatedTool(sighting, about);
-    if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
-      throw call.lost.error;
+    // The rules may be others than when the call began.
+    if (this.#mustAsk(call, errand, sighting)) {
+      call.isHeldUp = true;
+      return null;
     }
-    // By its exposed name a tool may be known only now, and have a deadline of its own.
-    call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
+    this.#refuseAtLast(call, sighting, about);
     const now = clock.now();
-    if (call.deadlineAt - now < leastLeftMs(call.startedAt, call.deadlineAt)) {
-      throw call.lost?.error ?? tooLate(call.server, call.hasStoodInLine);
-    }
+    const { desired } = sighting;
     const { session } = handle;
     const { signal, onProgress } = call.options;
     call.sends += 1;
@@ -284,6 +375,25 @@ export class CallDesk {
         durationMs: Math.round(clock.now() - call.startedAt),
       },
     };
+  }
+
+  /** What may have changed since the call was allowed, sent for the first time, or put in line. */
+  #refuseAtLast(call: Call, sighting: Sighting, about: Subject): void {
+    const { desired } = sighting;
+    if (call.permitted !== null && about.shown !== undefined) {
+      if (!isSameTool(call.permitted, about.shown)) throw toolChangedWhileAsked(about.shown);
+      this.permissions.refuseByRule(desired, about.shown);
+    }
+    const tool = repeatedTool(sighting, about);
+    if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
+      throw call.lost.error;
+    }
+    // By its exposed name a tool may be known only now, and have a deadline of its own.
+    call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
+    const leftMs = call.deadlineAt - this.#ports.clock.now();
+    if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
+      throw call.lost?.error ?? tooLate(call.server, call.hasStoodInLine);
+    }
   }
 
   #noteSuccess(sighting: Sighting, session: number): void {

@@ -17,6 +17,8 @@ export type Answer<Result> = { readonly result: Result } | { readonly failure: C
 
 export interface Errand<Result, About extends Subject> {
   readonly server: string;
+  /** Of a call of a tool, which somebody may have to allow. */
+  readonly args?: Readonly<Record<string, unknown>>;
   /** Whose deadline counts, as far as it is known yet. */
   readonly toolAtEntry: () => string | undefined;
   /** Names what is asked for, once the server is ready; throws when there is no such thing. */
@@ -41,6 +43,7 @@ export function toolErrand(
 ): Errand<ToolResult, ToolSubject> {
   return {
     server: address.server,
+    args,
     toolAtEntry: () => ('tool' in address ? address.tool : tools.named(address.exposedName)?.tool),
     find: (sighting) => {
       const shown = findTool(address, sighting, tools);

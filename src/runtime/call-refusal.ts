@@ -74,6 +74,14 @@ export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
   );
 }
 
+export function toolChangedWhileAsked({ server, name }: ExposedTool): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${name} changed while it was asked whether it may be called, so it was not. Look at it again, and call it again: troupe tools ${server}`,
+    { server, tool: name },
+  );
+}
+
 export function changedTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(

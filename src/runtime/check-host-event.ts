@@ -3,6 +3,7 @@ import { type HostEvent, troupeEventNames } from '../domain/host-event.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/closest-name.ts';
 import { printableLine } from '../policies/printable.ts';
+import { checkName } from './check-options.ts';
 import { rootChoices } from './roots.ts';
 
 const shownLength = 128;
@@ -60,9 +61,13 @@ export function checkHostEvent(event: unknown): HostEvent {
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` when nobody would ever call the listener. */
-export function checkEventName(name: string): void {
-  if ((troupeEventNames as readonly string[]).includes(name)) return;
-  throw unknownEvent('event to listen to', name, troupeEventNames);
+export function checkListener(name: string, listener: unknown): void {
+  checkName('name of the event', name);
+  if (!(troupeEventNames as readonly string[]).includes(name)) {
+    throw unknownEvent('event to listen to', name, troupeEventNames);
+  }
+  if (typeof listener === 'function') return;
+  throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
 }
 
 function typeOf(event: unknown): string | undefined {

@@ -63,6 +63,8 @@ const optionsSchema = z.strictObject({
   onQuestion: aFunction.optional(),
   questions: z.array(z.enum(questionKinds)).optional(),
   roots: rootChoices.optional(),
+  permission: aFunction.optional(),
+  askPermission: aFunction.optional(),
   env: z.record(z.string(), z.string().optional()).optional(),
 });
 

@@ -6,6 +6,7 @@ import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
+import { createPermissionStore } from '../../actors/permission-store.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { watchSleep } from '../../actors/sleep-watch.ts';
@@ -36,6 +37,12 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     createSession: createSessionLogic,
     keepApprovals: (ports) =>
       createApprovalStore({
+        ...ports,
+        clock,
+        stateDir: stateDir === undefined ? undefined : resolve(stateDir),
+      }),
+    keepPermissions: (ports) =>
+      createPermissionStore({
         ...ports,
         clock,
         stateDir: stateDir === undefined ? undefined : resolve(stateDir),

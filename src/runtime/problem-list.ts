@@ -9,6 +9,7 @@ export class ProblemList {
   #ofProcesses: readonly Problem[] = [];
   #ofCatalogs: readonly Problem[] = [];
   #ofApprovals: readonly Problem[] = [];
+  #ofPermissions: readonly Problem[] = [];
   #ofBudget: readonly Problem[] = [];
 
   constructor(onChange: (problems: readonly Problem[]) => void) {
@@ -21,6 +22,7 @@ export class ProblemList {
       ...this.#ofProcesses,
       ...this.#ofCatalogs,
       ...this.#ofApprovals,
+      ...this.#ofPermissions,
       ...this.#ofBudget,
     ];
   }
@@ -47,6 +49,11 @@ export class ProblemList {
     this.#ofApprovals = deepFreeze(problems);
     this.#tell();
   }
+
+  readonly setOfPermissions = (problems: readonly Problem[]): void => {
+    this.#ofPermissions = deepFreeze(problems);
+    this.#tell();
+  };
 
   setOfBudget(problems: readonly Problem[]): void {
     this.#ofBudget = deepFreeze(problems);

@@ -11,6 +11,7 @@ import type { ApprovalStore, ApprovalStorePorts } from '../../actors/approval-st
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
+import type { PermissionStore, PermissionStorePorts } from '../../actors/permission-store.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
 import type { createSessionLogic, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
@@ -40,6 +41,10 @@ export interface TroupeParts {
   readonly keepApprovals: (
     ports: Pick<ApprovalStorePorts, 'projectRoot' | 'onProblems'>,
   ) => ApprovalStore;
+  /** Keeps what persons allow for more than one call. */
+  readonly keepPermissions: (
+    ports: Pick<PermissionStorePorts, 'projectRoot' | 'onProblems'>,
+  ) => PermissionStore;
   /** Looks for what the commands of gated servers lead to. Default: nobody does, and commands are started as written. */
   readonly findExecutable?: FindExecutable;
   /** Where catalogs outlive the run. Default: nowhere. */

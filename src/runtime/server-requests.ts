@@ -9,6 +9,7 @@ import type {
   ResourceResult,
 } from '../domain/catalog.ts';
 import type { HostEvent } from '../domain/host-event.ts';
+import type { PermissionChoice } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
@@ -43,6 +44,8 @@ type Requests = Pick<
   | 'removeServer'
   | 'questions'
   | 'answer'
+  | 'permissions'
+  | 'forgetPermissions'
 >;
 
 /** What a host can ask of servers and they of it, what they offer, and which it adds itself. */
@@ -89,6 +92,16 @@ export abstract class ServerRequests implements Requests {
   protected closeDesks(): void {
     this.desk.close();
     this.asked.desk.close();
+  }
+
+  permissions(): Promise<readonly PermissionChoice[]> {
+    return this.desk.permissions.store.choices();
+  }
+
+  forgetPermissions(
+    which: { readonly server?: string; readonly tool?: string } = {},
+  ): Promise<number> {
+    return this.desk.permissions.store.forget(which);
   }
 
   tools(): readonly ExposedTool[] {

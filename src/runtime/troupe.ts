@@ -22,7 +22,7 @@ import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-ev
 import type { HostRule } from '../domain/host-rule.ts';
 
 import type { AskForInput } from '../domain/input.ts';
-
+import type { AskPermission, PermissionChoice, PermissionHook } from '../domain/permission.ts';
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type {
@@ -124,6 +124,13 @@ export interface TroupeOptions {
    * addresses. `roots.changed` replaces them. Default: servers are told nothing of roots.
    */
   readonly roots?: readonly (string | RootFolder)[];
+  /** Decides about each call of a tool before it is sent. Default: rules of settings alone, and else all may go. */
+  readonly permission?: PermissionHook;
+  /**
+   * Asks a person about a call where a rule, the `permission` hook or the policy says `ask`. Default: such a
+   * call is refused with `PERMISSION_DENIED`.
+   */
+  readonly askPermission?: AskPermission;
   /** Environment that `${VAR}` references are read from. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -161,6 +168,8 @@ export interface CallOptions {
   readonly onQuestion?: QuestionHandler;
   /** What the host calls this call; its questions carry it. */
   readonly requestId?: string;
+  /** Asks a person about this call, in place of the troupe's `askPermission`. */
+  readonly askPermission?: AskPermission;
 }
 
 export interface CallReport {
@@ -300,6 +309,13 @@ export interface Troupe extends AsyncDisposable {
    * `stateDir`, or because it cannot be written, of which the problems of the snapshot tell.
    */
   approvalsSaved(): Promise<boolean>;
+  /** What persons allowed for more than one call, in this project; the oldest first. */
+  permissions(): Promise<readonly PermissionChoice[]>;
+  /**
+   * Takes back what persons allowed: for all servers, for one, or for one tool of it. Returns how many.
+   * Rejects with the error of the file system when it cannot be written.
+   */
+  forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
   /**
    * Calls a tool by its exposed name, at most once.
    * @throws TroupeError with `code` and `outcome`.

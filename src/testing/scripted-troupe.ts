@@ -6,6 +6,7 @@
 
 import type { InspectionEvent } from 'xstate';
 import { createApprovalStore } from '../../actors/approval-store.ts';
+import { createPermissionStore } from '../../actors/permission-store.ts';
 import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
@@ -46,6 +47,12 @@ export interface ScriptedTroupeOptions {
   readonly clock?: VirtualClockOptions;
   /** Where decisions about servers outlive the run. Default: nowhere. */
   readonly keepApprovals?: TroupeParts['keepApprovals'];
+  /** Where what persons allowed outlives the run. Default: nowhere. */
+  readonly keepPermissions?: TroupeParts['keepPermissions'];
+  /** Decides about each call. Default: nobody does. */
+  readonly permission?: TroupeOptions['permission'];
+  /** Asks a person about a call. Default: nobody can be asked. */
+  readonly askPermission?: TroupeOptions['askPermission'];
   /** What the command of a gated server leads to. Default: nobody looks. */
   readonly findExecutable?: NonNullable<TroupeParts['findExecutable']>;
   /** Where catalogs outlive the run. Default: nowhere. */
@@ -117,6 +124,9 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       keepApprovals:
         options.keepApprovals ??
         ((approvalPorts) => createApprovalStore({ ...approvalPorts, clock })),
+      keepPermissions:
+        options.keepPermissions ??
+        ((permissionPorts) => createPermissionStore({ ...permissionPorts, clock })),
       ...(options.findExecutable === undefined ? {} : { findExecutable: options.findExecutable }),
       createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
       // Loaded already, so that what happens next depends on the clock alone.
@@ -150,12 +160,16 @@ function hostOptions({
   bare,
   policy,
   allow,
+  permission,
+  askPermission,
   hostSettings: settings,
   onQuestion,
   questions,
   roots,
 }: ScriptedTroupeOptions): TroupeOptions {
-  const all = { plugins, rules, bare, policy, allow, settings, onQuestion, questions, roots };
+  const host = { plugins, rules, bare, policy, allow, settings };
+  const people = { permission, askPermission, onQuestion, questions, roots };
+  const all = { ...host, ...people };
   const given = Object.entries(all).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as TroupeOptions;
 }

@@ -190,7 +190,9 @@ describe('a call to a server that sleeps when it was given up', () => {
   const starts = (there: Stage): number => there.sessions.scripts.length;
 
   it('starts it once and is told why when that fails', async () => {
-    const there = await stage({ settings: sleepy, obedient: [] });
+    // Such a server is asked about at each call.
+    const permission = () => 'allow' as const;
+    const there = await stage({ settings: sleepy, obedient: [], permission });
     const first = call(there, 'db');
     await there.settle();
     there.sessions.of('db').fail(failure('unavailable'));

@@ -5,6 +5,7 @@ import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { unknownTool } from '../../runtime/unknown-name.ts';
+import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask-permission.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { listTools } from '../control-commands.ts';
@@ -70,15 +71,34 @@ export const defineCall = (define: DefineCommand): void =>
           arguments: args,
           ...(timeoutMs === undefined ? {} : { timeoutMs }),
         };
+        const send = (answer: object): Promise<CallReport> =>
+          client.request('call', { ...request, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
         return showReport(
           session,
-          await client.request('call', request, (timeoutMs ?? longestCallMs) + extraMs),
+          await sendAllowed(session, { server, tool, arguments: args }, send),
         );
       } finally {
         running?.client.close();
       }
     },
   });
+
+/** Sends the call, and once more when only the word of a person was missing and it is there now. */
+async function sendAllowed(
+  session: CliSession,
+  question: CallQuestion,
+  send: (answer: object) => Promise<CallReport>,
+): Promise<CallReport> {
+  try {
+    return await send({});
+  } catch (error) {
+    const prompt = createPermissionPrompt(session);
+    const isWanting = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
+    if (!isWanting || !error.retryable || prompt === undefined) throw error;
+    const permission = await prompt(question, new AbortController().signal);
+    return send({ permission });
+  }
+}
 
 function callInProcess(
   session: CliSession,
@@ -95,7 +115,11 @@ function callInProcess(
       const args =
         given ??
         (words.length === 0 ? {} : readWords(call, await listTools(troupe, server, settle)));
-      const options = { signal, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+      const options = {
+        signal,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...askAtTerminal(session),
+      };
       return showReport(session, await troupe.callServerTool(server, tool, args, options));
     },
     { running, server },

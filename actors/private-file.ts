@@ -1,0 +1,65 @@
+/** Reads a file that only its owner may write, and that is believed only then. */
+
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+
+export type PrivateReading =
+  /** Absent when there is no file. */
+  | { readonly content?: string }
+  /** Its content is not what we write: it belongs aside. */
+  | { readonly damage: string }
+  /** It is not to be believed, and not ours to change. What is wrong, and what to do. */
+  | { readonly refusal: string };
+
+/** Reads the whole file. Never rejects. */
+export async function readPrivate(file: string, maxBytes: number): Promise<PrivateReading> {
+  let handle: FileHandle | undefined;
+  try {
+    // A named pipe would wait for a writer; a link may lead to what somebody else can write.
+    handle = await open(
+      file,
+      constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0),
+    );
+    const found = await handle.stat();
+    if (!found.isFile()) return { refusal: 'is not a file; move it away' };
+    const fault = faultOf(found);
+    if (fault !== undefined) return { refusal: fault };
+    if (found.size > maxBytes) return { damage: 'it is larger than it may be' };
+    return { content: await handle.readFile('utf8') };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return {};
+    if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
+    return { refusal: `cannot be read (${code}); let this user read it` };
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+}
+
+/** Moves a damaged file out of the way and returns where it is now. */
+export async function setAside(file: string, wallNow: number): Promise<string> {
+  const time = new Date(wallNow).toISOString().replaceAll(/[:.]/gu, '-');
+  const aside = `${file}.damaged-${time}-${randomUUID().slice(0, 4)}`;
+  await rename(file, aside);
+  return aside;
+}
+
+/** Who else could have written it. */
+function faultOf({
+  mode,
+  uid,
+}: {
+  readonly mode: number;
+  readonly uid: number;
+}): string | undefined {
+  // Elsewhere these numbers say nothing.
+  if (process.getuid === undefined) return undefined;
+  if (uid !== process.getuid()) return 'belongs to another user; move it away';
+  if ((mode & 0o077) === 0) return undefined;
+  return 'is open to other users; see that it is as you want it, then chmod 600 it';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type PermissionChoice,
+  type PermissionRules,
+  type PermissionVerdict,
+  permissionVerdicts,
+} from '../../src/domain/permission.ts';
+import {
+  isRemembered,
+  strictestVerdict,
+  verdictByRules,
+} from '../../src/policies/permission-decision.ts';
+
+const tool = { server: 'db', tool: 'query', name: 'mcp__db__query' };
+const exact = 'mcp__db__query';
+const wide = 'mcp__db__*';
+
+describe('rules about calls', () => {
+  const rows: readonly (readonly [string, PermissionRules, PermissionVerdict | undefined])[] = [
+    ['nothing', {}, undefined],
+    ['nothing of this tool', { deny: ['mcp__db__drop', { server: 'web' }] }, undefined],
+    ['an exposed name', { deny: [exact] }, 'deny'],
+    ['a pattern of names', { ask: [wide] }, 'ask'],
+    ['a whole server', { allow: [{ server: 'db' }] }, 'allow'],
+    ['a tool of a server', { ask: [{ server: 'db', tool: 'qu*' }] }, 'ask'],
+    ['another tool of the server', { ask: [{ server: 'db', tool: 'drop' }] }, undefined],
+    ['a denial beside an exact yes', { allow: [exact], deny: [wide] }, 'deny'],
+    ['an exact yes within what is asked', { allow: [exact], ask: [wide] }, 'allow'],
+    ['an exact question within what is allowed', { allow: [wide], ask: [exact] }, 'ask'],
+    ['both exactly', { allow: [exact], ask: [{ server: 'db', tool: 'query' }] }, 'ask'],
+    ['both widely', { allow: [wide], ask: ['*'] }, 'ask'],
+  ];
+
+  it.each(rows)('that name %s', (_what, rules, verdict) => {
+    expect(verdictByRules(rules, tool)).toBe(verdict);
+  });
+
+  it('are as strict together as the strictest of them', () => {
+    const voice = fc.constantFrom(undefined, ...permissionVerdicts);
+    fc.assert(
+      fc.property(fc.array(voice), (voices) => {
+        const strictest = strictestVerdict(...voices);
+        const rank = (verdict: PermissionVerdict | undefined): number =>
+          verdict === undefined ? -1 : permissionVerdicts.indexOf(verdict);
+        expect(rank(strictest)).toBe(Math.max(-1, ...voices.map(rank)));
+      }),
+    );
+  });
+});
+
+describe('what a person allowed for longer', () => {
+  const subject = { server: 'db', fingerprint: 'f', tool: 'query', digest: 'd' };
+  const choice = { server: 'db', fingerprint: 'f', decidedAt: 0 };
+  const ofTool = { ...choice, tool: 'query', digest: 'd' };
+
+  const rows: readonly (readonly [string, PermissionChoice, boolean])[] = [
+    ['the tool', ofTool, true],
+    ['the server', choice, true],
+    ['another tool', { ...ofTool, tool: 'drop' }, false],
+    ['another definition of the tool', { ...ofTool, digest: 'e' }, false],
+    ['another server', { ...choice, server: 'web' }, false],
+    ['other settings of the server', { ...choice, fingerprint: 'g' }, false],
+  ];
+
+  it.each(rows)('counts for %s as it was: %#', (_what, remembered, counts) => {
+    expect(isRemembered([remembered], subject)).toBe(counts);
+  });
+});
