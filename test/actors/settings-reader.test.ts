@@ -30,3 +30,39 @@ describe('a settings file with a misspelt limit', () => {
     expect(settings.problems[0]?.message).toContain('the last good content of this file stays');
   });
 });
+
+describe('settings that cannot be put together', () => {
+  it('cost one problem, and whoever ran goes on under those that were', async () => {
+    let isBroken = false;
+    const wanted =
+      '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
+    const reader = createSettingsReader({
+      files: [{ file, scope: 'config' }],
+      projectRoot: '/project',
+      readFile: () => Promise.resolve({ text: wanted }),
+      lookAtFolder: () => Promise.resolve(undefined),
+      docker: {
+        variables: [],
+        finding: () =>
+          isBroken ? Promise.reject(new Error('boom')) : Promise.resolve({ isThere: true }),
+        lookAgain: () => {},
+        settled: () => Promise.resolve(false),
+        listen: () => {},
+        dispose: () => {},
+      },
+    });
+    const before = await reader.read(0);
+    expect(before.settings.servers.map(({ name }) => name)).toEqual(['a', 'MCP_DOCKER']);
+    isBroken = true;
+    for (const now of [1, 2]) {
+      const { settings, specs } = await reader.read(now);
+      expect(settings.servers).toEqual(before.settings.servers);
+      expect(specs).toEqual(before.specs);
+      expect(settings.problems.map(({ message }) => message)).toEqual([
+        'the settings could not be put together (Error: boom); please report this',
+      ]);
+    }
+    isBroken = false;
+    expect((await reader.read(3)).settings.problems).toEqual([]);
+  });
+});

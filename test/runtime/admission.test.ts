@@ -154,6 +154,35 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('web')).toBe('blocked.pendingApproval');
   });
 
+  it('runs what was shown, and nothing that came into the file before the yes', async () => {
+    const there = await stage({ projectSettings: db });
+    const fingerprint = fingerprintNow(there);
+    const shown = there.troupe.status('db')?.generation;
+    there.files.write(projectFile, servers({ db: 'evil' }));
+    await tell(there, { type: 'approval.grant', server: 'db', fingerprint });
+    expect(there.sessions.scripts.map(({ input }) => input.generation)).toEqual([shown]);
+    await there.advance(300);
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(there.sessions.scripts).toHaveLength(1);
+    const late = thrownBy(() =>
+      there.troupe.send({ type: 'approval.grant', server: 'db', fingerprint }),
+    );
+    expect(late).toMatchObject({ code: 'PENDING_APPROVAL' });
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+  });
+
+  it('is what was read last while its file is half written', async () => {
+    const there = await stage({ projectSettings: db });
+    const fingerprint = fingerprintNow(there);
+    there.files.write(projectFile, '{ "mcpServers": { "db": { "command": "ev');
+    await there.advance(300);
+    await tell(there, { type: 'approval.grant', server: 'db', fingerprint });
+    expect(there.stateOf('db')).toBe('ready');
+    await writeProject(there, servers({ db: 'evil' }));
+    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(there.sessions.scripts).toHaveLength(1);
+  });
+
   it('does not count in a folder that is not trusted, whatever was approved', async () => {
     const there = await stage({
       projectSettings: db,
