@@ -1,6 +1,7 @@
 /** What an import would write into one settings file, and what not: decided here, written elsewhere. */
 
-import equal from 'fast-deep-equal';
+import { isDeepStrictEqual } from 'node:util';
+
 import { type Addition, addToSettings } from '../config/edit-settings.ts';
 import type { Conversion } from '../config/formats/conversion.ts';
 import { convertSettings } from '../config/formats/convert-settings.ts';
@@ -225,8 +226,7 @@ function importOne(
   const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
   const value = valueOf(member.node);
   const raw: Entry = isEntry(value) ? value : {};
-  const isChanged = isOn !== undefined && isOn !== (raw['enabled'] ?? true);
-  const entry: Entry = isChanged ? { ...raw, enabled: isOn } : raw;
+  const entry = switched(raw, isOn);
   const { file, line } = desired.source;
   const key = at([], '').key ?? '';
   const from = {
@@ -247,7 +247,11 @@ function importOne(
   });
   if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
   const earlier = taken.get(name);
-  if (earlier !== undefined && (equal(earlier, raw) || equal(earlier, entry))) return shown('same');
+  if (
+    earlier !== undefined &&
+    (isDeepStrictEqual(earlier, raw) || isDeepStrictEqual(earlier, entry))
+  )
+    return shown('same');
   if (earlier !== undefined)
     return shown(
       'conflict',
@@ -255,7 +259,7 @@ function importOne(
     );
   if (name !== member.name)
     warn.push(at([], `this name cannot be used here; it becomes "${name}"`));
-  if (isChanged)
+  if (entry !== raw)
     warn.push(
       at([], `the lists of the file say so, therefore it is written with "enabled": ${isOn}`),
     );
@@ -268,6 +272,12 @@ function importOne(
       ),
     );
   return shown('add');
+}
+
+/** The entry as the lists of its file have it; the very same where they say nothing new. */
+function switched(entry: Entry, isOn: boolean | undefined): Entry {
+  const isNews = isOn !== undefined && isOn !== (entry['enabled'] ?? true);
+  return isNews ? { ...entry, enabled: isOn } : entry;
 }
 
 /** Definitions of what the added servers ask for. */

@@ -1,6 +1,7 @@
 /** Adds to a settings text of ours, and leaves everything else in it as a person wrote it. */
 
-import equal from 'fast-deep-equal';
+import { isDeepStrictEqual } from 'node:util';
+
 import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
 
 export interface Addition {
@@ -22,7 +23,7 @@ export function addToSettings(text: string, additions: readonly Addition[]): str
     if (edited === undefined) return undefined;
     edited = withAddition(edited, addition);
   }
-  if (edited === undefined || !equal(plain(edited), expectedAfter(plain(body), additions)))
+  if (edited === undefined || !isSame(plain(edited), expectedAfter(plain(body), additions)))
     return undefined;
   return mark + edited;
 }
@@ -138,6 +139,15 @@ function unitOf(text: string): string {
 
 function plain(text: string): unknown {
   return parse(text, [], { allowTrailingComma: true });
+}
+
+/** As JSON has it, where -0 is 0; keys may have any name, those of methods too. */
+function isSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(jsonOf(one), jsonOf(other));
+}
+
+function jsonOf(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value) ?? 'null');
 }
 
 /** What the text must say afterwards, built without the editor that is thereby checked. */

@@ -1,0 +1,130 @@
+import * as fc from 'fast-check';
+import { createScanner, parse } from 'jsonc-parser';
+import { describe, expect, it } from 'vitest';
+
+import { type Addition, addToSettings } from '../../src/config/edit-settings.ts';
+
+const plain = (text: string): unknown => parse(text, [], { allowTrailingComma: true });
+
+// Values of jsonc-parser's SyntaxKind, a const enum that isolated modules cannot read.
+const comma = 5;
+const lineBreak = 14;
+const blank = 15;
+const endOfFile = 17;
+
+/** What a person wrote, piece by piece: everything but blanks, line ends and commas. */
+function piecesOf(text: string): readonly string[] {
+  const scanner = createScanner(text.replace(/^\ufeff/u, ''), false);
+  const pieces: string[] = [];
+  for (let token: number = scanner.scan(); token !== endOfFile; token = scanner.scan()) {
+    if (token !== comma && token !== lineBreak && token !== blank)
+      pieces.push(scanner.getTokenValue().trimEnd());
+  }
+  return pieces;
+}
+
+/** Whether all of the first stands in the second, in its order. */
+function isWithin(some: readonly string[], all: readonly string[]): boolean {
+  let next = 0;
+  for (const piece of all) if (piece === some[next]) next += 1;
+  return next === some.length;
+}
+
+const key = fc.constantFrom('a', 'b', 'c', 'A key', '__proto__x', 'ä"\\');
+const gap = fc.constantFrom('', ' ', '\n', '\r\n  ', '\n\t', ' /* c */ ', ' // c\n', '\n// d\r\n');
+const scalar = fc.constantFrom('1', 'true', 'null', '"x"', '"// no comment"', '"}"', '"\\u00e4"');
+
+/** JSON with comments as people write it: any layout, comments anywhere, commas at the end. */
+const { value: jsonc } = fc.letrec<{ value: string }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    scalar,
+    holder(
+      '{',
+      '}',
+      fc.tuple(key, gap, tie('value')),
+      ([name, space, inner]) => `${JSON.stringify(name)}:${space}${inner}`,
+    ),
+    holder('[', ']', tie('value'), (item) => item),
+  ),
+}));
+
+function holder<Item>(
+  open: string,
+  close: string,
+  item: fc.Arbitrary<Item>,
+  write: (item: Item) => string,
+): fc.Arbitrary<string> {
+  const items = fc.uniqueArray(fc.tuple(gap, item, gap), {
+    maxLength: 3,
+    selector: ([, it]) => (Array.isArray(it) ? it[0] : {}),
+  });
+  return fc.tuple(items, gap, fc.boolean()).map(([list, last, hasComma]) => {
+    const inner = list.map(([before, it, after]) => `${before}${write(it)}${after}`).join(',');
+    return `${open}${inner}${hasComma && list.length > 0 ? ',' : ''}${last}${close}`;
+  });
+}
+
+const document = fc
+  .tuple(
+    fc.constantFrom('', '\ufeff', '// head\n', '\ufeff/* head */\n'),
+    fc.record(
+      { mcpServers: object(jsonc), mcp: object(jsonc), inputs: list(jsonc), theme: jsonc },
+      { requiredKeys: [] },
+    ),
+    gap,
+  )
+  .map(([head, keys, space]) => {
+    const members = Object.entries(keys).map(([name, text]) => `${space}"${name}": ${text}`);
+    return `${head}{${members.join(',')}${space}}\n`;
+  });
+
+function object(value: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return holder(
+    '{',
+    '}',
+    fc.tuple(key, value),
+    ([name, text]) => `${JSON.stringify(name)}: ${text}`,
+  );
+}
+
+function list(value: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return holder('[', ']', value, (text) => text);
+}
+
+const addition: fc.Arbitrary<Addition> = fc.oneof(
+  fc.record({ path: fc.tuple(fc.constant('mcpServers'), key), value: fc.jsonValue() }),
+  fc.record({ path: fc.tuple(fc.constant('mcp'), key), value: fc.jsonValue() }),
+  fc.record({ path: fc.constant(['inputs', -1]), value: fc.jsonValue() }),
+);
+
+/** The same addition made to a plain value; undefined when something is there already. */
+function added(before: unknown, { path: [first, second], value }: Addition): unknown {
+  const root = before as Record<string, unknown>;
+  const held = root[String(first)];
+  if (second === -1) return { ...root, inputs: [...((held as unknown[]) ?? []), value] };
+  const entries = Object.entries((held as object) ?? {});
+  if (entries.some(([name]) => name === second)) return undefined;
+  return { ...root, [String(first)]: Object.fromEntries([...entries, [second, value]]) };
+}
+
+describe('additions to a settings text', () => {
+  it('say what was asked, and leave every word and comment of the text as it was', () => {
+    fc.assert(
+      fc.property(document, fc.array(addition, { maxLength: 4 }), (text, additions) => {
+        let expected: unknown = plain(text);
+        for (const one of additions) if (expected !== undefined) expected = added(expected, one);
+        const edited = addToSettings(text, additions);
+        if (expected === undefined) {
+          expect(edited).toBeUndefined();
+          return;
+        }
+        expect(plain(edited ?? '')).toEqual(JSON.parse(JSON.stringify(expected)));
+        expect(isWithin(piecesOf(text), piecesOf(edited ?? ''))).toBe(true);
+        expect((edited ?? '').startsWith('\ufeff')).toBe(text.startsWith('\ufeff'));
+        if (additions.length === 0) expect(edited).toBe(text);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
