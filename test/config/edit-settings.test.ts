@@ -57,11 +57,11 @@ function holder<Item>(
 ): fc.Arbitrary<string> {
   const items = fc.uniqueArray(fc.tuple(gap, item, gap), {
     maxLength: 3,
-    selector: ([, it]) => (Array.isArray(it) ? it[0] : {}),
+    selector: ([, one]) => (Array.isArray(one) ? one[0] : {}),
   });
-  return fc.tuple(items, gap, fc.boolean()).map(([list, last, hasComma]) => {
-    const inner = list.map(([before, it, after]) => `${before}${write(it)}${after}`).join(',');
-    return `${open}${inner}${hasComma && list.length > 0 ? ',' : ''}${last}${close}`;
+  return fc.tuple(items, gap, fc.boolean()).map(([all, last, hasComma]) => {
+    const inner = all.map(([before, one, after]) => `${before}${write(one)}${after}`).join(',');
+    return `${open}${inner}${hasComma && all.length > 0 ? ',' : ''}${last}${close}`;
   });
 }
 

@@ -137,15 +137,21 @@ describe('the budget in settings', () => {
       policy === undefined ? undefined : { overrides: policy },
     ).settings;
 
+  const source = {
+    file: '/user.json',
+    key: 'mcp.policy.admission.maxServers',
+    scope: 'user',
+  } as const;
+
   it.each<[admission: object, budget: Settings['budget']]>([
-    [{ maxServers: 4 }, { max: 4, mode: 'warn' }],
+    [{ maxServers: 4 }, { max: 4, mode: 'warn', source }],
     [
       { maxServers: 4, budget: 'warn' },
-      { max: 4, mode: 'warn' },
+      { max: 4, mode: 'warn', source },
     ],
     [
       { maxServers: 4, budget: 'enforce' },
-      { max: 4, mode: 'enforce' },
+      { max: 4, mode: 'enforce', source },
     ],
     [{ maxServers: 4, budget: 'off' }, undefined],
     [{}, undefined],
