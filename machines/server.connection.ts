@@ -38,7 +38,7 @@
  * settling -- always [isUndemanded] --> parked.dormant
  * settling -- always --> engaged
  * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
- *           admission.granted | admission.withdrawn | spec.updated --> settling
+ *           server.relieve | admission.granted | admission.withdrawn | spec.updated --> settling
  * parked:
  *   [*] -> dormant
  *   blocked:
@@ -63,7 +63,7 @@
  *     capabilityMissing, versionUnsupported, restartNever
  *   disabled, authRequired, stopped
  * engaged invokes session
- * engaged -- server.stop | server.retire | server.restart | server.reconnect |
+ * engaged -- server.stop | server.retire | server.relieve | server.restart | server.reconnect |
  *            admission.withdrawn --> engaged.closing
  * engaged -- server.demanded | admission.granted | spec.updated --> (stays)
  * engaged -- session.impaired | session.recovered [isCurrentSession] --> (stays)
@@ -88,7 +88,8 @@
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
- *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung --> closing
+ *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung |
+ *            server.relieved --> closing
  *   ready:
  *     [*] -> health + watch + listing + activity
  *     health:
@@ -127,11 +128,16 @@
  *       [*] -> idle
  *       idle -- calls.began [isCurrentSession] --> busy
  *       idle -- spec.updated --> idle
+ *       idle -- server.relieve --> (stays)
  *       idle -- look.failed [hasHung] --> (stays)
  *       idle -- after idleDeadline [stopsWhenIdle] --> (stays)
  *       busy -- calls.drained [isCurrentSession] --> idle
- *   closing -- server.start | server.stop | server.retire | server.restart | server.reconnect |
- *              admission.withdrawn --> (stays)
+ *       busy -- server.relieve --> draining
+ *       draining -- calls.drained [isCurrentSession] --> (stays)
+ *       draining -- breaker.tripped | server.relieve --> (ignored)
+ *       draining -- after drainDeadline --> (stays)
+ *   closing -- server.start | server.stop | server.retire | server.relieve | server.restart |
+ *              server.reconnect | admission.withdrawn --> (stays)
  *   closing -- session.closed [isCurrentSession] --> settling
  *   closing -- after closeDeadline --> settling
  * retired -> [*]

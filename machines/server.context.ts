@@ -19,6 +19,8 @@ export interface ServerInput {
   readonly stopWanted: boolean;
   /** Somebody asked for it before this actor was there. */
   readonly startWanted: boolean;
+  /** It starts beside the generation before it, which serves until this one does. */
+  readonly succeeds: boolean;
   /** A tool list of this generation is known from before. */
   readonly hasStoredCatalog: boolean;
   /** Makes the jitter of this actor its own, and repeatable. */
@@ -87,6 +89,38 @@ export function hangOf({ failedLooks }: ServerContext): Failure {
   return {
     kind: 'transport',
     message: `The server was asked ${times} whether it is alive and did not answer.`,
+  };
+}
+
+/** What is known once a look found nobody. */
+export function afterFailedLook(
+  { failedLooks, impairments, policy }: ServerContext,
+  failure: Failure | undefined,
+): Partial<ServerContext> {
+  const others = impairments.filter((reason) => reason !== 'healthCheck');
+  return {
+    // While calls are at work it may look dead for long, and the count needs a bound.
+    failedLooks: Math.min(failedLooks + 1, policy.health.failures),
+    impairments: [...others, 'healthCheck'],
+    lastError: failure ?? {
+      kind: 'transport',
+      message: 'The server did not answer when it was asked whether it is alive.',
+    },
+  };
+}
+
+/** What is known once a session that served was lost. */
+export function afterLoss(
+  { lossTimes, crashTimes, policy }: ServerContext,
+  loss: Failure,
+  at: number,
+): Partial<ServerContext> {
+  const { crashLoop, reconnectStorm } = policy.storm;
+  return {
+    loss,
+    lastError: loss,
+    lossTimes: recordInWindow(lossTimes, at, reconnectStorm),
+    crashTimes: loss.kind === 'crashed' ? recordInWindow(crashTimes, at, crashLoop) : crashTimes,
   };
 }
 

@@ -28,6 +28,7 @@ export const engagedStates = serverSetup.createStateConfig({
   on: {
     'server.stop': { actions: 'wishStop', target: '.closing' },
     'server.retire': { actions: 'wishRetire', target: '.closing' },
+    'server.relieve': { actions: 'wishRetire', target: '.closing' },
     'server.restart': { actions: 'wishRestart', target: '.closing' },
     'server.reconnect': { actions: 'wishReconnect', target: '.closing' },
     'server.demanded': { actions: 'noteDemand' },
@@ -128,7 +129,8 @@ export const engagedStates = serverSetup.createStateConfig({
     ready: {
       type: 'parallel',
       tags: 'usable',
-      entry: 'noteServed',
+      entry: ['noteServed', 'reportReady'],
+      exit: 'reportFalter',
       on: {
         'session.closed': {
           guard: { type: 'isCurrentSession', params: ofSession },
@@ -149,6 +151,7 @@ export const engagedStates = serverSetup.createStateConfig({
         // The session is exchanged at once: it has not ended, so nothing is waited for.
         'breaker.tripped': { actions: ['takeTryBack', 'recordExchange'], target: 'closing' },
         'server.hung': { actions: 'recordHang', target: 'closing' },
+        'server.relieved': 'closing',
       },
       after: { sustainedReady: { actions: 'forgetAttempts' } },
       states: {
@@ -206,6 +209,7 @@ export const engagedStates = serverSetup.createStateConfig({
                 // The deadline under way has the old length. Answered here, the event does not
                 // reach `engaged`, so that the new settings are taken here as well.
                 'spec.updated': { actions: 'applySpec', target: 'idle', reenter: true },
+                'server.relieve': { actions: ['wishRetire', 'announceRelief'] },
                 // Only here: a server that works on a call may have no time to answer.
                 'look.failed': { guard: 'hasHung', actions: 'announceHang' },
               },
@@ -217,7 +221,22 @@ export const engagedStates = serverSetup.createStateConfig({
                   guard: { type: 'isCurrentSession', params: ofSession },
                   target: 'idle',
                 },
+                'server.relieve': { actions: 'wishRetire', target: 'draining' },
               },
+            },
+            // No call comes any more, and what is under way may finish.
+            draining: {
+              on: {
+                'calls.drained': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  actions: 'announceRelief',
+                },
+                // An exchanged session would take the other calls along, and serve nobody.
+                'breaker.tripped': {},
+                // Told already.
+                'server.relieve': {},
+              },
+              after: { drainDeadline: { actions: 'announceRelief' } },
             },
           },
         },
@@ -230,6 +249,7 @@ export const engagedStates = serverSetup.createStateConfig({
         'server.start': { actions: 'wishStart' },
         'server.stop': { actions: 'wishStop' },
         'server.retire': { actions: 'wishRetire' },
+        'server.relieve': { actions: 'wishRetire' },
         'server.restart': { actions: 'wishRestart' },
         'server.reconnect': { actions: 'wishReconnect' },
         'admission.withdrawn': { actions: 'noteWithdrawn' },

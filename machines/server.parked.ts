@@ -27,15 +27,16 @@ export const parkedStates = serverSetup.createStateConfig({
     'server.restart': { actions: 'wishRestart', target: settle },
     'server.reconnect': { actions: 'wishReconnect', target: settle },
     'server.retire': { actions: 'wishRetire', target: settle },
+    'server.relieve': { actions: 'wishRetire', target: settle },
     'admission.granted': { actions: 'noteAdmitted', target: settle },
     'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
     'spec.updated': { actions: 'applySpec', target: settle },
   },
   states: {
-    disabled: { tags: 'atRest', entry: 'announceRest' },
+    disabled: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
     blocked: {
       tags: ['needsUser', 'atRest'],
-      entry: 'announceRest',
+      entry: ['announceRest', 'reportRest'],
       initial: 'untrusted',
       states: {
         untrusted: {},
@@ -49,7 +50,7 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     dormant: {
       tags: 'waits',
-      entry: 'announceRest',
+      entry: ['announceRest', 'reportRest'],
       on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
     },
     backingOff: {
@@ -66,15 +67,19 @@ export const parkedStates = serverSetup.createStateConfig({
           after: { reconnectBackoff: '#connection.engaged' },
         },
         lost: {
+          entry: 'reportRest',
           on: { 'server.woke': { ...tryingSoon, target: 'lost' } },
           after: { reconnectBackoff: '#connection.engaged' },
         },
       },
     },
-    authRequired: { tags: ['needsUser', 'atRest'], entry: ['forgetWindows', 'announceRest'] },
+    authRequired: {
+      tags: ['needsUser', 'atRest'],
+      entry: ['forgetWindows', 'announceRest', 'reportRest'],
+    },
     suspended: {
       tags: ['needsUser', 'atRest'],
-      entry: ['forgetWindows', 'announceRest'],
+      entry: ['forgetWindows', 'announceRest', 'reportRest'],
       // The windows are forgotten here, so settling again would let the server go:
       // an edit of its description must not end a suspension, nor being admitted twice.
       on: {
@@ -86,7 +91,7 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     failed: {
       tags: ['needsUser', 'atRest'],
-      entry: ['announceGivingUp', 'announceRest'],
+      entry: ['announceGivingUp', 'announceRest', 'reportRest'],
       initial: 'attemptsExhausted',
       states: {
         attemptsExhausted: {},
@@ -97,6 +102,6 @@ export const parkedStates = serverSetup.createStateConfig({
         reconnectStorm: failedByStorm,
       },
     },
-    stopped: { tags: 'atRest', entry: 'announceRest' },
+    stopped: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
   },
 });

@@ -4,7 +4,16 @@
  * beside this file; `server.ts` joins them.
  */
 
-import { assertEvent, assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
+import {
+  assertEvent,
+  assign,
+  enqueueActions,
+  fromCallback,
+  raise,
+  sendParent,
+  sendTo,
+  setup,
+} from 'xstate';
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
 import type {
@@ -28,6 +37,8 @@ import {
 import { recordInWindow } from '../src/policies/window-limit.ts';
 import {
   afterExchange,
+  afterFailedLook,
+  afterLoss,
   connectTimeoutOf,
   hangOf,
   hasHung,
@@ -49,6 +60,8 @@ export type ServerCommand =
   | { readonly type: 'server.restart' }
   | { readonly type: 'server.reconnect' }
   | { readonly type: 'server.retire' }
+  /** Its successor has taken over: it leaves as soon as its calls are done. */
+  | { readonly type: 'server.relieve' }
   | { readonly type: 'server.demanded' }
   | { readonly type: 'admission.granted' }
   | { readonly type: 'admission.withdrawn'; readonly verdict: Exclude<Verdict, 'admitted'> }
@@ -76,6 +89,7 @@ export type CallFact =
 type InternalEvent =
   | { readonly type: 'server.listed' }
   | { readonly type: 'server.idled' }
+  | { readonly type: 'server.relieved' }
   | { readonly type: 'look.failed' }
   | { readonly type: 'server.hung' }
   | { readonly type: 'server.gaveUp' }
@@ -94,6 +108,14 @@ const freshBudget = { ...freshTries, hasServed: false } as const;
 
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
+
+/** What the root is told of which only this actor matters. */
+function newsOf<Type extends string>(type: Type) {
+  return ({ context }: { readonly context: ServerContext }) => ({
+    type,
+    actorId: context.actorId,
+  });
+}
 
 function notProvided(): never {
   throw new Error('actor "session" was not provided to the server chart');
@@ -188,20 +210,8 @@ export const serverSetup = setup({
       failedLooks: 0,
       impairments: context.impairments.filter((reason) => reason !== 'healthCheck'),
     })),
-    noteFailedLook: assign(
-      ({ context }, params: { readonly failure?: Failure | undefined }): Partial<ServerContext> => {
-        const { failedLooks, impairments, policy } = context;
-        const others = impairments.filter((reason) => reason !== 'healthCheck');
-        return {
-          // While calls are at work it may look dead for long, and the count needs a bound.
-          failedLooks: Math.min(failedLooks + 1, policy.health.failures),
-          impairments: [...others, 'healthCheck'],
-          lastError: params.failure ?? {
-            kind: 'transport',
-            message: 'The server did not answer when it was asked whether it is alive.',
-          },
-        };
-      },
+    noteFailedLook: assign(({ context }, params: { readonly failure?: Failure | undefined }) =>
+      afterFailedLook(context, params.failure),
     ),
     recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
     noteWake: assign(({ event }) => {
@@ -228,14 +238,14 @@ export const serverSetup = setup({
       demanded: context.awaited,
       retry: context.attempt > 1 || context.hasServed,
     })),
-    keepSlot: sendParent(({ context }) => ({
-      type: 'slot.kept' as const,
-      actorId: context.actorId,
-    })),
-    returnSlot: sendParent(({ context }) => ({
-      type: 'slot.returned' as const,
-      actorId: context.actorId,
-    })),
+    keepSlot: sendParent(newsOf('slot.kept')),
+    reportReady: sendParent(newsOf('server.readied')),
+    reportFalter: sendParent(newsOf('server.faltered')),
+    // Thousands may come to rest; only of a successor somebody wants to know.
+    reportRest: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
+      if (succeeds) enqueue.sendParent({ type: 'successor.rested' as const, actorId });
+    }),
+    returnSlot: sendParent(newsOf('slot.returned')),
     tellSessionToOpen: sendTo('session', { type: 'session.open' }),
     tellSessionToList: sendTo('session', { type: 'session.list' }),
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
@@ -247,18 +257,7 @@ export const serverSetup = setup({
     }),
     recordLostSession: assign(({ event, context }) => {
       assertEvent(event, 'session.closed');
-      const loss = lossOf(event);
-      const { at } = event;
-      const { crashLoop, reconnectStorm } = context.policy.storm;
-      return {
-        loss,
-        lastError: loss,
-        lossTimes: recordInWindow(context.lossTimes, at, reconnectStorm),
-        crashTimes:
-          loss.kind === 'crashed'
-            ? recordInWindow(context.crashTimes, at, crashLoop)
-            : context.crashTimes,
-      };
+      return afterLoss(context, lossOf(event), event.at);
     }),
     recordDeadline: assign((_, params: { readonly message: string }) => {
       const loss: Failure = { kind: 'initTimeout', message: params.message };
@@ -323,6 +322,7 @@ export const serverSetup = setup({
     // Word from one region to the others.
     announceListing: raise({ type: 'server.listed' }),
     announceIdle: raise({ type: 'server.idled' }),
+    announceRelief: raise({ type: 'server.relieved' }),
     announceFailedLook: raise({ type: 'look.failed' }),
     announceHang: raise({ type: 'server.hung' }),
     announceGivingUp: raise({ type: 'server.gaveUp' }),
@@ -426,6 +426,8 @@ export const serverSetup = setup({
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
     // Without one, the longest wait a timer can hold; the guard then lets it pass.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
+    // As long as a call may take by the same settings: whoever asked for more is cut off.
+    drainDeadline: ({ context }) => context.policy.call.timeoutMs,
     lookPause: ({ context }) => context.policy.health.everyMs,
     lookDeadline: ({ context }) => lookTimeoutOf(context.policy),
     wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>

@@ -4,6 +4,7 @@ import type { ApprovalDecision } from '../src/domain/approval.ts';
 import type { LiveServer } from '../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../src/domain/settings.ts';
 import { placeOf } from '../src/policies/server-place.ts';
+import { actorsOf } from './troupe.handover.ts';
 
 export interface TroupeInput {
   readonly seed: number;
@@ -32,6 +33,8 @@ export interface TroupeContext extends TroupeInput {
   readonly settings: Settings | null;
   /** By server name. */
   readonly live: ReadonlyMap<string, LiveServer>;
+  /** Ids of the server actors that are ready. Apart from `live`, of which a change is dear. */
+  readonly serving: readonly string[];
   /** Names that left the settings, newest last. */
   readonly removed: readonly string[];
   /** Servers and generations whose tools are known, newest last. */
@@ -48,7 +51,8 @@ export function nameOf(actorId: string): string {
 export function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
   const name = nameOf(actorId);
   const server = context.live.get(name);
-  return server?.actorId === actorId ? [name, server] : undefined;
+  const isOwner = server !== undefined && actorsOf(server).some((it) => it.actorId === actorId);
+  return isOwner ? [name, server] : undefined;
 }
 
 export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {

@@ -10,11 +10,12 @@ import { planChanges } from '../src/policies/plan-changes.ts';
 import { placesOf, type Turn } from '../src/policies/server-budget.ts';
 import type { ServerCommand, ServerInput } from './server.ts';
 import { catalogKey, type TroupeContext } from './troupe.context.ts';
+import { actorsOf, allLeaving, successorIdOf, takenOver } from './troupe.handover.ts';
 
 /** What a plan is made from. */
 export type PlanningFacts = Pick<
   TroupeContext,
-  'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live'
+  'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live' | 'serving'
 >;
 
 /** Says whether an actor is at rest: it waits for a person, and not for its turn or a timer. */
@@ -73,7 +74,7 @@ function admitted(
 
 /** The steps of the next pass. */
 export function planOf(context: PlanningFacts, isAtRest?: IsAtRest): readonly Step[] {
-  return planChanges(admitted(context, isAtRest), context.live, settingsDigestOf);
+  return passOf(context, isAtRest).plan;
 }
 
 /** A plan, and whom it was made for. */
@@ -85,9 +86,13 @@ export interface Pass {
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts, isAtRest: IsAtRest, turn?: Turn): Pass {
+export function passOf(context: PlanningFacts, isAtRest?: IsAtRest, turn?: Turn): Pass {
   const servers = admitted(context, isAtRest, turn);
-  const plan = planChanges(servers, context.live, settingsDigestOf);
+  const plan = planChanges(servers, {
+    live: context.live,
+    serving: new Set(context.serving),
+    digestOf: settingsDigestOf,
+  });
   return {
     plan,
     moving: plan.filter(({ step }) => step !== 'keep'),
@@ -108,47 +113,109 @@ export function liveAfter(
   const known = new Set(before.knownCatalogs);
   let { spawnCount } = before;
   const born = new Set<string>();
+  const give = (wanted: AdmittedServer, actorId: string, succeeds: boolean): void => {
+    spawn(inputOf(wanted, { actorId, succeeds }, { ...before, spawnCount }, known));
+    born.add(wanted.desired.name);
+    spawnCount += 1;
+  };
   for (const { server, step } of moving) {
     const now = live.get(server);
     const wanted = all.get(server);
     // A plan names nobody who is neither live nor wanted, so there is no further case.
     /* v8 ignore else -- @preserve */
     if (now !== undefined) {
-      const isLeaving = wanted === undefined || step === 'replace';
-      live.set(server, isLeaving ? { ...now, leaving: true } : liveAs(wanted, now.actorId));
+      const next = serverAfter(step, now, wanted);
+      live.set(server, next);
+      const { successor } = next;
+      if (wanted !== undefined && successor !== undefined && now.successor === undefined)
+        give(wanted, successor.actorId, true);
     } else if (wanted !== undefined) {
-      const actorId = freeActorId(server, spawnCount);
-      spawn(inputOf(wanted, actorId, { ...before, spawnCount }, known));
+      const actorId = `${server}.${spawnCount % 2}`;
+      give(wanted, actorId, false);
       live.set(server, liveAs(wanted, actorId));
-      born.add(server);
-      spawnCount += 1;
     }
   }
   const startWishes = before.startWishes.filter((server) => !born.has(server));
   return { live, spawnCount, startWishes };
 }
 
+/** What one step makes of a server that lives. */
+function serverAfter(
+  step: Step['step'],
+  now: LiveServer,
+  wanted: AdmittedServer | undefined,
+): LiveServer {
+  const { successor } = now;
+  if (wanted === undefined || step === 'replace') return allLeaving(now);
+  if (step === 'handover') return handedOn(now, wanted);
+  const changed = liveAs(wanted, now.actorId);
+  if (successor === undefined || isMeant(now, wanted)) return { ...now, ...changed };
+  return { ...now, successor: { ...successor, ...changed, actorId: successor.actorId } };
+}
+
+function handedOn(now: LiveServer, wanted: AdmittedServer): LiveServer {
+  const { successor } = now;
+  if (successor === undefined) {
+    return { ...now, successor: liveAs(wanted, successorIdOf(now)) };
+  }
+  return isMeant(successor, wanted)
+    ? takenOver(now, successor)
+    : { ...now, successor: { ...successor, leaving: true } };
+}
+
+function isMeant({ generation }: LiveServer, { desired }: AdmittedServer): boolean {
+  return generation === desired.generation;
+}
+
+interface Order {
+  readonly actorId: string;
+  readonly command: ServerCommand;
+}
+
 /** What those are told who lived before the steps. */
 export function commandsOf(
   { moving, wanted }: Pass,
   live: TroupeContext['live'],
-): readonly { readonly actorId: string; readonly command: ServerCommand }[] {
+): readonly Order[] {
   return moving.flatMap(({ server, step }) => {
-    const command = commandFor(step, wanted.get(server));
-    const target = live.get(server);
-    return command === null || target === undefined ? [] : [{ actorId: target.actorId, command }];
+    const now = live.get(server);
+    return now === undefined ? [] : ordersFor(step, now, wanted.get(server));
   });
 }
 
-// Ids are used again and again, never made anew: a chart remembers every child id
-// it ever saw. Two of them let a successor start beside the one that leaves.
-function freeActorId(name: string, spawnCount: number): string {
-  return `${name}.${spawnCount % 2}`;
+function ordersFor(
+  step: Step['step'],
+  now: LiveServer,
+  wanted: AdmittedServer | undefined,
+): readonly Order[] {
+  const { successor, predecessor } = now;
+  if (wanted === undefined || step === 'replace') {
+    return actorsOf(now).map(({ actorId }) => ({ actorId, command: { type: 'server.retire' } }));
+  }
+  if (step === 'handover') {
+    if (successor === undefined) return [];
+    return isMeant(successor, wanted)
+      ? [{ actorId: now.actorId, command: { type: 'server.relieve' } }]
+      : [{ actorId: successor.actorId, command: { type: 'server.retire' } }];
+  }
+  const { actorId } = successor === undefined || isMeant(now, wanted) ? now : successor;
+  const { desired, verdict } = wanted;
+  if (step === 'update') {
+    const { startup, policy } = desired;
+    return [{ actorId, command: { type: 'spec.updated', startup, policy } }];
+  }
+  if (verdict === 'admitted') return [{ actorId, command: { type: 'admission.granted' } }];
+  // Whoever may not run may not finish its calls either.
+  const others = predecessor === undefined ? [] : [predecessor];
+  return [
+    { actorId, command: { type: 'admission.withdrawn', verdict } },
+    ...others.map((it): Order => ({ actorId: it.actorId, command: { type: 'server.retire' } })),
+  ];
 }
 
 function inputOf(
   { desired, verdict }: AdmittedServer,
-  actorId: string,
+  { actorId, succeeds }: Pick<ServerInput, 'actorId' | 'succeeds'>,
   context: TroupeContext,
   knownCatalogs: ReadonlySet<string>,
 ): ServerInput {
@@ -163,7 +230,8 @@ function inputOf(
     stopWanted: context.stopWishes.some(
       (wish) => wish.server === desired.name && wish.generation === desired.generation,
     ),
-    startWanted: context.startWishes.includes(desired.name),
+    startWanted: succeeds || context.startWishes.includes(desired.name),
+    succeeds,
     hasStoredCatalog: knownCatalogs.has(catalogKey(desired.name, desired.generation)),
     seed: context.seed + context.spawnCount,
   };
@@ -177,23 +245,4 @@ function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServ
     verdict,
     leaving: false,
   };
-}
-
-function commandFor(step: Step['step'], wanted: AdmittedServer | undefined): ServerCommand | null {
-  if (step === 'retire' || step === 'replace' || wanted === undefined) {
-    return { type: 'server.retire' };
-  }
-  const { desired, verdict } = wanted;
-  switch (step) {
-    case 'update':
-      return { type: 'spec.updated', startup: desired.startup, policy: desired.policy };
-    case 'admit':
-    case 'block':
-      return verdict === 'admitted'
-        ? { type: 'admission.granted' }
-        : { type: 'admission.withdrawn', verdict };
-    case 'spawn':
-    case 'keep':
-      return null;
-  }
 }

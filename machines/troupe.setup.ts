@@ -24,6 +24,16 @@ import {
   type TroupeContext,
   type TroupeInput,
 } from './troupe.context.ts';
+import {
+  actorsOf,
+  allLeaving,
+  latenessOf,
+  meantBy,
+  successorIdOf,
+  takenOver,
+  withGivenUp,
+  without,
+} from './troupe.handover.ts';
 import { commandsOf, isBudgetEnforced, liveAfter, passOf, restIn } from './troupe.pass.ts';
 
 /** What a person may tell one server through the root. */
@@ -63,6 +73,11 @@ export type TroupeEvent =
       readonly server: string;
       readonly generation: string;
     }
+  /** A server actor became ready, or is not any more; a successor will not be by itself, or not in time. */
+  | {
+      readonly type: 'server.readied' | 'server.faltered' | 'successor.rested' | 'successor.late';
+      readonly actorId: string;
+    }
   | SlotGranted
   // XState's own; never accepted from a host.
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
@@ -71,6 +86,15 @@ export type TroupeEvent =
       readonly actorId: string;
       readonly error: unknown;
     };
+
+/** Maps news of a server actor to the parameter of those who ask which it is about. */
+export function ofActor({ event }: { readonly event: ActorNews }): ActorNews {
+  return { actorId: event.actorId };
+}
+
+export interface ActorNews {
+  readonly actorId: string;
+}
 
 /** Which child ended, and what of, when it broke. */
 export interface ChildEnd {
@@ -192,9 +216,21 @@ export const troupeSetup = setup({
       const key = catalogKey(server, generation);
       enqueue.assign({ knownCatalogs: context.knownCatalogs.filter((known) => known !== key) });
       const live = context.live.get(server);
-      if (live === undefined || live.leaving || live.generation !== generation) return;
-      enqueue.sendTo(live.actorId, { type: 'catalog.forgotten' });
+      const actors = live === undefined ? [] : actorsOf(live);
+      const owner = actors.find((it) => it.generation === generation && !it.leaving);
+      if (owner !== undefined) enqueue.sendTo(owner.actorId, { type: 'catalog.forgotten' });
     }),
+    noteReady: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
+      serving: [...serving.filter((id) => id !== actorId), actorId],
+    })),
+    noteFalter: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
+      serving: serving.filter((id) => id !== actorId),
+    })),
+    noteGivenUp: assign(({ context }, { actorId }: ActorNews) => ({
+      live: new Map(
+        [...context.live].map(([name, server]) => [name, withGivenUp(server, actorId)]),
+      ),
+    })),
 
     /** One pass: look at everything, plan, and take the steps. */
     reconcile: enqueueActions(({ context, event, enqueue, self }) => {
@@ -210,8 +246,36 @@ export const troupeSetup = setup({
       );
       for (const { actorId, command } of commandsOf(pass, context.live))
         enqueue.sendTo(actorId, command);
+      for (const { server, step } of pass.moving) {
+        const before = context.live.get(server);
+        const successor = before?.successor;
+        if (successor !== undefined && step !== 'update')
+          enqueue.cancel(latenessOf(successor.actorId));
+        else if (before !== undefined && step === 'handover') {
+          const actorId = successorIdOf(before);
+          enqueue.raise(
+            { type: 'successor.late', actorId },
+            { id: latenessOf(actorId), delay: 'handoverDeadline' },
+          );
+        }
+      }
       const at = event.type === 'settings.loaded' ? { at: event.at } : {};
       enqueue.emit({ type: 'reconciled', plan: pass.plan, ...at });
+    }),
+
+    /** A stop is for all that live under the name; what is left of them is the one that is meant. */
+    endHandover: enqueueActions(({ context, event, enqueue }) => {
+      assertEvent(event, 'server.stop');
+      const { server } = event;
+      const present = context.live.get(server);
+      if (present === undefined || present.leaving) return;
+      const meant = meantBy(present);
+      for (const actor of actorsOf(present)) {
+        if (actor !== meant) enqueue.sendTo(actor.actorId, { type: 'server.retire' });
+      }
+      if (meant === present) return;
+      enqueue.cancel(latenessOf(meant.actorId));
+      enqueue.assign({ live: new Map(context.live).set(server, takenOver(present, meant)) });
     }),
 
     /** Hands a person's command to the actor that lives now, and remembers a stop. */
@@ -228,7 +292,8 @@ export const troupeSetup = setup({
       } else if (type === 'server.start' || type === 'server.restart') {
         enqueue.assign({ stopWishes: others });
       }
-      const target = context.live.get(server);
+      const present = context.live.get(server);
+      const target = present === undefined ? undefined : meantBy(present);
       if (target !== undefined && !target.leaving) enqueue.sendTo(target.actorId, { type });
       else if (type !== 'server.stop' && desired !== undefined) {
         // Its successor is told at birth.
@@ -239,7 +304,7 @@ export const troupeSetup = setup({
     /** Each looks after itself, and not all at once. */
     passWake: enqueueActions(({ context, enqueue }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * context.live.size);
-      for (const { actorId, leaving } of context.live.values()) {
+      for (const { actorId, leaving } of [...context.live.values()].flatMap(actorsOf)) {
         if (!leaving) enqueue.sendTo(actorId, { type: 'server.woke', spreadMs });
       }
     }),
@@ -276,10 +341,9 @@ export const troupeSetup = setup({
 
     retireAll: enqueueActions(({ context, enqueue }) => {
       const live = [...context.live];
-      enqueue.assign({
-        live: new Map(live.map(([name, server]) => [name, { ...server, leaving: true }])),
-      });
-      for (const [, { actorId }] of live) enqueue.sendTo(actorId, { type: 'server.retire' });
+      enqueue.assign({ live: new Map(live.map(([name, server]) => [name, allLeaving(server)])) });
+      for (const { actorId } of live.flatMap(([, server]) => actorsOf(server)))
+        enqueue.sendTo(actorId, { type: 'server.retire' });
     }),
 
     startSlots: enqueueActions(({ context, enqueue }) => {
@@ -294,9 +358,13 @@ export const troupeSetup = setup({
       enqueue.stopChild(actorId);
       const owner = ownerOf(context, actorId);
       if (owner === undefined) return;
+      const [name, server] = owner;
       const live = new Map(context.live);
-      live.delete(owner[0]);
-      enqueue.assign({ live });
+      const left = without(server, actorId);
+      if (left === undefined) live.delete(name);
+      else live.set(name, left);
+      enqueue.assign({ live, serving: context.serving.filter((id) => id !== actorId) });
+      if (server.successor !== undefined) enqueue.cancel(latenessOf(server.successor.actorId));
       enqueue.sendTo('slots', { type: 'slot.returned', actorId });
     }),
 
@@ -325,6 +393,11 @@ export const troupeSetup = setup({
   },
   guards: {
     hasNoServers: ({ context }) => context.live.size === 0,
+    // Only there does it matter to others who is ready.
+    isHandingOver: ({ context }, { actorId }: ActorNews) =>
+      ownerOf(context, actorId)?.[1].successor !== undefined,
+    isSuccessor: ({ context }, { actorId }: ActorNews) =>
+      ownerOf(context, actorId)?.[1].successor?.actorId === actorId,
   },
   delays: {
     // What a host waits for begins when it asks for a troupe, so reading counts. At most half:
@@ -340,5 +413,8 @@ export const troupeSetup = setup({
     // who pressed Ctrl-C waits without doubt.
     stopDeadline: 5_000,
     respawnPause: 1_000,
+    // Two minutes: five tries of a start and the waits between them take about one. Then what
+    // the settings say has to count, whether or not it works.
+    handoverDeadline: 120_000,
   },
 });

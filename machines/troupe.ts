@@ -4,15 +4,17 @@
  * Whatever changes what is desired (settings, trust, lists, decisions) is noted,
  * and then one pass compares all that is desired with all that lives; lost,
  * doubled or reordered events do no harm. A server that is replaced retires in
- * one pass and is born again in the pass that its end causes. A person's commands
- * go to the server itself, and requests for permits to `slots`. The startup gate
+ * one pass and is born again in the pass that its end causes; one that hands over
+ * seamlessly stays beside its successor until that is ready, or will not be, and
+ * then finishes its calls. A person's commands go to the server itself, and
+ * requests for permits to `slots`. The startup gate
  * is a deadline for presentation: it says when a host may go on, never how long a
  * server may take. No child's death ends the root.
  *
  * ```text
  * [*] -> serving
  * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed |
- *           catalog.forgotten --> (stays)
+ *           catalog.forgotten | server.readied | server.faltered --> (stays)
  * troupe -- troupe.kill --> stopped
  * serving invokes settingsSource
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
@@ -21,6 +23,8 @@
  *            auth.completed | system.woke | troupe.lookAgain | done * | error * |
  *            error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
+ * serving -- server.readied | server.faltered [isHandingOver] --> (stays)
+ * serving -- successor.rested | successor.late [isSuccessor] --> (stays)
  * serving:
  *   [*] -> starting
  *   starting:
@@ -36,7 +40,7 @@
  * ```
  */
 
-import { ofChild, troupeSetup } from './troupe.setup.ts';
+import { ofActor, ofChild, troupeSetup } from './troupe.setup.ts';
 
 export type { TroupeInput } from './troupe.context.ts';
 export { gatesOf, planOf, restIn } from './troupe.pass.ts';
@@ -56,6 +60,7 @@ export const troupeMachine = troupeSetup.createMachine({
     live: new Map(),
     removed: [],
     knownCatalogs: [],
+    serving: [],
     spawnCount: 0,
   }),
   entry: 'startSlots',
@@ -67,6 +72,8 @@ export const troupeMachine = troupeSetup.createMachine({
     'slot.granted': { actions: 'passPermit' },
     'catalog.listed': { actions: 'noteCatalog' },
     'catalog.forgotten': { actions: 'forgetCatalog' },
+    'server.readied': { actions: { type: 'noteReady', params: ofActor } },
+    'server.faltered': { actions: { type: 'noteFalter', params: ofActor } },
     'troupe.kill': '.stopped',
   },
   states: {
@@ -90,13 +97,29 @@ export const troupeMachine = troupeSetup.createMachine({
         'approval.revoke': { actions: ['noteDecision', 'reconcile'] },
         'approvals.changed': { actions: ['noteDecisions', 'reconcile'] },
         'server.start': { actions: ['reconcile', 'routeCommand'] },
-        'server.stop': { actions: 'routeCommand' },
+        'server.stop': { actions: ['endHandover', 'routeCommand'] },
         'server.restart': { actions: ['reconcile', 'routeCommand'] },
         'server.reconnect': { actions: ['reconcile', 'routeCommand'] },
         'auth.completed': { actions: ['reconcile', 'routeCommand'] },
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',
+        'server.readied': {
+          guard: { type: 'isHandingOver', params: ofActor },
+          actions: [{ type: 'noteReady', params: ofActor }, 'reconcile'],
+        },
+        'server.faltered': {
+          guard: { type: 'isHandingOver', params: ofActor },
+          actions: [{ type: 'noteFalter', params: ofActor }, 'reconcile'],
+        },
+        'successor.rested': {
+          guard: { type: 'isSuccessor', params: ofActor },
+          actions: [{ type: 'noteGivenUp', params: ofActor }, 'reconcile'],
+        },
+        'successor.late': {
+          guard: { type: 'isSuccessor', params: ofActor },
+          actions: [{ type: 'noteGivenUp', params: ofActor }, 'reconcile'],
+        },
         'xstate.done.actor.*': {
           actions: [{ type: 'forgetChild', params: ofChild }, 'reconcile'],
         },

@@ -128,6 +128,7 @@ export type {
   LastError,
   ServerStatus,
   SessionCount,
+  SuccessorStatus,
   TroupeSnapshot,
   TroupeState,
   TroupeStatus,

@@ -133,11 +133,11 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 'x',
   },
   handover: {
-    takes: '`"exclusive"`',
+    takes: '`"exclusive"` or `"seamless"`',
     byDefault: always('exclusive'),
     meaning:
-      'How a new generation takes over: the old one is closed first. `"seamless"` is understood and refused: not supported yet.',
-    example: undefined,
+      'How a new generation takes over. Exclusive: the old one is closed first. Seamless: it serves until the new one is ready.',
+    example: 'seamless',
   },
   tools: {
     takes:

@@ -8,6 +8,7 @@ import type {
   WindowUse,
 } from '../domain/explanation.ts';
 import type { SourceRef } from '../domain/settings.ts';
+import type { ServerStatus } from '../domain/status.ts';
 import { printableLine } from '../policies/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint } from './output.ts';
@@ -96,6 +97,8 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
         : `${lastFailure.code} (${lastFailure.kind}) ${sinceText(lastFailure.at, nowMs)} ago: ${lastFailure.message}`,
     ],
     ['exit', exitText(lastFailure)],
+    ['successor', successorText(explanation.status)],
+    ['predecessor', predecessorText(explanation.status)],
     [
       'decided by',
       decision === undefined
@@ -112,6 +115,20 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
     ['budgets', budgets === undefined ? undefined : budgetText(budgets)],
     ['admission', `${admission.verdict}, by ${admission.rule}${placeText(admission.source)}`],
   ];
+}
+
+function successorText({ successor }: ServerStatus): string | undefined {
+  if (successor === undefined) return undefined;
+  const { generation, lastError } = successor;
+  const failure = lastError === undefined ? '' : `: ${lastError.message}`;
+  return `${nameOf(successor)} (generation ${generation.slice(0, 8)})${failure}`;
+}
+
+function predecessorText({ predecessor }: ServerStatus): string | undefined {
+  if (predecessor === undefined) return undefined;
+  const { generation, pid } = predecessor;
+  const process = pid === undefined ? '' : `, process ${pid}`;
+  return `finishes its calls (generation ${generation.slice(0, 8)}${process})`;
 }
 
 /** One line for each state that an event would lead to. */

@@ -83,8 +83,8 @@ function generationOf({ desired }: ParsedServer): string {
 }
 
 function effectOf({ desired }: ParsedServer): string {
-  const { startup, trust, tools, policy } = desired;
-  return digestOf({ startup, trust, tools, policy });
+  const { startup, handover, trust, tools, policy } = desired;
+  return digestOf({ startup, handover, trust, tools, policy });
 }
 
 /** What is run, or where it is, whatever else is said of it. */

@@ -24,11 +24,9 @@ export function brokenRuleOf(entry: ServerEntry): BrokenRule | undefined {
 
 const broken = (key: string, message: string): BrokenRule => ({ path: [key], message });
 
-const isSupported: Rule = ({ type, era, handover }) => {
+const isSupported: Rule = ({ type, era }) => {
   if (type === 'sse' && era === 'modern')
     return broken('era', '"era": "modern" is not spoken over SSE; write "type": "http"');
-  if (handover === 'seamless')
-    return broken('handover', '"handover": "seamless" is not supported yet; write "exclusive"');
   return undefined;
 };
 

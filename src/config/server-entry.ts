@@ -213,6 +213,7 @@ function validServer(
       enabled: entry.enabled ?? true,
       trust: isOwn ? (entry.trust ?? false) : false,
       tools: toolFilterOf(entry, isOwn),
+      ...(entry.handover === 'seamless' ? { handover: 'seamless' } : {}),
       ...(entry.description === undefined
         ? {}
         : { description: printableText(entry.description, maxDescriptionLength) }),

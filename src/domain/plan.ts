@@ -1,8 +1,19 @@
 import type { Verdict } from './server-state.ts';
 import type { DesiredServer } from './settings.ts';
 
-/** What a pass does to one server. `keep` is nothing at all. */
-export type StepKind = 'spawn' | 'retire' | 'replace' | 'update' | 'admit' | 'block' | 'keep';
+/**
+ * What a pass does to one server. `handover` moves a seamless change of generation along: a
+ * successor begins, takes over, or makes way. `keep` is nothing at all.
+ */
+export type StepKind =
+  | 'spawn'
+  | 'retire'
+  | 'replace'
+  | 'handover'
+  | 'update'
+  | 'admit'
+  | 'block'
+  | 'keep';
 
 export interface Step {
   readonly server: string;
@@ -26,4 +37,13 @@ export interface LiveServer {
   readonly verdict: Verdict;
   /** Told to retire, not yet gone. */
   readonly leaving: boolean;
+  /** Its next generation, which starts beside it and is to take over. Has none of its own. */
+  readonly successor?: Successor;
+  /** The generation it took over from, which finishes its calls. Leaving, and has none of its own. */
+  readonly predecessor?: LiveServer;
+}
+
+export interface Successor extends LiveServer {
+  /** It will not become ready by itself, or not in time: it takes over as it is. */
+  readonly hasGivenUp?: true;
 }

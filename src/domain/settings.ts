@@ -59,6 +59,8 @@ export interface DesiredServer {
   readonly transport: TransportKind;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';
+  /** Its next generation is ready before it leaves. Absent: it leaves first. */
+  readonly handover?: 'seamless';
   /** Whether `readOnlyHint` and the like of this server may be believed. */
   readonly trust: boolean;
   readonly tools: ToolFilter;

@@ -43,7 +43,17 @@ export interface ServerStatus {
   readonly lastError?: LastError;
   /** The one command or step that would help. */
   readonly action?: string;
+  /** Its next generation, which starts beside it; all else here is about the one that serves. */
+  readonly successor?: SuccessorStatus;
+  /** The generation it took over from, which still finishes its calls. */
+  readonly predecessor?: Pick<ServerStatus, 'generation' | 'pid'>;
 }
+
+/** How far a successor is that starts beside the server. */
+export type SuccessorStatus = Pick<
+  ServerStatus,
+  'generation' | 'state' | 'reason' | 'attempt' | 'nextAttemptAt' | 'pid' | 'lastError'
+>;
 
 export const troupeStates = ['starting', 'running', 'stopping', 'stopped'] as const;
 export type TroupeState = (typeof troupeStates)[number];

@@ -106,13 +106,13 @@ export function approvalFingerprint(desired: DesiredServer): string {
 export function settingsDigestOf(desired: DesiredServer): string {
   const known = settingsDigests.get(desired);
   if (known !== undefined) return known;
-  const { startup, trust, tools, description } = desired;
+  const { startup, handover, trust, tools, description } = desired;
   const ofPolicy = digestsUnder(desired.policy);
   // Nearly all servers are treated alike: one of them is hashed.
-  const text = JSON.stringify([startup, trust, tools, description]);
+  const text = JSON.stringify([startup, handover, trust, tools, description]);
   const digest =
     ofPolicy.byText.get(text) ??
-    digestOf({ startup, trust, tools, policy: ofPolicy.digest, description });
+    digestOf({ startup, handover, trust, tools, policy: ofPolicy.digest, description });
   if (ofPolicy.byText.size >= rememberedTexts) ofPolicy.byText.clear();
   ofPolicy.byText.set(text, digest);
   settingsDigests.set(desired, digest);

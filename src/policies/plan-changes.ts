@@ -1,7 +1,17 @@
 /** Compares the servers that should exist with those that do. */
 
-import type { AdmittedServer, LiveServer, Step, StepKind } from '../domain/plan.ts';
+import type { AdmittedServer, LiveServer, Step, StepKind, Successor } from '../domain/plan.ts';
 import type { DesiredServer } from '../domain/settings.ts';
+
+/** What of the present a plan is made from, besides what is desired. */
+export interface PresentServers {
+  /** By server name. */
+  readonly live: ReadonlyMap<string, LiveServer>;
+  /** Ids of the actors that are ready. */
+  readonly serving: ReadonlySet<string>;
+  /** Digest of what applies in place, compared with what was applied. */
+  readonly digestOf: (desired: DesiredServer) => string;
+}
 
 /**
  * Lists the steps that make the live servers match the desired ones.
@@ -9,24 +19,23 @@ import type { DesiredServer } from '../domain/settings.ts';
  * Total: every desired and every live server is named at least once. What leaves
  * comes first, by name; then the desired servers in settings order, so equal
  * inputs give equal plans. A server whose generation differs is stopped and
- * started again, never changed in place; while it leaves, edits coalesce.
- * Planning an applied plan gives nothing but `keep`.
+ * started again, never changed in place; while it leaves, edits coalesce. One that
+ * is ready and changes hands seamlessly stays until its successor is ready too, or
+ * will not be. Planning an applied plan gives nothing but `keep`.
  *
  * @param desired - names are unique
- * @param live - by server name
- * @param digestOf - digest of what applies in place, compared with what was applied
  */
 export function planChanges(
   desired: readonly AdmittedServer[],
-  live: ReadonlyMap<string, LiveServer>,
-  digestOf: (desired: DesiredServer) => string,
+  present: PresentServers,
 ): readonly Step[] {
+  const { live } = present;
   const steps: Step[] = [];
   let liveCount = 0;
   for (const server of desired) {
     const found = live.get(server.desired.name);
     if (found !== undefined) liveCount += 1;
-    addStepsFor(steps, server, found, digestOf);
+    addStepsFor(steps, server, found, present);
   }
   // Mostly nobody left the settings, and then nobody needs to be looked for.
   return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
@@ -52,25 +61,98 @@ export function changesNothing(steps: readonly Step[]): boolean {
 
 function addStepsFor(
   steps: Step[],
-  { desired, verdict }: AdmittedServer,
+  server: AdmittedServer,
   live: LiveServer | undefined,
-  digestOf: (desired: DesiredServer) => string,
+  present: PresentServers,
 ): void {
-  const server = desired.name;
+  const { desired, verdict } = server;
+  const { name } = desired;
+  const add = (kind: StepKind, why: string): void => void steps.push(step(name, kind, why));
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
-    steps.push(step(server, 'spawn', `${originOf(desired)}, not running yet${but}`));
-    return;
-  }
-  if (live.leaving) {
-    steps.push(step(server, 'keep', 'leaving'));
-    return;
-  }
-  if (live.generation !== desired.generation) {
-    steps.push(step(server, 'replace', 'connection settings changed'));
-    return;
-  }
+    add('spawn', `${originOf(desired)}, not running yet${but}`);
+  } else if (live.leaving) add('keep', 'leaving');
+  else if (live.successor !== undefined)
+    steps.push(...stepsOfHandover(server, live, live.successor, present));
+  else if (live.generation === desired.generation) addStepsInPlace(steps, server, live, present);
+  else if (!mayHandOver(server, live, present)) add('replace', 'connection settings changed');
+  // Two at a time are enough, whatever is edited how often.
+  else if (live.predecessor !== undefined) add('keep', 'its predecessor still finishes its calls');
+  else add('handover', 'connection settings changed; its successor starts beside it');
+}
 
+/** Whoever serves no one leaves first: there is nothing to hand over. */
+function mayHandOver(
+  { desired, verdict }: AdmittedServer,
+  { actorId }: LiveServer,
+  { serving }: PresentServers,
+): boolean {
+  return desired.handover === 'seamless' && verdict === 'admitted' && serving.has(actorId);
+}
+
+function stepsOfHandover(
+  server: AdmittedServer,
+  live: LiveServer,
+  successor: Successor,
+  present: PresentServers,
+): readonly Step[] {
+  const { desired, verdict } = server;
+  const { name, generation } = desired;
+  if (verdict !== 'admitted') return [step(name, 'replace', verdict)];
+  if (generation === live.generation) {
+    const steps = stepsInPlace(server, live, present);
+    return successor.leaving
+      ? steps
+      : joined(step(name, 'handover', 'settings as before; its successor leaves'), steps);
+  }
+  if (generation === successor.generation && !successor.leaving) {
+    const due = whyDue(live, successor, present);
+    const steps = stepsInPlace(server, successor, present);
+    return due === undefined ? steps : joined(step(name, 'handover', due), steps);
+  }
+  if (!mayHandOver(server, live, present)) {
+    return [step(name, 'replace', 'connection settings changed')];
+  }
+  return [
+    successor.leaving
+      ? step(name, 'keep', 'its successor makes way for another')
+      : step(name, 'handover', 'connection settings changed; its successor makes way for another'),
+  ];
+}
+
+/** Why the successor takes over now; undefined = not yet. */
+function whyDue(
+  live: LiveServer,
+  { actorId, hasGivenUp }: Successor,
+  { serving }: PresentServers,
+): string | undefined {
+  if (serving.has(actorId)) return 'its successor is ready';
+  if (hasGivenUp === true) return 'its successor did not become ready';
+  return serving.has(live.actorId) ? undefined : 'it was lost while its successor starts';
+}
+
+/** The settings before what is done under them. */
+function joined(last: Step, before: readonly Step[]): readonly Step[] {
+  return [...before.filter(({ step: kind }) => kind !== 'keep'), last];
+}
+
+function stepsInPlace(
+  server: AdmittedServer,
+  live: LiveServer,
+  present: PresentServers,
+): readonly Step[] {
+  const steps: Step[] = [];
+  addStepsInPlace(steps, server, live, present);
+  return steps;
+}
+
+function addStepsInPlace(
+  steps: Step[],
+  { desired, verdict }: AdmittedServer,
+  live: LiveServer,
+  { digestOf }: PresentServers,
+): void {
+  const server = desired.name;
   const isUpdate = live.settingsDigest !== digestOf(desired);
   const isMove = live.verdict !== verdict;
   // Nothing may run for a moment under rules that no longer hold, or not yet:

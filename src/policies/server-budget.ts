@@ -36,8 +36,9 @@ export function placesOf(
 ): Places {
   const held = new Set<string>();
   const returned = new Set<string>();
-  for (const [name, { actorId, verdict, leaving }] of live) {
-    if (!isAtRest(actorId)) held.add(name);
+  for (const [name, { actorId, verdict, leaving, predecessor }] of live) {
+    // Who still finishes the calls of a server that came to rest is at work for it.
+    if (!isAtRest(actorId) || predecessor !== undefined) held.add(name);
     else if (verdict === 'admitted' && !leaving && name !== claimant) returned.add(name);
   }
   return { held, returned, ...(heir === undefined ? {} : { heir }) };

@@ -2,6 +2,7 @@
  * Tells the charts when their calls begin and when no more come. A caller that
  * calls again and again is one stretch of work: `calls.drained` is told once a
  * server was without a call for a second, so an idle deadline counts from there.
+ * One whose successor has taken over is told at once: it only waits for that.
  */
 
 import type { CallFact } from '../../machines/server.ts';
@@ -57,6 +58,7 @@ export class CallsAtWork {
     if (work.count > 0) return;
     work.quietSince = this.#ports.clock.now();
     if (this.#isClosed || !this.#isOpen(handle, work)) this.#forget(handle, work);
+    else if (this.#isRelieved(work)) this.#tellDrained(handle, work);
     else if (work.endWait === undefined) this.#wait(handle, work);
   }
 
@@ -79,12 +81,12 @@ export class CallsAtWork {
         timer = clock.setTimeout(look, leftMs);
         return;
       }
-      this.#forget(handle, work);
-      tell(work.sighting, { type: 'calls.drained', session: handle.session });
+      this.#tellDrained(handle, work);
     };
     // A session that ends takes its timer along; its status changes with it.
     const unwatch = board.watch(work.sighting.status.name, () => {
       if (!this.#isOpen(handle, work)) this.#endWait(handle, work);
+      else if (work.count === 0 && this.#isRelieved(work)) this.#tellDrained(handle, work);
     });
     work.endWait = () => {
       work.endWait = undefined;
@@ -97,6 +99,17 @@ export class CallsAtWork {
   #endWait(handle: SessionHandle, work: Work): void {
     if (work.count === 0) this.#forget(handle, work);
     else work.endWait?.();
+  }
+
+  #tellDrained(handle: SessionHandle, work: Work): void {
+    this.#forget(handle, work);
+    tell(work.sighting, { type: 'calls.drained', session: handle.session });
+  }
+
+  /** Calls go to a successor now: no more will come. */
+  #isRelieved({ sighting }: Work): boolean {
+    const present = this.#ports.board.sighting(sighting.status.name);
+    return present !== undefined && present.actorId !== sighting.actorId;
   }
 
   #forget(handle: SessionHandle, work: Work): void {

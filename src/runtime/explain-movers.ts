@@ -103,6 +103,8 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'spec.updated': nobody,
   // The root's own order, and what one region tells the others.
   'server.retire': nobody,
+  'server.relieve': nobody,
+  'server.relieved': nobody,
   'server.listed': nobody,
   'server.idled': nobody,
   'server.hung': nobody,

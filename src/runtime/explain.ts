@@ -5,6 +5,7 @@
 
 import type { SnapshotFrom } from 'xstate';
 import { inTurn, type slotsMachine } from '../../machines/slots.ts';
+import { actorsOf } from '../../machines/troupe.handover.ts';
 import { gatesOf, restIn } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { Explanation, QueuePlace, RunningTimer, WindowUse } from '../domain/explanation.ts';
@@ -153,7 +154,11 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
   if (slots === undefined || own === undefined) return undefined;
   const { waiting, permits, counts, retriesLeft } = slots.context;
   const line = waiting.filter(({ pool }) => pool === own.pool).toSorted(inTurn);
-  const names = new Map([...root.context.live].map(([name, live]) => [live.actorId, name]));
+  const names = new Map(
+    [...root.context.live].flatMap(([name, server]) =>
+      actorsOf(server).map(({ actorId: id }) => [id, name] as const),
+    ),
+  );
   return {
     pool: own.pool,
     position: line.indexOf(own) + 1,

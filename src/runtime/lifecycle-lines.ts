@@ -17,10 +17,35 @@ export function lifecycleLines(
   nowMs: number,
 ): readonly string[] {
   const isSame =
-    before?.state === now.state && before.reason === now.reason && before.restarts === now.restarts;
-  if (isSame) return [];
+    before?.state === now.state &&
+    before.reason === now.reason &&
+    before.restarts === now.restarts &&
+    !hasTakenOver(before, now);
+  const besides = handoverLines(before, now);
+  if (isSame) return besides;
   const lost = lossLine(before, now);
-  return lost === undefined ? [stateLine(now, nowMs)] : [lost, stateLine(now, nowMs)];
+  return [...besides, ...(lost === undefined ? [] : [lost]), stateLine(now, nowMs)];
+}
+
+function hasTakenOver(before: ServerStatus | undefined, now: ServerStatus): boolean {
+  return before?.successor !== undefined && before.successor.generation === now.generation;
+}
+
+/** What two generations of one server have to do with each other. */
+function handoverLines(before: ServerStatus | undefined, now: ServerStatus): readonly string[] {
+  const { successor } = now;
+  if (hasTakenOver(before, now)) return ['its successor has taken over'];
+  if (successor !== undefined) {
+    const earlier = before?.successor;
+    if (earlier?.generation !== successor.generation)
+      return ['its settings changed: a successor starts beside it'];
+    const hasFailed = rests.has(successor.state) && earlier.state !== successor.state;
+    const cause = hasFailed ? successor.lastError : undefined;
+    return cause === undefined ? [] : [`its successor did not start: ${cause.message}`];
+  }
+  if (before?.successor !== undefined) return ['its successor is not needed any more'];
+  const isAlone = before?.predecessor !== undefined && now.predecessor === undefined;
+  return isAlone ? ['its predecessor has left'] : [];
 }
 
 function lossLine(before: ServerStatus | undefined, now: ServerStatus): string | undefined {

@@ -36,5 +36,6 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
     hostAllowed: null,
     decisions: decisionsOf(approvals.records()),
     live: new Map(),
+    serving: [],
   });
 }

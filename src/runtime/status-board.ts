@@ -7,6 +7,7 @@
 import equal from 'fast-deep-equal';
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
 import type { serverMachine } from '../../machines/server.ts';
+import { actorsOf } from '../../machines/troupe.handover.ts';
 import type { troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { LiveServer } from '../domain/plan.ts';
@@ -23,6 +24,7 @@ import {
   type ServerSnapshot,
   type Stamps,
   statusOf,
+  successorStatusOf,
 } from './status-of.ts';
 
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
@@ -164,8 +166,8 @@ export class StatusBoard {
     const haveListsChanged = this.#followLists(snapshot.context);
     const isAffected = ({ verdict }: LiveServer): boolean =>
       haveListsChanged && refusingVerdicts.has(verdict);
-    for (const [name, { actorId }] of before) {
-      if (live.get(name)?.actorId !== actorId) this.#unwatch(actorId);
+    for (const [name, server] of before) {
+      if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
     }
     // One of thousands was born or left: the others look as they did.
     for (const [name, server] of live) {
@@ -207,29 +209,37 @@ export class StatusBoard {
     );
   }
 
-  #follow(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): void {
+  #follow(name: string, server: LiveServer, snapshot: RootSnapshot): void {
+    for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
+    this.#look(name, server.actorId);
+  }
+
+  #watchActor(name: string, actorId: string, snapshot: RootSnapshot): void {
     const ref = snapshot.children[actorId] as ServerRef | undefined;
-    if (ref === undefined) return;
-    if (this.#watched.get(actorId)?.ref !== ref) {
-      this.#unwatch(actorId);
-      const nowMs = this.#ports.clock.wallNow();
-      this.#watched.set(actorId, {
-        ref,
-        subscription: ref.subscribe({
-          next: () => {
-            this.#lookAndTell(name, actorId);
-          },
-          // The root hears of it and reclaims everything.
-          error: () => {},
-        }),
-        stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
-        condition: { state: 'queued' },
-        waitKey: '',
-        circuit: 'closed',
-        circuitSinceMs: nowMs,
-      });
-    }
-    this.#look(name, actorId);
+    if (ref === undefined || this.#watched.get(actorId)?.ref === ref) return;
+    this.#unwatch(actorId);
+    const nowMs = this.#ports.clock.wallNow();
+    this.#watched.set(actorId, {
+      ref,
+      subscription: ref.subscribe({
+        next: () => {
+          this.#lookAndTell(name, this.#live?.get(name)?.actorId ?? actorId);
+        },
+        // The root hears of it and reclaims everything.
+        error: () => {},
+      }),
+      stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
+      condition: { state: 'queued' },
+      waitKey: '',
+      circuit: 'closed',
+      circuitSinceMs: nowMs,
+    });
+  }
+
+  #unwatchOthers(before: LiveServer, now: LiveServer | undefined): void {
+    const present = now === undefined ? [] : actorsOf(now).map(({ actorId }) => actorId);
+    for (const { actorId } of actorsOf(before))
+      if (!present.includes(actorId)) this.#unwatch(actorId);
   }
 
   #unwatch(actorId: string): void {
@@ -272,8 +282,9 @@ export class StatusBoard {
     { ref, stamps, circuitSinceMs }: Watched,
     snapshot: ServerSnapshot,
     desired: DesiredServer,
-    { actorId, leaving }: LiveServer,
+    server: LiveServer,
   ): Sighting {
+    const { actorId, leaving } = server;
     const { context, value } = snapshot;
     const isShown = value.catalog !== 'none' && !leaving;
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
@@ -282,7 +293,11 @@ export class StatusBoard {
     const more = { transport, lists: this.#lists, heldCount };
     const seen = statusOf(snapshot, desired, stamps, count, more);
     const action = seen.action ?? this.#ports.stepFor?.(seen.name);
-    const status = action === undefined ? seen : deepFreeze({ ...seen, action });
+    const status = deepFreeze({
+      ...seen,
+      ...(action === undefined ? {} : { action }),
+      ...this.#besideOf(server, desired),
+    });
     return {
       status,
       callStatus: callStatusOf(status, snapshot, desired, this.#lists),
@@ -294,6 +309,23 @@ export class StatusBoard {
       countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
       leaving,
     };
+  }
+
+  /** Who else lives under this name. */
+  #besideOf(
+    { successor, predecessor }: LiveServer,
+    desired: DesiredServer,
+  ): Pick<ServerStatus, 'successor' | 'predecessor'> {
+    const next = successor?.leaving === false ? this.#watched.get(successor.actorId) : undefined;
+    if (next !== undefined) {
+      const snapshot = next.ref.getSnapshot();
+      this.#stamp(next, snapshot);
+      return { successor: successorStatusOf(snapshot, desired, next.stamps) };
+    }
+    const before = predecessor && this.#watched.get(predecessor.actorId);
+    if (before === undefined) return {};
+    const { generation, pid } = before.ref.getSnapshot().context;
+    return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
   }
 
   #noteUntold(name: string): void {

@@ -16,7 +16,7 @@ import {
   type StateReason,
 } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import type { LastError, ServerStatus } from '../domain/status.ts';
+import type { LastError, ServerStatus, SuccessorStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 import { nextStepFor, stepForHeld } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
@@ -122,6 +122,29 @@ export function statusOf(
     ...(lastError === undefined ? {} : { lastError }),
     ...(action === undefined ? {} : { action }),
   });
+}
+
+/** Tells of a successor what is not told of the server that it is to follow. */
+export function successorStatusOf(
+  snapshot: ServerSnapshot,
+  desired: DesiredServer,
+  stamps: Stamps,
+): SuccessorStatus {
+  const { generation, state, reason, attempt, nextAttemptAt, pid, lastError } = statusOf(
+    snapshot,
+    desired,
+    stamps,
+    0,
+  );
+  return {
+    generation,
+    state,
+    ...(reason === undefined ? {} : { reason }),
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+    ...(pid === undefined ? {} : { pid }),
+    ...(lastError === undefined ? {} : { lastError }),
+  };
 }
 
 /**

@@ -123,13 +123,6 @@ export const badEntries: readonly BadEntry[] = [
   ['an unknown era', [command, '"era": "2025"'], 'era', 6, '"auto" or "legacy" or "modern"'],
   ['an unknown restart rule', [command, '"restart": "on"'], 'restart', 6, '"never"'],
   ['an unknown policy', [command, '"policy": "strict"'], 'policy', 6, '"default"'],
-  [
-    'a handover not supported yet',
-    [command, '"handover": "seamless"'],
-    'handover',
-    6,
-    'write "exclusive"',
-  ],
   ['a timeout of zero', [command, '"timeoutMs": 0'], 'timeoutMs', 6, 'from 1 to 2147483647'],
   ['a negative timeout', [command, '"timeoutMs": -1'], 'timeoutMs', 6, 'from 1 to 2147483647'],
   [

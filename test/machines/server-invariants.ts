@@ -19,6 +19,8 @@ const isLooking = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: { ready: { watch: 'lookingAfterWaking' } } } });
 const isBusyReady = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: { ready: { activity: 'busy' } } } });
+const isDraining = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { activity: 'draining' } } } });
 const isBackingOff = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { parked: 'backingOff' } });
 const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
@@ -48,8 +50,10 @@ const stateRules: Rules<ServerSnapshot> = {
     catalog !== 'deferred' || context.policy.catalog.cache !== 'none',
   'only a server with a session has a live catalog': (state) =>
     state.value.catalog !== 'live' || isEngaged(state),
-  'whoever may not run is parked or leaving': (state) =>
-    mayRun(state) || !isEngaged(state) || isClosing(state),
+  'whoever may not run is parked, leaving or finishing its calls': (state) =>
+    mayRun(state) || !isEngaged(state) || isClosing(state) || isDraining(state),
+  'only a relieved server finishes its calls': (state) =>
+    !isDraining(state) || state.context.retiring,
   'attempts are counted from zero': ({ context }) => context.attempt >= 0,
   'windows hold no more than their limits': ({ context }) =>
     context.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
@@ -108,6 +112,7 @@ const wishes: ReadonlySet<ServerEvent['type']> = new Set([
   'server.restart',
   'server.reconnect',
   'server.retire',
+  'server.relieve',
   'admission.granted',
   'admission.withdrawn',
   'spec.updated',
@@ -162,6 +167,12 @@ const stepRules: Rules<Step> = {
   'a retirement begins at once': ({ event, after }) =>
     event.type !== 'server.retire' ||
     (after.context.retiring && (isClosing(after) || after.status === 'done')),
+  'whoever is relieved leaves at once, but for the calls it works on': (step) =>
+    step.event.type !== 'server.relieve' ||
+    (step.after.context.retiring &&
+      (isClosing(step.after) ||
+        step.after.status === 'done' ||
+        (isDraining(step.after) && (isBusyReady(step.before) || isDraining(step.before))))),
   'retirement is never taken back': ({ before, after }) =>
     !before.context.retiring || after.context.retiring,
   'only a start or a restart takes a stop back': ({ before, event, after }) =>

@@ -192,6 +192,7 @@ export function leftAlone(events: Choices): Choices {
     'server.restart': [],
     'server.reconnect': [],
     'server.retire': [],
+    'server.relieve': [],
     'admission.granted': [],
     'admission.withdrawn': [],
     'spec.updated': [],

@@ -46,7 +46,8 @@ export type ReadyState =
   | 'listing.current'
   | 'listing.outdated'
   | 'activity.idle'
-  | 'activity.busy';
+  | 'activity.busy'
+  | 'activity.draining';
 
 /** How to get somewhere: how the server is born, and what happens to it. */
 export interface Way {
@@ -72,6 +73,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'server.restart': () => ({ type: 'server.restart' }),
   'server.reconnect': () => ({ type: 'server.reconnect' }),
   'server.retire': () => ({ type: 'server.retire' }),
+  'server.relieve': () => ({ type: 'server.relieve' }),
   'server.demanded': () => ({ type: 'server.demanded' }),
   'admission.granted': () => ({ type: 'admission.granted' }),
   'admission.withdrawn': () => ({ type: 'admission.withdrawn', verdict: 'rejected' }),
@@ -106,6 +108,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'call.succeeded': ({ session }) => ({ type: 'call.succeeded', session }),
   'server.listed': () => ({ type: 'server.listed' }),
   'server.idled': () => ({ type: 'server.idled' }),
+  'server.relieved': () => ({ type: 'server.relieved' }),
   'look.failed': () => ({ type: 'look.failed' }),
   'server.hung': () => ({ type: 'server.hung' }),
   'server.gaveUp': () => ({ type: 'server.gaveUp' }),
@@ -209,6 +212,7 @@ export const ways: {
     // The last look that it takes has failed.
     'activity.idle': { born: { policy: { health: { failures: 0 } } }, by: toReady },
     'activity.busy': { by: [...toReady, 'calls.began'] },
+    'activity.draining': { by: [...toReady, 'calls.began', 'server.relieve'] },
   },
   catalog: {
     none: { born: { verdict: 'pendingApproval', hasStoredCatalog: true } },

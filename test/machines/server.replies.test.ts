@@ -46,6 +46,7 @@ const noCalls = {
 const noWord = {
   'server.listed': 'ignored',
   'server.idled': 'ignored',
+  'server.relieved': 'ignored',
   'look.failed': 'ignored',
   'server.hung': 'ignored',
   'server.gaveUp': 'ignored',
@@ -62,6 +63,7 @@ const noCommands = {
   'server.restart': 'ignored',
   'server.reconnect': 'ignored',
   'server.retire': 'ignored',
+  'server.relieve': 'ignored',
   'server.demanded': 'ignored',
   'admission.granted': 'ignored',
   'admission.withdrawn': 'ignored',
@@ -80,6 +82,7 @@ const notAdmitted = {
   'server.restart': 'noted',
   'server.reconnect': 'noted',
   'server.retire': 'retired',
+  'server.relieve': 'retired',
   'admission.granted': 'engaged.starting.queued',
   'admission.withdrawn': 'parked.blocked.rejected',
   'spec.updated': 'noted',
@@ -93,6 +96,7 @@ const atRest = {
   'server.restart': 'engaged.starting.queued',
   'server.reconnect': 'engaged.starting.queued',
   'server.retire': 'retired',
+  'server.relieve': 'retired',
   'admission.granted': 'noted',
   'admission.withdrawn': 'parked.blocked.rejected',
   'spec.updated': 'noted',
@@ -105,6 +109,7 @@ const withSession = {
   'server.restart': 'engaged.closing',
   'server.reconnect': 'engaged.closing',
   'server.retire': 'engaged.closing',
+  'server.relieve': 'engaged.closing',
   'server.demanded': 'noted',
   'admission.granted': 'noted',
   'admission.withdrawn': 'engaged.closing',
@@ -164,6 +169,7 @@ const connection: Table<ConnectionState, 'retired'> = {
     'probe.wanted': 'noted',
     'breaker.tripped': 'engaged.closing',
     'server.hung': 'engaged.closing',
+    'server.relieved': 'engaged.closing',
     'server.woke': 'noted',
   },
   // Every wish is noted, and none restarts the deadline of the kill.
@@ -174,6 +180,7 @@ const connection: Table<ConnectionState, 'retired'> = {
     'server.restart': 'noted',
     'server.reconnect': 'noted',
     'server.retire': 'noted',
+    'server.relieve': 'noted',
     'admission.withdrawn': 'noted',
     'session.closed': 'engaged.starting.queued',
   },
@@ -190,6 +197,8 @@ const leavesReady = {
   'server.idled': 'left',
   'breaker.tripped': 'left',
   'server.hung': 'left',
+  'server.relieve': 'left',
+  'server.relieved': 'left',
 } as const;
 
 /** Awake again: whatever was asked before, it is asked anew. */
@@ -218,7 +227,18 @@ const ready: Table<ReadyState, 'left'> = {
     'spec.updated': 'noted',
     'look.failed': 'left',
   },
-  'activity.busy': { ...leavesReady, 'calls.drained': 'activity.idle' },
+  'activity.busy': {
+    ...leavesReady,
+    'calls.drained': 'activity.idle',
+    'server.relieve': 'activity.draining',
+  },
+  'activity.draining': {
+    ...leavesReady,
+    'calls.drained': 'left',
+    // Told already; and whoever only finishes its calls exchanges no session.
+    'server.relieve': 'noted',
+    'breaker.tripped': 'noted',
+  },
 };
 
 const showsNothing = {
@@ -237,6 +257,7 @@ const catalog: Table<CatalogState, 'ended'> = {
     ...showsNothing,
     'server.stop': 'noted',
     'server.retire': 'ended',
+    'server.relieve': 'ended',
     'admission.granted': 'deferred',
     'admission.withdrawn': 'noted',
     'server.gaveUp': 'noted',
@@ -251,7 +272,12 @@ const catalog: Table<CatalogState, 'ended'> = {
     'server.idled': 'deferred',
   },
   // Backing off here, so the retirement is over at once.
-  stale: { ...showsNothing, 'server.retire': 'ended', 'catalog.forgotten': 'none' },
+  stale: {
+    ...showsNothing,
+    'server.retire': 'ended',
+    'server.relieve': 'ended',
+    'catalog.forgotten': 'none',
+  },
 };
 
 const startsAfresh = {

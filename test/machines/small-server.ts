@@ -52,6 +52,7 @@ export function smallServer({ policy, ...given }: SmallServer = {}): ServerInput
     verdict: 'admitted',
     stopWanted: false,
     startWanted: false,
+    succeeds: false,
     hasStoredCatalog: false,
     seed: 1,
     ...given,

@@ -56,6 +56,10 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
   'settings.changed': { type: 'settings.changed', settings: {} } as EventObject,
   'settings.loaded': { type: 'settings.loaded', settings: oneServer, at: 0 } as EventObject,
   'settings.relocated': { type: 'settings.relocated', settings: oneServer, at: 0 } as EventObject,
+  'server.readied': { type: 'server.readied', actorId: 'db.0' } as EventObject,
+  'server.faltered': { type: 'server.faltered', actorId: 'db.0' } as EventObject,
+  'successor.rested': { type: 'successor.rested', actorId: 'db.1' } as EventObject,
+  'successor.late': { type: 'successor.late', actorId: 'db.1' } as EventObject,
   'slot.requested': {
     type: 'slot.requested',
     actorId: 'db.0',

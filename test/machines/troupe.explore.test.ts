@@ -1,7 +1,9 @@
 /** Searches the root chart through: one name, edited, gated, stopped, broken, in every order. */
 
 import { describe, expect, it } from 'vitest';
+import { actorsOf } from '../../machines/troupe.handover.ts';
 import { planOf, type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
+import type { LiveServer } from '../../src/domain/plan.ts';
 import { changesNothing } from '../../src/policies/plan-changes.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import type { EventChoices } from '../../src/testing/explore-events.ts';
@@ -38,21 +40,31 @@ function keyOf(snapshot: TroupeSnapshot): string {
     context.decisions,
     context.stopWishes,
     context.spawnCount % 2,
+    context.serving.toSorted(),
   ]);
 }
+
+const actorsIn = ({ context }: TroupeSnapshot): readonly LiveServer[] =>
+  [...context.live.values()].flatMap(actorsOf);
 
 /** Hold in every state. */
 function invariants(snapshot: TroupeSnapshot): readonly string[] {
   const { context, children, status } = snapshot;
   if (status === 'done') return [];
-  const owned = [...context.live.values()].map(({ actorId }) => actorId);
+  const owned = actorsIn(snapshot).map(({ actorId }) => actorId);
   const isStopping = snapshot.matches('stopping');
   return [
     ...(owned.toSorted().join() === serversIn(snapshot).toSorted().join()
       ? []
       : ['a server has no owner, or an owner no server']),
     ...(children.slots === undefined ? ['nobody hands out permits'] : []),
-    ...(isStopping && [...context.live.values()].some(({ leaving }) => !leaving)
+    ...(new Set(owned).size === owned.length ? [] : ['two actors have one id']),
+    ...(owned.length <= 2 ? [] : ['more than two live under one name']),
+    ...(actorsIn(snapshot).filter(({ leaving }) => !leaving).length <= 1 ||
+    [...context.live.values()].every(({ successor }) => successor !== undefined)
+      ? []
+      : ['two of one name are to stay']),
+    ...(isStopping && actorsIn(snapshot).some(({ leaving }) => !leaving)
       ? ['one was not told to leave']
       : []),
     ...(isStopping && context.live.size === 0 ? ['it waits for nobody'] : []),
@@ -94,7 +106,7 @@ const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
   'all but who leaves are told of a wake-up, and of nothing else is made one': (step) =>
     sentTo(step, isServer).filter((type) => type === 'server.woke').length ===
     (step.event.type === 'system.woke' && step.isHandled
-      ? [...step.before.context.live.values()].filter(({ leaving }) => !leaving).length
+      ? actorsIn(step.before).filter(({ leaving }) => !leaving).length
       : 0),
   'one who leaves hears no more commands, but that all leave': (step) =>
     step.before.context.live.get('db')?.leaving !== true ||
@@ -113,7 +125,19 @@ function stepInvariants(step: Step): readonly string[] {
 
 type Events = EventChoices<typeof troupeMachine>;
 
+/** As the servers tell it: by turns. */
+const readiness = (type: 'server.readied' | 'server.faltered') => (snapshot: TroupeSnapshot) =>
+  actorsIn(snapshot)
+    .filter(
+      ({ actorId }) => snapshot.context.serving.includes(actorId) === (type === 'server.faltered'),
+    )
+    .map(({ actorId }) => ({ type, actorId }));
+
 const silent: Events = {
+  'server.readied': [],
+  'server.faltered': [],
+  'successor.rested': [{ type: 'successor.rested', actorId: 'db.0' }],
+  'successor.late': [{ type: 'successor.late', actorId: 'db.0' }],
   'settings.loaded': [],
   'settings.relocated': [],
   'settings.changed': [{ type: 'settings.changed', settings: {} }],
@@ -166,6 +190,33 @@ const gates: Events = {
   'approval.reject': [{ type: 'approval.reject', server: 'db' }],
 };
 
+const seamless = (generation: string) => entry('db', { generation, handover: 'seamless' });
+const handovers: Events = {
+  ...silent,
+  'settings.loaded': [
+    nothing,
+    loaded([seamless('db-1')]),
+    loaded([seamless('db-2')]),
+    loaded([{ ...seamless('db-2'), description: 'edited' }]),
+    loaded([entry('db', { generation: 'db-1', enabled: false })]),
+  ],
+  'server.readied': readiness('server.readied'),
+  'server.faltered': readiness('server.faltered'),
+  'successor.rested': [
+    { type: 'successor.rested', actorId: 'db.0' },
+    { type: 'successor.rested', actorId: 'db.1' },
+  ],
+  'server.stop': [{ type: 'server.stop', server: 'db' }],
+  'approval.grant': [],
+  'approval.revoke': [],
+  'approvals.changed': [],
+  'slot.requested': [],
+  'slot.granted': [],
+  'slot.kept': [],
+  'slot.returned': [],
+  'catalog.listed': [],
+};
+
 const search = (events: Events) => () =>
   explore(troupeMachine, {
     inputs: [troupeInput],
@@ -184,6 +235,7 @@ const search = (events: Events) => () =>
 const searches: Searches = {
   'edits, stops and approval': search(edits),
   'trust, lists and decisions': search(gates),
+  'seamless handovers': search(handovers),
 };
 const names = Object.keys(searches);
 const found = runOnce(searches);

@@ -24,13 +24,15 @@ const always = {
   'slot.granted': 'passPermit',
   'catalog.listed': 'noteCatalog',
   'catalog.forgotten': 'forgetCatalog',
+  'server.readied': 'noteReady',
+  'server.faltered': 'noteFalter',
   'troupe.kill': '-> stopped',
 } as const;
 
 const serving = {
   ...always,
   'server.start': 'reconcile, routeCommand',
-  'server.stop': 'routeCommand',
+  'server.stop': 'endHandover, routeCommand',
   'server.restart': 'reconcile, routeCommand',
   'server.reconnect': 'reconcile, routeCommand',
   'auth.completed': 'reconcile, routeCommand',
@@ -47,6 +49,9 @@ const serving = {
   'settings.loaded': 'noteSettings, resizeSlots, reconcile',
   // Only lines moved, so there is nothing to plan.
   'settings.relocated': 'noteSettings',
+  // Of one without a predecessor it is no news.
+  'successor.rested': 'ignored',
+  'successor.late': 'ignored',
   'xstate.done.actor.*': 'forgetChild, reconcile',
   'xstate.error.actor.*': 'disposeOrphans, reportBroken, forgetChild, replaceSlots, lookAgainSoon',
   'xstate.error.actor.settingsSource': 'reportBroken',
@@ -79,6 +84,8 @@ const replies: Readonly<Record<TroupeState, Row>> = {
     'allow.changed': 'ignored',
     'system.woke': 'ignored',
     'troupe.lookAgain': 'ignored',
+    'successor.rested': 'ignored',
+    'successor.late': 'ignored',
     'settings.reload': 'ignored',
     'settings.changed': 'ignored',
     'settings.loaded': 'ignored',

@@ -45,6 +45,106 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('edits-while-leaving'));
   });
 
+  it('keeps a server until its successor is ready, and lets it finish its calls', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.chapter('its successor becomes ready');
+    story.serve('db');
+    story.chapter('its last call is over');
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.sessions.scripts[0]?.closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover'));
+  });
+
+  it('ends calls that outlast a handover at their deadline', async () => {
+    const story = startStory();
+    const policy = { call: { timeoutMs: 10_000 } };
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy, generation: 'db-2' })]));
+    story.serve('db');
+    story.beginHere();
+    story.clock.advanceBy(9_999);
+    story.chapter('not yet');
+    story.clock.advanceBy(1);
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover-drained-by-deadline'));
+  });
+
+  it('hands over to a successor that will not become ready by itself', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.sessions.of('db').fail(failure('transport'));
+    story.chapter('it is tried again, and the old one serves meanwhile');
+    story.untilNextSession();
+    story.sessions.of('db').fail(failure('transport'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover-failed'));
+  });
+
+  it('hands over to a lost remote successor, which only tries quietly', async () => {
+    const story = startStory();
+    const given = { handover: 'seamless', transport: 'http' } as const;
+    story.load(settingsOf([entry('db', given)]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { ...given, generation: 'db-2' })]));
+    story.sessions.of('db').fail(failure('transport'));
+    story.untilNextSession();
+    expect(story.sessions.scripts[0]?.commands).not.toContain('session.close');
+    story.sessions.of('db').fail(failure('transport'));
+    expect(story.sessions.scripts[0]?.commands).toContain('session.close');
+  });
+
+  it('hands over after two minutes, whatever the successor is at', () => {
+    const story = startStory();
+    const policy = { connect: { localTimeoutMs: null } };
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy })]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy, generation: 'db-2' })]));
+    story.clock.advanceBy(119_999);
+    expect(story.sessions.scripts[0]?.state).toBe('open');
+    story.clock.advanceBy(1);
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'opening']);
+  });
+
+  it('lets the last of several edits during a handover win', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-3' })]));
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-4' })]));
+    story.chapter('the first successor is gone');
+    story.sessions.of('db').closed();
+    expect(story.sessions.of('db').input.generation).toBe('db-4');
+    story.chapter('the last edit is taken back');
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.sessions.of('db').closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover-edited'));
+  });
+
+  it('ends both at once when the server is stopped during a handover', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.beginHere();
+    story.send({ type: 'server.stop', server: 'db' });
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'closing']);
+    for (const script of story.sessions.scripts) script.closed();
+    story.chapter('it starts again as its successor');
+    story.send({ type: 'server.start', server: 'db' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover-stopped'));
+  });
+
   it('retires what left the settings, and remembers that it was stopped', async () => {
     const story = startStory();
     story.oblige();

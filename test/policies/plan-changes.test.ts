@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AdmittedServer, LiveServer, Step } from '../../src/domain/plan.ts';
+import type { AdmittedServer, LiveServer, Step, Successor } from '../../src/domain/plan.ts';
 import type { Verdict } from '../../src/domain/server-state.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { changesNothing, planChanges } from '../../src/policies/plan-changes.ts';
@@ -28,12 +28,22 @@ function living(verdict: Verdict = 'admitted', change: Partial<LiveServer> = {})
   };
 }
 
-function planOne(desired: AdmittedServer | undefined, live: LiveServer | undefined) {
-  return planChanges(
-    desired === undefined ? [] : [desired],
-    new Map(live === undefined ? [] : [['db', live]]),
-    digestOf,
-  ).map(({ step, why }) => `${step}: ${why}`);
+function planOf(
+  desired: readonly AdmittedServer[],
+  live: ReadonlyMap<string, LiveServer>,
+  serving: readonly string[] = [],
+): readonly Step[] {
+  return planChanges(desired, { live, serving: new Set(serving), digestOf });
+}
+
+function planOne(
+  desired: AdmittedServer | undefined,
+  live: LiveServer | undefined,
+  serving?: readonly string[],
+) {
+  const map = new Map(live === undefined ? [] : [['db', live]]);
+  const steps = planOf(desired === undefined ? [] : [desired], map, serving);
+  return steps.map(({ step, why }) => `${step}: ${why}`);
 }
 
 const verdicts = fc.constantFrom<Verdict>('admitted', 'disabled', 'pendingApproval', 'excluded');
@@ -125,13 +135,115 @@ describe('a plan', () => {
     expect(planOne(wanted('db'), living())).toEqual(['keep: unchanged']);
   });
 
+  describe('of a server that changes hands seamlessly', () => {
+    const seamless = (generation: string, verdict: Verdict = 'admitted', description = 'd1') => ({
+      desired: desiredServer({ name: 'db', generation, description, handover: 'seamless' }),
+      verdict,
+    });
+    const next = { ...living('admitted', { actorId: 'db.1', generation: 'g2' }) };
+    const withNext = (change: Partial<Successor> = {}) =>
+      living('admitted', { successor: { ...next, ...change } });
+    const both = ['db.0', 'db.1'];
+
+    it('begins a successor beside one that is ready', () => {
+      expect(planOne(seamless('g2'), living(), ['db.0'])).toEqual([
+        'handover: connection settings changed; its successor starts beside it',
+      ]);
+    });
+
+    it.each([
+      ['is not ready', seamless('g2'), []],
+      ['may not run by its new settings', seamless('g2', 'pendingApproval'), ['db.0']],
+      ['is to leave first', wanted('db', 'admitted', 'g2'), ['db.0']],
+    ])('replaces one that %s', (_, desired, serving) => {
+      expect(planOne(desired, living(), serving)).toEqual(['replace: connection settings changed']);
+    });
+
+    it('waits for the successor, and takes edits that apply in place to it', () => {
+      expect(planOne(seamless('g2'), withNext(), ['db.0'])).toEqual(['keep: unchanged']);
+      expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), ['db.0'])).toEqual([
+        'update: settings changed',
+      ]);
+    });
+
+    it('hands over to one that is ready, under the settings of now', () => {
+      expect(planOne(seamless('g2'), withNext(), both)).toEqual([
+        'handover: its successor is ready',
+      ]);
+      expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), both)).toEqual([
+        'update: settings changed',
+        'handover: its successor is ready',
+      ]);
+    });
+
+    it('hands over to one that is not ready when it will not be, or nobody serves any more', () => {
+      expect(planOne(seamless('g2'), withNext({ hasGivenUp: true }), ['db.0'])).toEqual([
+        'handover: its successor did not become ready',
+      ]);
+      expect(planOne(seamless('g2'), withNext(), [])).toEqual([
+        'handover: it was lost while its successor starts',
+      ]);
+    });
+
+    it('lets the successor make way when the edit is taken back', () => {
+      expect(planOne(seamless('g1'), withNext(), ['db.0'])).toEqual([
+        'handover: settings as before; its successor leaves',
+      ]);
+      expect(planOne(seamless('g1', 'admitted', 'd2'), withNext(), ['db.0'])).toEqual([
+        'update: settings changed',
+        'handover: settings as before; its successor leaves',
+      ]);
+      expect(planOne(seamless('g1'), withNext({ leaving: true }), ['db.0'])).toEqual([
+        'keep: unchanged',
+      ]);
+    });
+
+    it('lets the successor make way for another by the last edit', () => {
+      expect(planOne(seamless('g3'), withNext(), ['db.0'])).toEqual([
+        'handover: connection settings changed; its successor makes way for another',
+      ]);
+      for (const generation of ['g2', 'g3']) {
+        expect(planOne(seamless(generation), withNext({ leaving: true }), ['db.0'])).toEqual([
+          'keep: its successor makes way for another',
+        ]);
+      }
+      expect(planOne(seamless('g3'), withNext({ leaving: true }), [])).toEqual([
+        'replace: connection settings changed',
+      ]);
+    });
+
+    it('ends both when it may not run any more', () => {
+      for (const generation of ['g1', 'g2', 'g3']) {
+        expect(planOne(seamless(generation, 'rejected'), withNext(), ['db.0'])).toEqual([
+          'replace: rejected',
+        ]);
+      }
+      expect(planOne(undefined, withNext(), ['db.0'])).toEqual([
+        'retire: no longer in the settings',
+      ]);
+    });
+
+    it('waits with the next successor until the predecessor has finished its calls', () => {
+      const after = living('admitted', {
+        predecessor: living('admitted', { actorId: 'db.1', generation: 'g0', leaving: true }),
+      });
+      expect(planOne(seamless('g2'), after, both)).toEqual([
+        'keep: its predecessor still finishes its calls',
+      ]);
+      expect(planOne(seamless('g1'), after, both)).toEqual(['keep: unchanged']);
+      expect(planOne(wanted('db', 'admitted', 'g2'), after, both)).toEqual([
+        'replace: connection settings changed',
+      ]);
+    });
+  });
+
   it('puts what leaves first, by name, and the rest in settings order', () => {
     const live = new Map([
       ['y', living()],
       ['c', living()],
       ['x', living('admitted', { leaving: true })],
     ]);
-    const steps = planChanges([wanted('d'), wanted('c')], live, digestOf);
+    const steps = planOf([wanted('d'), wanted('c')], live);
     expect(steps.map(({ server, step }) => `${step} ${server}`)).toEqual([
       'keep x',
       'retire y',
@@ -150,7 +262,7 @@ describe('a plan', () => {
   it('agrees with a naive twin', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
-        const steps = planChanges(desired, live, digestOf);
+        const steps = planOf(desired, live);
         expect(steps.map(({ server, step }) => `${step} ${server}`)).toEqual(
           naivePlan(desired, live),
         );
@@ -162,8 +274,8 @@ describe('a plan', () => {
   it('of an applied plan is settled', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
-        const applied = applyPlan(planChanges(desired, live, digestOf), desired, live);
-        expect(changesNothing(planChanges(desired, applied, digestOf))).toBe(true);
+        const applied = applyPlan(planOf(desired, live), desired, live);
+        expect(changesNothing(planOf(desired, applied))).toBe(true);
       }),
       { numRuns: 1_000 },
     );
@@ -172,9 +284,9 @@ describe('a plan', () => {
   it('reaches what is desired once everything that leaves is gone', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
-        const first = applyPlan(planChanges(desired, live, digestOf), desired, live);
+        const first = applyPlan(planOf(desired, live), desired, live);
         const gone = new Map([...first].filter(([, server]) => !server.leaving));
-        const last = applyPlan(planChanges(desired, gone, digestOf), desired, gone);
+        const last = applyPlan(planOf(desired, gone), desired, gone);
         const aim = desired.map((server): [string, LiveServer] => [
           server.desired.name,
           spawned(server),
@@ -190,7 +302,7 @@ describe('a plan', () => {
       fc.property(anyDesired, anyLive, (desired, others) => {
         const unchanged = wanted('same');
         const live = new Map([...others, ['same', living()] as const]);
-        const steps = planChanges([unchanged, ...desired], live, digestOf);
+        const steps = planOf([unchanged, ...desired], live);
         expect(steps.filter(({ server }) => server === 'same')).toEqual([
           { server: 'same', step: 'keep', why: 'unchanged' },
         ]);
@@ -202,9 +314,7 @@ describe('a plan', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const reversed = new Map([...live].reverse());
-        expect(planChanges(desired, reversed, digestOf)).toEqual(
-          planChanges(desired, live, digestOf),
-        );
+        expect(planOf(desired, reversed)).toEqual(planOf(desired, live));
       }),
     );
   });

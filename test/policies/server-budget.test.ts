@@ -132,6 +132,14 @@ describe('a place of the budget', () => {
     expect(placesOf(live, isAtRest)).toEqual(places(['runs', 'closes'], ['gaveUp']));
     expect(placesOf(live, isAtRest, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });
+
+  it('is held as well by who finishes the calls of a server that gave up', () => {
+    const before = living('admitted', true);
+    const after = new Map([
+      ['db', { ...living('admitted'), actorId: 'db.1', predecessor: before }],
+    ]);
+    expect(placesOf(after, (actorId) => actorId === 'db.1')).toEqual(places(['db']));
+  });
 });
 
 describe('the warning about the budget', () => {

@@ -16,6 +16,7 @@ interface Entry {
   readonly args: readonly string[];
   readonly description?: string;
   readonly enabled?: boolean;
+  readonly handover?: 'seamless' | 'exclusive';
 }
 
 /** What the two files hold, and all else that decides who may run. */
@@ -121,6 +122,14 @@ function edit(play: Play, random: Random): void {
   const draw = random.weighted<() => void>([
     [3, () => entries.set(server, { ...entry, args: [String(random.int(1, 3))] })],
     [2, () => entries.set(server, { ...entry, description: `told ${random.int(1, 2)}` })],
+    [
+      1,
+      () =>
+        entries.set(server, {
+          ...entry,
+          handover: entry.handover === 'seamless' ? 'exclusive' : 'seamless',
+        }),
+    ],
     [2, () => void entries.delete(server)],
     [2, () => entries.set(server, { ...entry, enabled: entry.enabled === false })],
     [1, () => (wanted.excluded = new Set(someNames(random, 0.2)))],
@@ -175,10 +184,15 @@ async function decide(play: Play, random: Random): Promise<void> {
   else play.wanted.decisions.set(key, type === 'approval.grant' ? 'granted' : 'rejected');
 }
 
+/** Some change hands seamlessly. */
+function firstEntry(index: number): Entry {
+  return index % 2 === 0 ? { args: ['1'], handover: 'seamless' } : { args: ['1'] };
+}
+
 async function begin(seed: number): Promise<Play> {
   const wanted: Wanted = {
-    own: new Map(ownNames.map((name) => [name, { args: ['1'] }])),
-    brought: new Map(broughtNames.map((name) => [name, { args: ['1'] }])),
+    own: new Map(ownNames.map((name, index) => [name, firstEntry(index)])),
+    brought: new Map(broughtNames.map((name, index) => [name, firstEntry(index)])),
     excluded: new Set(),
     allowed: null,
     hostAllowed: null,
@@ -252,7 +266,12 @@ async function problemsAtRest(play: Play): Promise<readonly string[]> {
   const wanting = names.filter((name) => refusalOf(wanted, name) === undefined);
   const runningCount = wanting.filter((name) => !isOverBudget(name)).length;
   const placeCount = Math.min(wanting.length, wanted.maxServers ?? wanting.length);
+  const open = play.sessions.scripts.filter(({ state }) => state !== 'over');
+  const openNames = open.map(({ input }) => input.server);
   return [
+    ...names
+      .filter((name) => openNames.indexOf(name) !== openNames.lastIndexOf(name))
+      .map((name) => `${name} has two sessions`),
     ...(runningCount === placeCount ? [] : [`${runningCount} run, for ${placeCount} places`]),
     ...left.map(({ server, step }) => `planned again: ${step} ${server}`),
     ...play.errors.map(({ message }) => message),
@@ -309,7 +328,8 @@ async function playScript(seed: number): Promise<readonly string[]> {
 async function problemsOfOneEdit(play: Play, random: Random): Promise<readonly string[]> {
   const before = names.map((name) => [name, meaningOf(play.wanted, name), touchesOf(play, name)]);
   const server = random.pick(ownNames);
-  play.wanted.own.set(server, { args: [`new ${random.int(1, 9)}`] });
+  const handover = random.pick(['seamless', 'exclusive'] as const);
+  play.wanted.own.set(server, { args: [`new ${random.int(1, 9)}`], handover });
   write(play);
   await rest(play);
   return [

@@ -46,6 +46,7 @@ function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): Ser
     verdict: 'disabled',
     stopWanted: false,
     startWanted: false,
+    succeeds: false,
     hasStoredCatalog: false,
     seed: 1,
   } as const;

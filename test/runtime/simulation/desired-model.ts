@@ -14,6 +14,7 @@ export interface Entry {
   readonly url?: string;
   readonly enabled?: boolean;
   readonly startup?: 'eager' | 'lazy';
+  readonly handover?: 'seamless' | 'exclusive';
   readonly tools?: { readonly exclude: readonly string[] };
   readonly timeoutMs?: number;
   readonly idleStopMs?: number;

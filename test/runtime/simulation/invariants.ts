@@ -4,6 +4,8 @@
  */
 
 import type { AnyActorRef } from 'xstate';
+import { actorsOf } from '../../../machines/troupe.handover.ts';
+import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import type { ServerStatus } from '../../../src/domain/status.ts';
 import { passesFilter } from '../../../src/policies/tool-filter.ts';
@@ -20,10 +22,23 @@ interface Moment {
   readonly open: ReadonlyMap<string, readonly SessionScript[]>;
   readonly snapshot: {
     readonly children: Record<string, AnyActorRef>;
-    readonly context: {
-      readonly live: ReadonlyMap<string, { readonly actorId: string; readonly leaving: boolean }>;
-    };
+    readonly context: { readonly live: ReadonlyMap<string, LiveServer> };
   };
+}
+
+/** The session of the one who serves, not of who is to follow or has to finish its calls. */
+function present({ open, snapshot }: Moment, server: string): readonly SessionScript[] {
+  const actorId = snapshot.context.live.get(server)?.actorId;
+  return (open.get(server) ?? []).filter(({ input }) => input.actorId === actorId);
+}
+
+/** Of settings of before, but needed until its successor serves or its calls are done. */
+function isHandingOver({ snapshot }: Moment, { input }: SessionScript): boolean {
+  const { successor, predecessor, actorId } = snapshot.context.live.get(input.server) ?? {};
+  if (predecessor?.actorId === input.actorId) return true;
+  // After yet another edit it waits for its next successor, which begins when one of two is gone.
+  const isOneOfTwo = successor !== undefined || predecessor !== undefined;
+  return isOneOfTwo && actorId === input.actorId;
 }
 
 /** Everything that is wrong now; empty when nothing is. */
@@ -69,17 +84,26 @@ export class WatchedScripts {
 
 type Check = (moment: Moment) => readonly string[];
 
-const runsOnlyWhatMay: Check = ({ world, open }) =>
-  [...open].flatMap(([server, scripts]) =>
+const runsOnlyWhatMay: Check = (moment) =>
+  [...moment.open].flatMap(([server, scripts]) =>
     scripts
       .filter(({ state }) => state !== 'closing')
-      .filter(({ input }) => !world.isPermitted(server, input.generation))
+      .filter((script) => !mayRun(moment, script))
       .map(({ state }) => `1: ${server} has a session that is ${state} and may not have one`),
   );
 
-const runsOneAtATime: Check = ({ open }) =>
+function mayRun(moment: Moment, script: SessionScript): boolean {
+  const { server, generation } = script.input;
+  if (moment.world.isPermitted(server, generation)) return true;
+  return isHandingOver(moment, script) && moment.world.isPermitted(server);
+}
+
+const runsOneAtATime: Check = ({ open, snapshot }) =>
   [...open]
-    .filter(([, scripts]) => scripts.length > 1)
+    .filter(([server, scripts]) => {
+      const live = snapshot.context.live.get(server);
+      return scripts.length > (live === undefined ? 0 : actorsOf(live).length);
+    })
     .map(([server, scripts]) => `2: ${server} has ${scripts.length} sessions`);
 
 const settlesCalls: Check = ({ world, calls }) =>
@@ -111,7 +135,8 @@ const namesToolsApart: Check = ({ world, statuses }) => {
   ];
 };
 
-const showsRightTools: Check = ({ world, statuses, open }) => {
+const showsRightTools: Check = (moment) => {
+  const { world, statuses } = moment;
   const tools = world.scripted.troupe.tools();
   return [...statuses].flatMap(([server, status]) => {
     const shown = tools.filter((tool) => tool.server === server).map(({ tool }) => tool);
@@ -121,7 +146,7 @@ const showsRightTools: Check = ({ world, statuses, open }) => {
     if (shown.length > 0 && !world.model.isPermitted(server)) {
       return [`7: ${server} shows tools and may not run`];
     }
-    const script = open.get(server)?.at(-1);
+    const script = present(moment, server).at(-1);
     if (script === undefined || status.state !== 'ready') return [];
     const { exclude = [] } = world.model.find(server)?.entry.tools ?? {};
     const expected = (world.peers.listed.get(script) ?? [])
@@ -166,15 +191,20 @@ const timersOf: Readonly<Record<ServerState, number>> = {
 // stock of retries.
 const timersOfRoot = 6;
 
-const setsNoStrayTimers: Check = ({ world, statuses, calls }) => {
+// Of a second one under the same name: its own, and one that it must not take for ever.
+const timersOfSecond = 5;
+
+const setsNoStrayTimers: Check = ({ world, statuses, calls, snapshot }) => {
   const ofServers = [...statuses.values()].reduce(
     (sum, { state, circuit }) => sum + timersOf[state] + (circuit === 'closed' ? 0 : 1),
     0,
   );
   // A permit lapses by a timer, and as many as there are servers may hold one.
   const starting = [...statuses.values()].filter(({ attempt }) => attempt !== undefined).length;
+  const seconds = [...snapshot.context.live.values()].flatMap((it) => actorsOf(it).slice(1));
+  const ofSeconds = seconds.length * timersOfSecond;
   const ofCalls = calls.filter(({ outcome }) => outcome === undefined).length;
-  const most = ofServers + starting + ofCalls + timersOfRoot + world.peers.timerCount;
+  const most = ofServers + ofSeconds + starting + ofCalls + timersOfRoot + world.peers.timerCount;
   const found = world.scripted.clock.pendingCount;
   return found <= most ? [] : [`13: ${found} timers are set, and at most ${most} have a reason`];
 };
@@ -183,7 +213,10 @@ const ownsEveryActor: Check = ({ snapshot }) => {
   const children = Object.keys(snapshot.children)
     .filter((id) => id !== 'slots' && id !== 'settingsSource')
     .sort();
-  const live = [...snapshot.context.live.values()].map(({ actorId }) => actorId).sort();
+  const live = [...snapshot.context.live.values()]
+    .flatMap(actorsOf)
+    .map(({ actorId }) => actorId)
+    .sort();
   return children.join() === live.join()
     ? []
     : [`14: children are ${children.join()} and live servers ${live.join()}`];
@@ -200,16 +233,17 @@ const parked: ReadonlySet<ServerState> = new Set([
   'stopped',
 ]);
 
-const showsWhatIs: Check = ({ statuses, open, world }) =>
-  [...statuses.values()].flatMap(({ name, state, catalog }) => {
-    const present = open.get(name) ?? [];
+const showsWhatIs: Check = (moment) =>
+  [...moment.statuses.values()].flatMap(({ name, state, catalog }) => {
+    const { world } = moment;
+    const scripts = present(moment, name);
     const isServing = state === 'ready' || state === 'degraded';
-    const script = present[0];
+    const script = scripts[0];
     if (isServing && (script?.state !== 'open' || !world.peers.listed.has(script))) {
       return [`15: ${name} reads ${state} and its session is ${script?.state ?? 'gone'}`];
     }
     if (isServing && catalog !== 'live') return [`15: ${name} is ${state} with tools ${catalog}`];
-    if (parked.has(state) && present.length > 0) {
+    if (parked.has(state) && scripts.length > 0) {
       return [`15: ${name} reads ${state} and has a session that is ${script?.state}`];
     }
     return [];

@@ -34,6 +34,7 @@ export const edits = [
   'carrier',
   'restart',
   'health',
+  'handover',
 ] as const;
 export type Edit = (typeof edits)[number];
 
@@ -93,6 +94,8 @@ function drawStep(random: Random, servers: readonly string[]): Step {
   const draw = random.weighted<() => Step>([
     [24, () => ({ kind: 'advance', ms: drawTime(random) })],
     [10, () => ({ kind: 'edit', server, edit: random.pick(edits), value: random.int(1, 4) })],
+    // What makes another generation, and so a handover of those that do it seamlessly.
+    [6, () => ({ kind: 'edit', server, edit: 'args', value: random.int(1, 4) })],
     [1, () => ({ kind: 'swap', server, other: random.pick(servers) })],
     [
       2,

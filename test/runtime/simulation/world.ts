@@ -130,12 +130,14 @@ export class World {
     return this.#hash.copy().digest('hex');
   }
 
-  /** Whether the server may run as this generation, by what holds now or held a moment ago. */
-  isPermitted(server: string, generation: string): boolean {
+  /** Whether the server may run, as this generation if one is given, by what holds now or held a moment ago. */
+  isPermitted(server: string, generation?: string): boolean {
     const models = [this.model];
     if (this.#earlier?.until === this.now) models.push(this.#earlier.model);
     return models.some(
-      (model) => model.isPermitted(server) && model.generationOf(server) === generation,
+      (model) =>
+        model.isPermitted(server) &&
+        (generation === undefined || model.generationOf(server) === generation),
     );
   }
 
@@ -432,8 +434,10 @@ export class World {
 }
 
 function firstEntry(name: string, index: number): Entry {
-  if (index % 3 === 2) return { url: `https://${name}.test/mcp` };
-  return { command: name, env: { TOKEN: secret }, ...(index % 4 === 1 ? { startup: 'lazy' } : {}) };
+  const handover = index % 2 === 0 ? { handover: 'seamless' as const } : {};
+  if (index % 3 === 2) return { url: `https://${name}.test/mcp`, ...handover };
+  const startup = index % 4 === 1 ? { startup: 'lazy' as const } : {};
+  return { command: name, env: { TOKEN: secret }, ...startup, ...handover };
 }
 
 function edited(entry: Entry, edit: Edit, value: number): Entry {
@@ -448,6 +452,8 @@ function edited(entry: Entry, edit: Edit, value: number): Entry {
       return { ...entry, tools: { exclude: value % 2 === 0 ? ['drop_*'] : [] } };
     case 'timeout':
       return { ...entry, timeoutMs: value * 10_000 };
+    case 'handover':
+      return { ...entry, handover: value % 2 === 0 ? 'seamless' : 'exclusive' };
     case 'startup':
       return { ...entry, startup: value % 2 === 0 ? 'lazy' : 'eager' };
     case 'idleStop':

@@ -1,0 +1,389 @@
+/** Seamless handover: the next generation of a server is ready before the old one leaves. */
+
+import { describe, expect, it } from 'vitest';
+import type { TroupeError } from '../../src/domain/troupe-error.ts';
+import type { SessionScript } from '../../src/testing/scripted-session.ts';
+import { crash, failure, type Stage, servers, stage, tool } from './stage.ts';
+
+const seamless = (arg: string, more: Readonly<Record<string, unknown>> = {}) => ({
+  command: 'db',
+  args: [arg],
+  handover: 'seamless',
+  ...more,
+});
+
+/** A server that is ready, with its first session; the next one waits for the test. */
+async function ready(more: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+  const play = await stage({ settings: servers({ db: seamless('1', more) }) });
+  play.obedient = new Set();
+  return play;
+}
+
+/** The same, after an edit: its successor is starting. */
+async function handingOver(more: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
+  const play = await ready(more);
+  await play.apply(servers({ db: seamless('2', more) }));
+  return play;
+}
+
+function session({ sessions }: Stage, index: number): SessionScript {
+  const script = sessions.scripts[index];
+  if (script === undefined) throw new Error(`There is no session ${index}.`);
+  return script;
+}
+
+const states = ({ sessions }: Stage): readonly string[] =>
+  sessions.scripts.map(({ state }) => state);
+
+/** Every list of tools that anybody could see, without repetition. */
+function watchTools({ troupe }: Stage): { readonly seen: string[]; readonly told: number[] } {
+  const names = (): string =>
+    troupe
+      .tools()
+      .map((shown) => shown.tool)
+      .join();
+  const seen = [names()];
+  const told: number[] = [];
+  const look = (): void => {
+    if (seen.at(-1) !== names()) seen.push(names());
+  };
+  troupe.on('tools.changed', () => {
+    told.push(told.length + 1);
+    look();
+  });
+  troupe.on('status.changed', look);
+  troupe.on('reconciled', look);
+  return { seen, told };
+}
+
+async function becomeReady(play: Stage, index = 1, tools = ['query']): Promise<void> {
+  session(play, index).open({ pid: 100 + index });
+  session(play, index).list(tools.map((name) => tool(name)));
+  await play.settle();
+}
+
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'ok',
+    (error: TroupeError) => `${error.code} ${error.outcome}`,
+  );
+
+describe('a seamless handover', () => {
+  it('serves from the old generation until the new one has listed its tools', async () => {
+    const play = await ready();
+    const tools = watchTools(play);
+    const { generation } = play.troupe.status('db') ?? {};
+    await play.apply(servers({ db: seamless('2') }));
+    expect(states(play)).toEqual(['open', 'opening']);
+    expect(play.troupe.status('db')).toMatchObject({
+      state: 'ready',
+      generation,
+      tools: 1,
+      successor: { state: 'connecting', attempt: 1 },
+    });
+    session(play, 1).open({ pid: 101 });
+    await play.settle();
+    expect(play.troupe.status('db')?.successor).toMatchObject({ state: 'loadingTools', pid: 101 });
+    const early = play.troupe.callTool('mcp__db__query');
+    await play.settle();
+    expect(session(play, 0).calls).toHaveLength(1);
+    session(play, 0).calls[0]?.answer({ content: [] });
+    await early;
+
+    session(play, 1).list([tool('query')]);
+    await play.settle();
+    const after = play.troupe.status('db');
+    expect(after).toMatchObject({ state: 'ready', pid: 101, catalog: 'live', tools: 1 });
+    expect([after?.successor, after?.generation === generation]).toEqual([undefined, false]);
+    const late = play.troupe.callTool('mcp__db__query');
+    await play.settle();
+    expect(session(play, 1).calls).toHaveLength(1);
+    session(play, 1).calls[0]?.answer({ content: [] });
+    await late;
+    expect(tools).toEqual({ seen: ['query'], told: [] });
+    expect(play.errors).toEqual([]);
+  });
+
+  it('tells once that the tools differ, and shows no list in between', async () => {
+    const play = await ready();
+    const tools = watchTools(play);
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play, 1, ['other', 'query']);
+    await play.advance(10_000);
+    expect(tools).toEqual({ seen: ['query', 'other,query'], told: [1] });
+  });
+
+  it('lets calls in flight finish at the one that took them, and only then closes it', async () => {
+    const play = await ready();
+    const slow = [0, 1].map(() => codeOf(play.troupe.callTool('mcp__db__query')));
+    await play.settle();
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play);
+    expect(play.troupe.status('db')).toMatchObject({ state: 'ready', predecessor: {} });
+    await play.advance(20_000);
+    expect(states(play)).toEqual(['open', 'open']);
+    session(play, 0).calls[0]?.answer({ content: [] });
+    await play.settle();
+    expect(states(play)).toEqual(['open', 'open']);
+    session(play, 0).calls[1]?.answer({ content: [] });
+    await play.settle();
+    expect(await Promise.all(slow)).toEqual(['ok', 'ok']);
+    // At once: nobody waits whether more calls come.
+    expect(states(play)).toEqual(['closing', 'open']);
+    session(play, 0).closed();
+    await play.settle();
+    expect(play.troupe.status('db')?.predecessor).toBeUndefined();
+    expect(session(play, 1).calls).toEqual([]);
+    expect(play.childIds().filter((id) => id.startsWith('db'))).toEqual(['db.1']);
+  });
+
+  it('cuts a call off that outlasts the deadline of calls', async () => {
+    const play = await ready({ timeoutMs: 5_000 });
+    const slow = codeOf(play.troupe.callTool('mcp__db__query', {}, { timeoutMs: 60_000 }));
+    await play.settle();
+    await play.apply(servers({ db: seamless('2', { timeoutMs: 5_000 }) }));
+    await becomeReady(play);
+    await play.advance(4_999);
+    expect(states(play)).toEqual(['open', 'open']);
+    await play.advance(1);
+    expect(states(play)).toEqual(['closing', 'open']);
+    expect(await slow).toBe('CANCELLED unknown');
+  });
+
+  it('sends calls that waited for a place to the successor', async () => {
+    const play = await ready();
+    const calls = Array.from({ length: 17 }, () => codeOf(play.troupe.callTool('mcp__db__query')));
+    await play.settle();
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play);
+    for (const call of session(play, 0).calls) call.answer({ content: [] });
+    await play.settle();
+    expect([session(play, 0).calls.length, session(play, 1).calls.length]).toEqual([16, 1]);
+    session(play, 1).calls[0]?.answer({ content: [] });
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
+  });
+
+  it('leaves the old one alone when the edit is taken back', async () => {
+    const play = await handingOver();
+    const before = session(play, 0).commands.length;
+    await play.apply(servers({ db: seamless('1') }));
+    expect(states(play)).toEqual(['open', 'closing']);
+    expect(play.troupe.status('db')?.successor).toBeUndefined();
+    session(play, 1).closed();
+    await play.advance(60_000);
+    expect(states(play)).toEqual(['open', 'over']);
+    expect(session(play, 0).commands).toHaveLength(before);
+    expect(play.stateOf('db')).toBe('ready');
+  });
+
+  it('begins anew by the last of several edits', async () => {
+    const play = await handingOver();
+    await play.apply(servers({ db: seamless('3') }));
+    await play.apply(servers({ db: seamless('4', { description: 'last' }) }));
+    expect(states(play)).toEqual(['open', 'closing']);
+    session(play, 1).closed();
+    await play.settle();
+    expect(states(play)).toEqual(['open', 'over', 'opening']);
+    await becomeReady(play, 2);
+    session(play, 0).closed();
+    await play.advance(60_000);
+    expect(states(play)).toEqual(['over', 'over', 'open']);
+    expect(play.stateOf('db')).toBe('ready');
+    expect(await play.troupe.plan()).toMatchObject([{ step: 'keep' }]);
+  });
+
+  it('starts the next successor when the predecessor has finished its calls', async () => {
+    const play = await ready();
+    const slow = play.troupe.callTool('mcp__db__query');
+    await play.settle();
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play);
+    await play.apply(servers({ db: seamless('3') }));
+    expect(states(play)).toEqual(['open', 'open']);
+    expect(await play.troupe.plan()).toMatchObject([
+      { step: 'keep', why: 'its predecessor still finishes its calls' },
+    ]);
+    session(play, 0).calls[0]?.answer({ content: [] });
+    await slow;
+    await play.settle();
+    session(play, 0).closed();
+    await play.settle();
+    expect(states(play)).toEqual(['over', 'open', 'opening']);
+  });
+
+  it.each<[string, (play: Stage) => Promise<void>]>([
+    ['removed', (play) => play.apply(servers({}))],
+    ['disabled', (play) => play.apply(servers({ db: seamless('2', { enabled: false }) }))],
+    ['excluded', (play) => play.apply(servers({ db: seamless('2') }, { excluded: ['db'] }))],
+    [
+      'disabled as it was',
+      (play) => play.apply(servers({ db: seamless('1', { enabled: false }) })),
+    ],
+    [
+      'not allowed any more',
+      async (play) => play.troupe.send({ type: 'allow.changed', allowed: [] }),
+    ],
+    ['stopped', async (play) => play.troupe.send({ type: 'server.stop', server: 'db' })],
+    ['edited to leave first', (play) => play.apply(servers({ db: 'other' }))],
+  ])('ends both at once when the server is %s', async (_, end) => {
+    const play = await handingOver();
+    const call = codeOf(play.troupe.callTool('mcp__db__query'));
+    await play.settle();
+    await end(play);
+    await play.settle();
+    expect(states(play)).toEqual(['closing', 'closing']);
+    expect(play.troupe.tools()).toEqual([]);
+    expect(await call).toBe('CANCELLED unknown');
+  });
+
+  it('ends a predecessor too when the server may not run any more', async () => {
+    const play = await ready();
+    const call = codeOf(play.troupe.callTool('mcp__db__query'));
+    await play.settle();
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play);
+    play.troupe.send({ type: 'allow.changed', allowed: [] });
+    await play.settle();
+    expect(states(play)).toEqual(['closing', 'closing']);
+    expect(await call).toBe('CANCELLED unknown');
+  });
+
+  it('starts nothing that nobody approved, and does not keep what was', async () => {
+    const project = (arg: string) => servers({ db: seamless(arg) });
+    const play = await stage({ projectSettings: project('1') });
+    play.troupe.send({ type: 'approval.grant', server: 'db' });
+    await play.settle();
+    expect(states(play)).toEqual(['open']);
+    play.obedient = new Set();
+    play.files.write('/project/.mcp.json', project('2'));
+    await play.advance(300);
+    expect(states(play)).toEqual(['closing']);
+    session(play, 0).closed();
+    await play.settle();
+    expect(play.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(states(play)).toEqual(['over']);
+  });
+
+  it('ends both when the approval of the new one is revoked', async () => {
+    const project = (arg: string) => servers({ db: seamless(arg) });
+    const play = await stage({ projectSettings: project('2') });
+    play.troupe.send({ type: 'approval.grant', server: 'db' });
+    play.files.write('/project/.mcp.json', project('1'));
+    await play.advance(300);
+    play.troupe.send({ type: 'approval.grant', server: 'db' });
+    await play.settle();
+    play.obedient = new Set();
+    play.files.write('/project/.mcp.json', project('2'));
+    await play.advance(300);
+    // Both generations are approved, so one hands over to the other.
+    expect(states(play).slice(-2)).toEqual(['open', 'opening']);
+    play.troupe.send({ type: 'approval.revoke', server: 'db' });
+    await play.settle();
+    expect(states(play).slice(-2)).toEqual(['closing', 'closing']);
+  });
+
+  it('gives way to a successor that fails for good, because the settings say so', async () => {
+    const play = await handingOver();
+    session(play, 1).fail(failure('versionUnsupported'));
+    await play.settle();
+    expect(states(play)).toEqual(['closing', 'over']);
+    expect(play.troupe.status('db')).toMatchObject({
+      state: 'failed',
+      reason: 'versionUnsupported',
+      tools: 0,
+      lastError: { code: 'VERSION_UNSUPPORTED' },
+    });
+    expect(play.troupe.tools()).toEqual([]);
+  });
+
+  it('serves on while its successor is tried again', async () => {
+    const play = await handingOver();
+    session(play, 1).fail(crash());
+    await play.settle();
+    expect(play.troupe.status('db')).toMatchObject({
+      state: 'ready',
+      successor: { state: 'backingOff', lastError: { code: 'CRASHED' } },
+    });
+    expect(play.troupe.tools()).toHaveLength(1);
+    await play.advance(10_000);
+    expect(states(play)).toEqual(['open', 'over', 'opening']);
+  });
+
+  it('becomes an ordinary change when the old one is lost before the new one is ready', async () => {
+    const play = await handingOver();
+    session(play, 0).fail(crash());
+    await play.settle();
+    expect(play.stateOf('db')).toBe('connecting');
+    const call = play.troupe.callServerTool('db', 'query');
+    await play.settle();
+    await becomeReady(play);
+    session(play, 1).calls[0]?.answer({ content: [] });
+    await call;
+    await play.advance(60_000);
+    // Nobody starts again with settings of before.
+    expect(states(play)).toEqual(['over', 'open']);
+  });
+
+  it('begins with one that is ready only: others are replaced', async () => {
+    const play = await stage({ settings: servers({ db: seamless('1') }), obedient: [] });
+    await play.apply(servers({ db: seamless('2') }));
+    expect(states(play)).toEqual(['closing']);
+  });
+
+  it('counts once in the budget for servers', async () => {
+    const full = { policy: { admission: { maxServers: 2, budget: 'enforce' } } };
+    const three = (arg: string) => servers({ db: seamless(arg), b: 'b', c: 'c' }, full);
+    const play = await stage({ settings: three('1') });
+    play.obedient = new Set();
+    await play.apply(three('2'));
+    expect(play.sessions.scripts.map(({ input, state }) => `${input.server} ${state}`)).toEqual([
+      'db open',
+      'b open',
+      'db opening',
+    ]);
+    expect(play.troupe.snapshot().troupe.budget).toMatchObject({ taken: 2, refused: ['c'] });
+  });
+
+  it('may be asked for in the very edit that changes the connection', async () => {
+    const play = await stage({ settings: servers({ db: { command: 'db', args: ['1'] } }) });
+    play.obedient = new Set();
+    await play.apply(servers({ db: seamless('2') }));
+    expect(states(play)).toEqual(['open', 'opening']);
+  });
+
+  it('is told in the log and explained', async () => {
+    const play = await ready();
+    const slow = play.troupe.callTool('mcp__db__query');
+    await play.settle();
+    await play.apply(servers({ db: seamless('2') }));
+    expect(play.troupe.explain('db')?.status.successor).toMatchObject({ state: 'connecting' });
+    await becomeReady(play);
+    session(play, 0).calls[0]?.answer({ content: [] });
+    await slow;
+    await play.settle();
+    session(play, 0).closed();
+    await play.settle();
+    expect(
+      play.troupe
+        .logs('db')
+        ?.map(({ line }) => line)
+        .slice(-4),
+    ).toEqual([
+      'its settings changed: a successor starts beside it',
+      'its successor has taken over',
+      'ready with 1 tool',
+      'its predecessor has left',
+    ]);
+  });
+
+  it('ends with the troupe, whatever it is at', async () => {
+    const play = await handingOver();
+    const stopped = play.troupe.stop();
+    await play.settle();
+    expect(states(play)).toEqual(['closing', 'closing']);
+    for (const script of play.sessions.scripts) script.closed();
+    await play.settle();
+    await stopped;
+    expect(play.clock.pendingCount).toBe(0);
+  });
+});
