@@ -52,6 +52,7 @@ async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: n
     hostAllowed: null,
     decisions: [],
     live: new Map(),
+    serving: [],
     stopWishes: [],
     startWishes: [],
     removed: [],

@@ -237,10 +237,12 @@ function trespassesOf(play: Play, { input }: SessionScript): readonly string[] {
   const { settings } = play.rootOf().getSnapshot().context as Pick<TroupeContext, 'settings'>;
   const desired = settings?.servers.find(({ name }) => name === server);
   const isBrought = desired?.source.scope === 'project';
-  const openCount = sessions.scripts.filter(
+  const open = sessions.scripts.filter(
     ({ state, commands }) =>
       state !== 'over' && commands.includes('session.open') && !commands.includes('session.close'),
-  ).length;
+  );
+  // Whoever hands over to a successor counts once.
+  const openCount = new Set(open.map((script) => script.input.server)).size;
   const faults = {
     'left out by the settings':
       settings?.excluded.includes(server) === true || settings?.allowed?.includes(server) === false,
