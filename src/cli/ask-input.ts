@@ -27,9 +27,7 @@ export function createInputPrompt(
   { host, output }: Pick<CliSession, 'host' | 'output'>,
   ports: PromptPorts,
 ): AskForInput | undefined {
-  const { stdin, stderr } = host;
-  const isTerminal = 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true;
-  if (!isTerminal || output.json) return undefined;
+  if (!isAtTerminal({ host, output })) return undefined;
   let before: Promise<unknown> = Promise.resolve();
   return (request, { signal }) => {
     const answer = before.then(async () => {
@@ -44,6 +42,12 @@ export function createInputPrompt(
     before = answer.catch(() => undefined);
     return answer;
   };
+}
+
+/** Somebody reads what is asked and can type an answer. */
+export function isAtTerminal({ host, output }: Pick<CliSession, 'host' | 'output'>): boolean {
+  const { stdin, stderr } = host;
+  return 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true && !output.json;
 }
 
 async function ask(
@@ -104,7 +108,7 @@ export interface LinePorts {
   readonly onInterrupt: () => void;
 }
 
-/** Reads one line at the terminal; undefined when there is none. */
+/** One line that is typed; undefined when the input ends or nobody wants it any more. */
 export function readLine(
   question: string,
   isHidden: boolean,

@@ -49,13 +49,21 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
     },
-    call({ server, tool, arguments: args, timeoutMs, permission }, { signal }) {
+    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, { signal }) {
       return troupe.callServerTool(server, tool, args ?? {}, {
         signal,
+        ...(requestId === undefined ? {} : { requestId }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         // Whoever may connect here is the user, who has been asked at the terminal.
         ...(permission === undefined ? {} : { askPermission: () => permission }),
       });
+    },
+    questions: () => ({ questions: troupe.questions() }),
+    answer({ id, action, content }) {
+      const answer =
+        action === 'accept' && content !== undefined ? { action, content } : { action };
+      troupe.answer(id, answer);
+      return { id };
     },
     plan: async () => ({ steps: await troupe.plan() }),
     approvals: () => ({ approvals: troupe.approvals() }),

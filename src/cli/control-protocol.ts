@@ -14,6 +14,7 @@ import type { ErrorDocument } from '../domain/caller-code.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
+import type { Question } from '../domain/question.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerStatus, TroupeStatus } from '../domain/status.ts';
 import type { ExposedTool } from '../domain/tool.ts';
@@ -59,6 +60,8 @@ export interface ControlResults {
   logs: { readonly server: string; readonly lines: readonly ServerLogLine[] };
   tools: { readonly tools: readonly ExposedTool[] };
   call: CallReport;
+  questions: { readonly questions: readonly Question[] };
+  answer: { readonly id: string };
   plan: { readonly steps: readonly Step[] };
   approvals: { readonly approvals: readonly ApprovalRequest[] };
   approve: DecisionReport;

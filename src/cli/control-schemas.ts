@@ -27,6 +27,18 @@ export const controlArgs = {
     timeoutMs: milliseconds.optional(),
     /** What the person at the terminal answered, when the first call was refused for want of one. */
     permission: z.enum(permissionAnswers).optional(),
+    requestId: name.optional(),
+  }),
+  questions: nothing,
+  answer: z.object({
+    id: name,
+    action: z.enum(['accept', 'decline', 'cancel']),
+    content: z
+      .record(
+        z.string(),
+        z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()]),
+      )
+      .optional(),
   }),
   plan: nothing,
   approvals: nothing,

@@ -4,6 +4,7 @@ import { dockerGatewayKey } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
+import { createQuestionPrompt } from './ask-question.ts';
 import type { CliSession } from './cli-session.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { type Launch, shownFiles, troupeOptionsOf } from './launch.ts';
@@ -32,10 +33,11 @@ export interface InProcess {
  * @returns the command's exit code, or 128 plus the number of the signal that ended it.
  */
 export async function inProcess(
-  { host, launch, output }: CliSession,
+  session: CliSession,
   use: Use,
   { running, server }: InProcess,
 ): Promise<number> {
+  const { host, launch, output } = session;
   if (!output.json)
     output.note(`no matching troupe is running; using ${shownFiles(launch).join(', ')}`);
   const createTroupe = await host.loadRuntime();
@@ -47,7 +49,14 @@ export async function inProcess(
       reject(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  const troupe = createTroupe(troupeOptionsOf(launch, server === undefined ? undefined : [server]));
+  const onQuestion = createQuestionPrompt(session, {
+    hold: () => () => undefined,
+    onInterrupt: () => process.kill(process.pid, 'SIGINT'),
+  });
+  const troupe = createTroupe({
+    ...troupeOptionsOf(launch, server === undefined ? undefined : [server]),
+    ...(onQuestion === undefined ? {} : { onQuestion }),
+  });
   const endProgress = showStartProgress(output, {
     servers: () => troupe.snapshot().servers,
     onChange: (listener) => troupe.on('status.changed', listener),

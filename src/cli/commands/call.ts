@@ -5,6 +5,7 @@ import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { unknownTool } from '../../runtime/unknown-name.ts';
+import { answerHere } from '../answer-here.ts';
 import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask-permission.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
@@ -71,8 +72,10 @@ export const defineCall = (define: DefineCommand): void =>
           arguments: args,
           ...(timeoutMs === undefined ? {} : { timeoutMs }),
         };
+        const requestId = answerHere(session, client);
+        const asked = { ...request, ...(requestId === undefined ? {} : { requestId }) };
         const send = (answer: object): Promise<CallReport> =>
-          client.request('call', { ...request, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
+          client.request('call', { ...asked, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
         return showReport(
           session,
           await sendAllowed(session, { server, tool, arguments: args }, send),

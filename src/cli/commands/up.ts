@@ -55,6 +55,8 @@ async function up(session: CliSession): Promise<number> {
     const troupe = createTroupe({
       ...troupeOptionsOf(launch),
       ...(prompt === undefined ? {} : { inputs: prompt }),
+      // Whoever comes with `troupe answer` may answer.
+      onQuestion: () => undefined,
     });
     answer = controlHandler(troupe, identityOf(session.launch, host.version));
     const screen = createTroupeView(
