@@ -2,13 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { gatesOf } from '../../machines/troupe.ts';
 import { reachTroupe } from './troupe-ways.ts';
 
-describe('gates of a root without settings', () => {
-  it('exclude nothing and allow everything', () => {
+describe('gates of a root', () => {
+  it('exclude nothing and allow everything without settings', () => {
     expect(gatesOf(reachTroupe([]).context)).toEqual({
       trusted: true,
       excluded: [],
       hostAllowed: null,
       decisions: [],
     });
+  });
+
+  it('leave its place to everybody who lives, while nobody says who is at rest', () => {
+    const { context } = reachTroupe(['settings.loaded']);
+    const names = [...context.live.keys()];
+    expect(names).not.toEqual([]);
+    const budget = { max: 1, mode: 'enforce' } as const;
+    const settings = context.settings === null ? null : { ...context.settings, budget };
+    const places = { held: new Set(names), returned: new Set() };
+    expect(gatesOf({ ...context, settings }).places).toEqual(places);
   });
 });
