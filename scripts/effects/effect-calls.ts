@@ -1,0 +1,194 @@
+/**
+ * Calls of a tool whose every run is counted on disk, while its server dies at every place a call
+ * passes: what callers are told is held against what happened.
+ */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { createTroupe, type Troupe, TroupeError } from '../../src/index.ts';
+import { Endpoint } from './effect-endpoint.ts';
+
+/** Where the server dies, in the order in which a call gets there; `abort` is its caller giving up. */
+export const places = [
+  'nowhere',
+  'beforeWrite',
+  'midRequest',
+  'beforeEffect',
+  'afterEffect',
+  'midAnswer',
+  'afterAnswer',
+  'abort',
+] as const;
+export type Place = (typeof places)[number];
+export const carriers = ['stdio', 'http'] as const;
+export type Carrier = (typeof carriers)[number];
+
+export interface CallArguments {
+  readonly n: number;
+  readonly dies: Place;
+  readonly ms?: number;
+  readonly padding?: string;
+}
+
+/** What became of one call. */
+export interface CallEnd {
+  readonly n: number;
+  readonly carrier: Carrier;
+  readonly place: Place;
+  readonly end: 'ok' | 'not_executed' | 'executed' | 'unknown';
+  readonly code?: string;
+  /** How often its tool ran. */
+  readonly effects: number;
+}
+
+export interface EffectRun {
+  readonly calls: number;
+  /** Equal seeds give equal calls, though not equal races. */
+  readonly seed: number;
+  readonly onProgress?: (done: number) => void;
+}
+
+const serverFile = fileURLToPath(
+  new URL('../../faults/servers/effect-counter.mjs', import.meta.url),
+);
+
+// A server that dies by the hundred must be back at once, and is never given up.
+const patient = {
+  restart: {
+    on: 'always',
+    delays: [1],
+    jitter: 'none',
+    maxAttempts: null,
+    budgetReset: 'immediate',
+  },
+  startup: { maxAttempts: null },
+  storm: { crashLoop: null, reconnectStorm: null },
+  breaker: { threshold: null },
+};
+// Several at each server, so that the death of one call takes others along.
+const serversEach = 4;
+const callersEach = 4;
+const callMs = 30_000;
+// More than a pipe and a socket hold: its first half arrives without its second.
+const longArgument = 400_000;
+
+/** Makes so many calls over each carrier in turn, and says what became of each. */
+export async function runEffects({
+  calls,
+  seed,
+  onProgress,
+}: EffectRun): Promise<readonly CallEnd[]> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-effects-'));
+  const file = path.join(folder, 'effects');
+  writeFileSync(file, '');
+  const endpoints = await Promise.all(
+    Array.from({ length: serversEach }, () => Endpoint.start(file)),
+  );
+  const mcpServers = Object.fromEntries(
+    endpoints.flatMap(({ url }, index) => [
+      [`stdio${index}`, { command: process.execPath, args: [serverFile, file] }],
+      [`http${index}`, { url }],
+    ]),
+  );
+  const settings = { mcpServers, mcp: { policy: patient, slots: { local: 8, remote: 8 } } };
+  const troupe = createTroupe({ settings, projectRoot: folder });
+  try {
+    await troupe.ready();
+    const random = randomFrom(seed);
+    const planned = Array.from({ length: calls }, (_, n): Plan => {
+      const carrier = carriers[n % carriers.length] ?? 'stdio';
+      // Two of five are left alone, so that there is always somebody to be taken along.
+      const place =
+        random() < 0.4
+          ? 'nowhere'
+          : (places[1 + Math.floor(random() * (places.length - 1))] ?? 'abort');
+      return { n, carrier, place, index: Math.floor(random() * serversEach), chance: random() };
+    });
+    const waiting = [...planned];
+    const told: Omit<CallEnd, 'effects'>[] = [];
+    const work = async (): Promise<void> => {
+      for (let plan = waiting.shift(); plan !== undefined; plan = waiting.shift()) {
+        told.push(await callOnce(troupe, endpoints, plan));
+        onProgress?.(told.length);
+      }
+    };
+    await Promise.all(Array.from({ length: serversEach * callersEach }, work));
+    // Whoever was aborted may still be at work; a server that is gone does nothing any more.
+    await troupe.stop();
+    const effects = effectsIn(file);
+    return told
+      .toSorted((a, b) => a.n - b.n)
+      .map((end) => ({ ...end, effects: effects.get(end.n) ?? 0 }));
+  } finally {
+    await troupe.stop();
+    await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Plan extends Pick<CallEnd, 'n' | 'carrier' | 'place'> {
+  readonly index: number;
+  readonly chance: number;
+}
+
+async function callOnce(
+  troupe: Troupe,
+  endpoints: readonly Endpoint[],
+  { n, carrier, place, index, chance }: Plan,
+): Promise<Omit<CallEnd, 'effects'>> {
+  const server = `${carrier}${index}`;
+  const args: CallArguments = {
+    n,
+    dies: place,
+    ...(place === 'abort' || chance < 0.3 ? { ms: 1 + Math.floor(chance * 20) } : {}),
+    ...(place === 'midRequest' ? { padding: 'x'.repeat(longArgument) } : {}),
+  };
+  const controller = new AbortController();
+  if (place === 'beforeWrite') kill(troupe, endpoints, server, index);
+  const timer =
+    place === 'abort' ? setTimeout(() => controller.abort(), Math.floor(chance * 10)) : undefined;
+  const { signal } = controller;
+  try {
+    await troupe.callServerTool(server, 'count', { ...args }, { signal, timeoutMs: callMs });
+    return { n, carrier, place, end: 'ok' };
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    return { n, carrier, place, end: error.outcome, code: error.code };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The server dies while nobody here knows it yet. */
+function kill(troupe: Troupe, endpoints: readonly Endpoint[], server: string, index: number): void {
+  if (server.startsWith('http')) endpoints[index]?.die();
+  const { pid } = troupe.status(server) ?? {};
+  if (pid === undefined) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has just died by itself.
+  }
+}
+
+function effectsIn(file: string): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    if (line !== '') counts.set(Number(line), (counts.get(Number(line)) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Mulberry32: small, and good enough to choose places. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,64 @@
+/** Counts what became of calls, and names each that was told something untrue. */
+
+import { type CallEnd, carriers, places } from './effect-calls.ts';
+
+/** Each is a lie of its own; an honest runtime has none. */
+export interface Lie {
+  readonly what: 'ran twice' | 'not executed, but ran' | 'executed, but did not run';
+  readonly call: CallEnd;
+}
+
+export function liesIn(ends: readonly CallEnd[]): readonly Lie[] {
+  return ends.flatMap((call): Lie[] => {
+    const { end, effects } = call;
+    if (effects > 1) return [{ what: 'ran twice', call }];
+    if (end === 'not_executed' && effects > 0) return [{ what: 'not executed, but ran', call }];
+    const isSure = end === 'ok' || end === 'executed';
+    return isSure && effects === 0 ? [{ what: 'executed, but did not run', call }] : [];
+  });
+}
+
+export function effectTable(ends: readonly CallEnd[]): string {
+  const head = [
+    'server',
+    'dies',
+    'calls',
+    'ok',
+    'not executed',
+    'executed',
+    'unknown',
+    'ran',
+    'twice',
+    'lies',
+  ];
+  const lies = new Set(liesIn(ends).map(({ call }) => call));
+  const rows = carriers.flatMap((carrier) =>
+    places.map((place) => {
+      const of = ends.filter((call) => call.carrier === carrier && call.place === place);
+      const count = (fits: (call: CallEnd) => boolean): string => String(of.filter(fits).length);
+      return [
+        carrier,
+        place,
+        String(of.length),
+        ...(['ok', 'not_executed', 'executed', 'unknown'] as const).map((end) =>
+          count((call) => call.end === end),
+        ),
+        count(({ effects }) => effects > 0),
+        count(({ effects }) => effects > 1),
+        count((call) => lies.has(call)),
+      ];
+    }),
+  );
+  const widths = head.map((word, column) =>
+    Math.max(word.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return [head, ...rows]
+    .map((row) =>
+      row
+        .map((cell, column) =>
+          column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+        )
+        .join('  '),
+    )
+    .join('\n');
+}
