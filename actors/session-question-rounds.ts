@@ -110,11 +110,18 @@ async function askMeanwhile<Answer>(
 class Asking {
   readonly #setup: RoundsSetup;
   readonly #signal: AbortSignal;
+  readonly #open = new Set<AbortController>();
 
   /** @param signal - aborted when the answers are not wanted any more */
   constructor(setup: RoundsSetup, signal: AbortSignal) {
     this.#setup = setup;
     this.#signal = signal;
+    signal.addEventListener('abort', () => this.#withdraw(), { once: true });
+  }
+
+  /** Nothing that is open is wanted any more. */
+  #withdraw(): void {
+    for (const controller of this.#open) controller.abort();
   }
 
   /** The parameters of the next round. */
@@ -124,38 +131,41 @@ class Asking {
       throw badResponse(`it asked more than ${maxRequests} questions at once`);
     if (requests.length === 0) await this.#breathe();
     if (this.#signal.aborted) throw this.#signal.reason;
-    // One that nobody answers ends the others.
-    const round = new AbortController();
     try {
       const responses = await Promise.all(
-        requests.map(async ([key, request]) => [key, await this.#respond(request, round.signal)]),
+        requests.map(async ([key, request]) => [key, await this.#respond(request)]),
       );
       return {
         ...(responses.length > 0 && { inputResponses: Object.fromEntries(responses) }),
         ...(requestState !== undefined && { requestState }),
       };
     } finally {
-      round.abort();
+      // One that nobody answers ends the others.
+      this.#withdraw();
     }
   }
 
   /** Resolves when a person has been everywhere. */
   async visit(urls: readonly QuestionBody[]): Promise<void> {
     const visits = urls.map(async (body) => {
-      const visited = new AbortController();
+      const controller = new AbortController();
       let isDone = false;
       const forget = this.#setup.questions?.onCompleted(elicitationIdOf(body), () => {
         isDone = true;
-        visited.abort();
+        controller.abort();
       });
-      const answer = await this.#ask(body, visited.signal);
+      const answer = await this.#ask(body, controller);
       forget?.();
       if (!isDone && answer?.action !== 'accept') throw notGiven('somebody to visit an address');
     });
-    await Promise.all(visits);
+    try {
+      await Promise.all(visits);
+    } finally {
+      this.#withdraw();
+    }
   }
 
-  async #respond(request: unknown, signal: AbortSignal): Promise<unknown> {
+  async #respond(request: unknown): Promise<unknown> {
     const { method, params } = isRecord(request) ? request : {};
     if (method === 'roots/list') {
       const roots = this.#setup.questions?.roots;
@@ -167,15 +177,20 @@ class Asking {
       throw badResponse('it asked for something unknown');
     const body = readQuestion(method, params, this.#setup.questions?.secrets ?? []);
     if (typeof body === 'string') throw badResponse(`its question cannot be shown: ${body}`);
-    const answer = await this.#ask(body, signal);
+    const answer = await this.#ask(body);
     const result = answer && resultOf(kind, answer);
     if (result === undefined) throw notGiven(wantedInWords[kind]);
     return result;
   }
 
-  async #ask(body: QuestionBody, signal: AbortSignal): Promise<QuestionAnswer | undefined> {
+  async #ask(
+    body: QuestionBody,
+    controller = new AbortController(),
+  ): Promise<QuestionAnswer | undefined> {
     const { questions, party } = this.#setup;
-    const answer = await questions?.ask(body, party, [signal, this.#signal]);
+    this.#open.add(controller);
+    const answer = await questions?.ask(body, party, controller.signal);
+    this.#open.delete(controller);
     // Given up or out of time; who gave it up is told so.
     if (this.#signal.aborted) throw this.#signal.reason;
     if (questions?.isOver === true)

@@ -181,7 +181,7 @@ class Wire implements QuestionWire {
     this.#open.set(request.id, question);
     call?.open.add(controller);
     call?.deadline?.hold();
-    const answer = await this.#questions.ask(body, call?.party, [controller.signal]);
+    const answer = await this.#questions.ask(body, call?.party, controller.signal);
     call?.deadline?.release();
     call?.open.delete(controller);
     this.#open.delete(request.id);

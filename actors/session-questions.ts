@@ -20,9 +20,10 @@ export interface SessionQuestionsSetup {
 
 export class SessionQuestions {
   readonly #setup: SessionQuestionsSetup;
-  readonly #over = new AbortController();
+  readonly #open = new Set<AbortController>();
   readonly #completions = new Map<string, () => void>();
   #stopWatch: (() => void) | undefined;
+  #isOver = false;
 
   constructor(setup: SessionQuestionsSetup) {
     this.#setup = setup;
@@ -42,7 +43,7 @@ export class SessionQuestions {
   }
 
   get isOver(): boolean {
-    return this.#over.signal.aborted;
+    return this.#isOver;
   }
 
   /** Undefined: the server was not told that there are any. */
@@ -61,18 +62,19 @@ export class SessionQuestions {
   async ask(
     body: QuestionBody,
     party: QuestionParty | undefined,
-    signals: readonly AbortSignal[],
+    signal: AbortSignal,
   ): Promise<QuestionAnswer | undefined> {
     const wanted = new AbortController();
     const withdraw = (): void => wanted.abort();
-    // Not `AbortSignal.any`: on Node 20 a signal that lives long keeps all that were made of it.
-    const all = [...signals, this.#over.signal];
-    for (const signal of all) signal.addEventListener('abort', withdraw, { once: true });
-    if (all.some(({ aborted }) => aborted)) withdraw();
+    // A list of our own: so many listeners of one signal would be taken for a leak.
+    this.#open.add(wanted);
+    signal.addEventListener('abort', withdraw, { once: true });
+    if (signal.aborted || this.isOver) withdraw();
     try {
       return await this.#setup.ports.ask(this.#setup.server, body, party, wanted.signal);
     } finally {
-      for (const signal of all) signal.removeEventListener('abort', withdraw);
+      signal.removeEventListener('abort', withdraw);
+      this.#open.delete(wanted);
     }
   }
 
@@ -95,6 +97,7 @@ export class SessionQuestions {
   /** The session ends: what is open is withdrawn. */
   stop(): void {
     this.#stopWatch?.();
-    this.#over.abort();
+    this.#isOver = true;
+    for (const wanted of this.#open) wanted.abort();
   }
 }

@@ -1,0 +1,348 @@
+/** What servers of the protocol before 2026-07-28 ask, whose it is, and what they are told. */
+
+import { describe, expect, it } from 'vitest';
+
+import { nameForm, questionBench, settled } from './question-bench.ts';
+
+const elicit = 'elicitation/create';
+const yes = { action: 'accept', content: { name: 'Ada' } } as const;
+const urlOf = (url: string, elicitationId = 'e1') => ({
+  mode: 'url',
+  message: 'Log in',
+  url,
+  elicitationId,
+});
+
+describe.each([
+  ['lightly', true],
+  ['by the client of the SDK', false],
+])('a question while a call goes %s', (_way, isLight) => {
+  it('belongs to the one call that is at the server', async () => {
+    const bench = await questionBench({ isLight });
+    const called = bench.call('first');
+    await bench.ask(7, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party)).toEqual([{ tool: 'first' }]);
+    bench.asked[0]?.answer(yes);
+    await settled();
+    expect(bench.toldTo(7)).toEqual(yes);
+    await bench.answerCall(0);
+    expect(await called).toBe('ok');
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('belongs to no call when two are there, or none', async () => {
+    const bench = await questionBench({ isLight });
+    await bench.ask(1, elicit, nameForm);
+    void bench.call('first');
+    void bench.call('second');
+    await bench.ask(2, elicit, nameForm);
+    await bench.answerCall(0);
+    await bench.ask(3, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, undefined, 'second']);
+  });
+
+  it('is never put to one call while the server may still be at work on another', async () => {
+    const bench = await questionBench({ isLight });
+    const abort = new AbortController();
+    const given = bench.call('given up', { signal: abort.signal });
+    const other = bench.call('other');
+    abort.abort();
+    expect(await given).toBe('cancelled');
+    await bench.ask(1, elicit, nameForm);
+    await bench.answerCall(0);
+    await bench.ask(2, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
+    await bench.answerCall(1);
+    expect(await other).toBe('ok');
+  });
+
+  it('ends with its call, and the server is told so', async () => {
+    const bench = await questionBench({ isLight });
+    void bench.call('first');
+    await bench.ask(1, elicit, nameForm);
+    await bench.answerCall(0);
+    expect(bench.asked[0]?.signal.aborted).toBe(true);
+    expect(bench.toldTo(1)).toEqual({ action: 'cancel' });
+  });
+
+  it('stops the time of its call, for as long as the caller lets it', async () => {
+    const bench = await questionBench({ isLight });
+    const called = bench.call('first', { timeoutMs: 1_000, questionsMs: 5_000 });
+    await bench.clock.advanceAndSettle(600);
+    await bench.ask(1, elicit, nameForm);
+    await bench.clock.advanceAndSettle(4_000);
+    bench.asked[0]?.answer(yes);
+    await settled();
+    await bench.clock.advanceAndSettle(399);
+    await bench.ask(2, elicit, nameForm);
+    // One more second of questions is left, and one millisecond for the server.
+    await bench.clock.advanceAndSettle(1_000);
+    expect(bench.asked[1]?.signal.aborted).toBe(false);
+    await bench.clock.advanceAndSettle(1);
+    expect(await called).toBe('timeout');
+    expect(bench.toldTo(2)).toEqual({ action: 'cancel' });
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('leaves the deadline of its call alone when the caller wants it so', async () => {
+    const bench = await questionBench({ isLight });
+    const called = bench.call('first', { timeoutMs: 1_000 });
+    await bench.ask(1, elicit, nameForm);
+    await bench.clock.advanceAndSettle(1_000);
+    expect(await called).toBe('timeout');
+  });
+});
+
+describe('a call that was given up', () => {
+  it('counts as being at the server for ten minutes', async () => {
+    const bench = await questionBench();
+    expect(await Promise.all([bench.call('late'), bench.clock.advanceAndSettle(1_000)])).toContain(
+      'timeout',
+    );
+    void bench.call('other', { timeoutMs: 3_600_000 });
+    await bench.clock.advanceAndSettle(599_999);
+    await bench.ask(1, elicit, nameForm);
+    await bench.clock.advanceAndSettle(1);
+    await bench.ask(2, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
+  });
+
+  it('makes nothing certain any more when there are very many', async () => {
+    const bench = await questionBench();
+    for (let count = 0; count < 256; count += 1) {
+      const abort = new AbortController();
+      const given = bench.call('given up', { signal: abort.signal });
+      abort.abort();
+      await given;
+    }
+    void bench.call('other', { timeoutMs: 3_600_000 });
+    await bench.clock.advanceAndSettle(700_000);
+    await bench.ask(1, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
+  });
+});
+
+describe('a question over HTTP', () => {
+  it('belongs to the call on whose stream it came, however many there are', async () => {
+    const bench = await questionBench({ kind: 'http', isLight: false });
+    void bench.call('first');
+    void bench.call('second');
+    await bench.ask(1, elicit, nameForm, 1);
+    await bench.ask(2, elicit, nameForm, 0);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second', 'first']);
+  });
+
+  it('belongs to no call when it came on the stream of none', async () => {
+    const bench = await questionBench({ kind: 'http', isLight: false });
+    void bench.call('first');
+    await bench.ask(1, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
+  });
+
+  it('is cancelled without anybody being asked when its call is over', async () => {
+    const bench = await questionBench({ kind: 'http', isLight: false });
+    const abort = new AbortController();
+    const given = bench.call('first', { signal: abort.signal });
+    void bench.call('second');
+    abort.abort();
+    await given;
+    await bench.ask(1, elicit, nameForm, 0);
+    await bench.answerCall(1);
+    await bench.ask(2, elicit, nameForm, 1);
+    expect(bench.asked).toEqual([]);
+    expect([bench.toldTo(1), bench.toldTo(2)]).toEqual([
+      { action: 'cancel' },
+      { action: 'cancel' },
+    ]);
+  });
+});
+
+describe('what a server is told', () => {
+  it('of the kinds that are answered, and of roots, is what there is and no more', async () => {
+    const announced = async (choice: Parameters<typeof questionBench>[0]) =>
+      (await questionBench(choice)).announced;
+    expect(await announced({ kinds: [] })).toEqual({});
+    expect(await announced({ kinds: ['form'] })).toEqual({ elicitation: { form: {} } });
+    expect(await announced({ kinds: ['url', 'sampling'], folders: [] })).toEqual({
+      elicitation: { url: {} },
+      sampling: {},
+      roots: { listChanged: true },
+    });
+  });
+
+  it('is a refusal when it asks for what it was not offered', async () => {
+    const bench = await questionBench({ kinds: ['form'] });
+    await bench.ask(1, elicit, urlOf('https://example.com'));
+    await bench.ask(2, 'sampling/createMessage', { messages: [], maxTokens: 1 });
+    await bench.ask(3, 'roots/list', {});
+    expect(bench.toldTo(1)).toMatchObject({ code: -32602 });
+    expect(bench.toldTo(2)).toMatchObject({ code: -32601 });
+    expect(bench.toldTo(3)).toMatchObject({ code: -32601 });
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is no when nobody is there to answer', async () => {
+    const bench = await questionBench({ kinds: ['form', 'sampling'] });
+    await bench.ask(1, elicit, nameForm);
+    await bench.ask(2, 'sampling/createMessage', {
+      messages: [{ role: 'user', content: { type: 'text', text: 'Say \u001b[1mhello' } }],
+      maxTokens: 5,
+    });
+    for (const { answer } of bench.asked) answer(undefined);
+    await settled();
+    expect(bench.toldTo(1)).toEqual({ action: 'decline' });
+    expect(bench.toldTo(2)).toMatchObject({ code: -1 });
+    expect(bench.asked[1]?.body.message).toBe('Say hello');
+  });
+
+  it('is what a model wrote, or which folders the work is about', async () => {
+    const folders = [{ uri: 'file:///project', name: 'project' }];
+    const bench = await questionBench({ kinds: ['sampling'], folders });
+    const content = [{ type: 'text', text: 'hi' }];
+    await bench.ask(1, 'sampling/createMessage', {
+      messages: [{ role: 'user', content }],
+      maxTokens: 5,
+    });
+    const sampling = {
+      model: 'm',
+      role: 'assistant',
+      content: { type: 'text', text: 'yo' },
+    } as const;
+    bench.asked[0]?.answer({ action: 'accept', sampling });
+    await bench.ask(2, 'roots/list', {});
+    expect(bench.toldTo(1)).toEqual(sampling);
+    expect(bench.toldTo(2)).toEqual({ roots: folders });
+    for (const listener of bench.listeners) listener();
+    expect(bench.sent('notifications/roots/list_changed')).toHaveLength(1);
+    bench.stop();
+    expect(bench.listeners.size).toBe(0);
+  });
+
+  it('is nothing after it took its question back, nor after the session ended', async () => {
+    const bench = await questionBench();
+    await bench.ask('a', elicit, nameForm);
+    await bench.tell('notifications/cancelled', { requestId: 'a' });
+    await bench.ask('b', elicit, nameForm);
+    bench.stop();
+    await settled();
+    expect(bench.asked.map(({ signal }) => signal.aborted)).toEqual([true, true]);
+    expect([bench.toldTo('a'), bench.toldTo('b')]).toEqual([undefined, undefined]);
+  });
+
+  it('is one answer to two questions of one id', async () => {
+    const bench = await questionBench();
+    await bench.ask(1, elicit, nameForm);
+    await bench.ask(1, elicit, nameForm);
+    expect(bench.asked).toHaveLength(1);
+    bench.asked[0]?.answer({ action: 'decline' });
+    await settled();
+    expect(bench.toldTo(1)).toEqual({ action: 'decline' });
+  });
+
+  it('is yes when it says itself that somebody did what it wanted', async () => {
+    const bench = await questionBench();
+    await bench.ask(1, elicit, urlOf('https://example.com', 'e1'));
+    await bench.ask(2, elicit, urlOf('https://example.com', 'e2'));
+    await bench.tell('notifications/elicitation/complete', { elicitationId: 'e1' });
+    expect([bench.toldTo(1), bench.toldTo(2)]).toEqual([{ action: 'accept' }, undefined]);
+  });
+
+  it('is an answer for each of a thousand questions at once, without a warning of a leak', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
+    const bench = await questionBench();
+    for (let id = 0; id < 1_000; id += 1) await bench.ask(`q${id}`, elicit, nameForm);
+    for (const { answer } of bench.asked) answer({ action: 'cancel' });
+    await settled();
+    const told = Array.from({ length: 1_000 }, (_, id) => bench.toldTo(`q${id}`));
+    expect(told).toEqual(told.map(() => ({ action: 'cancel' })));
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a server that wants an address visited before the call', () => {
+  const wanted = (urls: readonly string[]) => ({
+    error: {
+      code: -32042,
+      message: 'Log in first',
+      data: { elicitations: urls.map((url, index) => urlOf(url, `e${index}`)) },
+    },
+  });
+
+  it('is called once more when somebody was there', async () => {
+    const bench = await questionBench();
+    const called = bench.call('first');
+    await bench.answerCall(0, wanted(['https://a.example/', 'https://b.example/']));
+    expect(bench.asked.map(({ body, party }) => [body.kind, party?.tool])).toEqual([
+      ['url', 'first'],
+      ['url', 'first'],
+    ]);
+    expect(bench.sent('tools/call')).toHaveLength(1);
+    bench.asked[0]?.answer({ action: 'accept' });
+    // The other one says so itself.
+    await bench.tell('notifications/elicitation/complete', { elicitationId: 'e1' });
+    expect(bench.sent('tools/call')).toHaveLength(2);
+    await bench.answerCall(1);
+    expect(await called).toBe('ok');
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('is not called a third time', async () => {
+    const bench = await questionBench();
+    const called = bench.call('first');
+    await bench.answerCall(0, wanted(['https://a.example/']));
+    bench.asked[0]?.answer({ action: 'accept' });
+    await settled();
+    await bench.answerCall(1, wanted(['https://a.example/']));
+    expect(await called).toBe('inputRequired');
+    expect(bench.sent('tools/call')).toHaveLength(2);
+  });
+
+  it.each([
+    ['says no', { action: 'decline' } as const],
+    ['is not there', undefined],
+  ])('fails with what it wants when whoever is asked %s', async (_what, answer) => {
+    const bench = await questionBench();
+    const called = bench.call('first');
+    await bench.answerCall(0, wanted(['https://a.example/']));
+    bench.asked[0]?.answer(answer);
+    expect(await called).toBe('inputRequired');
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('is given up with the call, with its time, and with the session', async () => {
+    const bench = await questionBench();
+    const abort = new AbortController();
+    const first = bench.call('first', { signal: abort.signal });
+    await bench.answerCall(0, wanted(['https://a.example/']));
+    abort.abort();
+    expect(await first).toBe('cancelled');
+    const second = bench.call('second');
+    await bench.answerCall(1, wanted(['https://a.example/']));
+    await bench.clock.advanceAndSettle(1_000);
+    expect(await second).toBe('inputRequired');
+    const third = bench.call('third');
+    await bench.answerCall(2, wanted(['https://a.example/']));
+    bench.stop();
+    expect(await third).toBe('inputRequired');
+    expect(bench.asked.every(({ signal }) => signal.aborted)).toBe(true);
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('fails with what it wants when its address is none of the web', async () => {
+    const bench = await questionBench();
+    const called = bench.call('first');
+    await bench.answerCall(0, wanted(['file:///etc/passwd']));
+    expect(await called).toBe('inputRequired');
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('fails with what it wants when nothing was announced', async () => {
+    const bench = await questionBench({ kinds: [] });
+    const called = bench.call('first');
+    await bench.answerCall(0, wanted(['https://a.example/']));
+    expect(await called).toBe('inputRequired');
+  });
+});
