@@ -31,6 +31,8 @@ import type { SessionQuestions } from './session-questions.ts';
 
 // An error text of a server is for people; more than this nobody reads.
 const messageCharacters = 4_096;
+// Enough for a list of what is missing, or an address.
+const rpcDataCharacters = 4_096;
 const closedMessage = 'The session is closed.';
 
 export interface CallerSetup {
@@ -252,9 +254,16 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   return {
     ...verdict,
     message: printableLine(inWords(seen), messageCharacters),
-    ...(described.rpcCode !== undefined && { rpcCode: described.rpcCode }),
+    ...(described.rpcCode !== undefined && { rpcCode: described.rpcCode, ...rpcDataOf(error) }),
     ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
   };
+}
+
+/** What the server said of its error besides, unless that is too much to be of use. */
+function rpcDataOf(error: unknown): Pick<CallFailure, 'rpcData'> {
+  const data = error instanceof Error && 'data' in error ? error.data : undefined;
+  if (!isRecord(data) || JSON.stringify(data).length > rpcDataCharacters) return {};
+  return { rpcData: data };
 }
 
 /** "Connection closed" is what the SDK knows; how the process ended is known here. */

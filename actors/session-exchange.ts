@@ -6,6 +6,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import type { InputRound } from '../src/domain/question.ts';
 import type { SessionCallOptions } from '../src/domain/session.ts';
 import type { Connection } from './session-connection.ts';
 import { type CallTime, timeOf, withDeadline } from './session-deadline.ts';
@@ -18,6 +19,9 @@ import {
 } from './session-question-rounds.ts';
 import { createQuestionWire, type WireCall } from './session-question-wire.ts';
 import type { SessionQuestions } from './session-questions.ts';
+
+// Written out, because a value of the SDK is loaded with a session and by nobody else.
+const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 
 export interface ExchangeSetup {
   readonly client: Client;
@@ -75,6 +79,7 @@ export function createExchange({ client, clock, connection, questions }: Exchang
             return send(added, { ...renewed, signal: own });
           }),
         );
+      if (isModern && options.round !== undefined) return once(paramsOf(options.round));
       return withVisit(rounds, () => (isModern ? inRounds(rounds, once) : once({})));
     },
     lightly(options, send) {
@@ -89,6 +94,16 @@ export function createExchange({ client, clock, connection, questions }: Exchang
       if (!isAskable && party?.onQuestion === undefined) return once();
       return withVisit(roundsOf(options, time), once);
     },
+  };
+}
+
+/** What a caller who goes through the rounds himself adds to the parameters of this one. */
+function paramsOf({ inputResponses, requestState, capabilities }: InputRound): RoundParams {
+  return {
+    ...(inputResponses !== undefined && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
+    // What the SDK's client would say of itself gives way to it.
+    ...(capabilities !== undefined && { _meta: { [capabilitiesKey]: capabilities } }),
   };
 }
 

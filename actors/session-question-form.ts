@@ -35,7 +35,7 @@ export function readForm(schema: unknown): Form | string {
     if (typeof field === 'string') return `the field "${name}" ${field}`;
     fields.push({ name, isRequired: required.includes(name), field });
   }
-  return { fields, schema: schemaOf(fields) };
+  return { fields, schema: schemaOf(fields, schema['properties']) };
 }
 
 function readField(property: unknown): FormField | string {
@@ -139,20 +139,28 @@ function numberAt(property: Record<string, unknown>, key: string): Record<string
 }
 
 /** The form in the words of the protocol, of what was kept and nothing else. */
-function schemaOf(fields: readonly NamedField[]): Readonly<Record<string, unknown>> {
+function schemaOf(
+  fields: readonly NamedField[],
+  written: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   return {
     type: 'object',
-    properties: Object.fromEntries(fields.map(({ name, field }) => [name, propertyOf(field)])),
+    properties: Object.fromEntries(
+      fields.map(({ name, field }) => [name, propertyOf(field, written[name])]),
+    ),
     required: fields.flatMap(({ name, isRequired }) => (isRequired ? [name] : [])),
   };
 }
 
-function propertyOf(field: FormField): Readonly<Record<string, unknown>> {
+function propertyOf(field: FormField, written: unknown): Readonly<Record<string, unknown>> {
   if (field.type !== 'choice' && field.type !== 'choices') return { ...field };
   const { choices, type, ...words } = field;
   const isTitled = choices.some(({ value, title }) => value !== title);
   const values = choices.map(({ value }) => value);
   const titled = choices.map(({ value, title }) => ({ const: value, title }));
+  // The older way to write titles, for clients that know no other.
+  if (type === 'choice' && isTitled && isRecord(written) && written['enumNames'] !== undefined)
+    return { type: 'string', ...words, enum: values, enumNames: titled.map(({ title }) => title) };
   if (type === 'choice')
     return { type: 'string', ...words, ...(isTitled ? { oneOf: titled } : { enum: values }) };
   const items = isTitled ? { anyOf: titled } : { type: 'string', enum: values };

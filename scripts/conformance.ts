@@ -2,10 +2,11 @@
  * Runs the official conformance suite against `troupe serve --only` in front of a server that has
  * one of everything: `npm run conformance`.
  *
- * Both revisions, each with a server that speaks the era of before and one that speaks the
- * present one, so that every pair of eras meets. What a revision requires must pass; what the suite
- * itself does not score (extensions, scenarios that are pending) is run and shown, and decides
- * nothing. `-- REVISION` runs one revision, `-- --scenario NAME` one scenario, in full.
+ * The server speaks the era of the revision; clients of before meet one of the present era too.
+ * (The other way round the suite wants to see names for questions that servers of before do not give.)
+ * What a revision requires must pass; what the suite itself does not score (extensions, scenarios
+ * that are pending) is run and shown, and decides nothing. `-- REVISION` runs one revision,
+ * `-- --scenario NAME` one scenario, in full.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,8 +26,10 @@ const suite = path.join(
   'index.js',
 );
 const shim = pathToFileURL(path.join(root, 'scripts', 'conformance', 'shim.mjs')).href;
-const revisions = ['2025-11-25', '2026-07-28'] as const;
-const eras = ['legacy', 'modern'] as const;
+const plan = [
+  { era: 'legacy', revisions: ['2025-11-25'] },
+  { era: 'modern', revisions: ['2025-11-25', '2026-07-28'] },
+];
 // A start takes two seconds, a revision ten; a crowded machine needs several times that.
 const startLimitMs = 60_000;
 const runLimitMs = 180_000;
@@ -44,7 +47,7 @@ const { values, positionals } = parseArgs({
 const folder = mkdtempSync(path.join(tmpdir(), 'troupe-conformance-'));
 let failed = 0;
 try {
-  for (const era of eras) {
+  for (const { era, revisions } of plan) {
     const { url, gateway } = await serve(era);
     try {
       for (const revision of revisions.filter(isWanted)) {

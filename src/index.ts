@@ -89,6 +89,7 @@ export type {
   FormChoice,
   FormField,
   FormValue,
+  InputRound,
   NamedField,
   NumberField,
   Question,

@@ -149,6 +149,20 @@ export interface QuestionParty {
   readonly onQuestion?: QuestionHandler;
 }
 
+/**
+ * One round of a request, for a caller that passes on what a server asks first instead of answering it
+ * (2026-07-28): the result may then be `{ resultType: 'input_required', inputRequests, requestState }`,
+ * and the next round is another call. Servers of before ask as they always do.
+ */
+export interface InputRound {
+  /** What was answered to the round before, by the keys of its questions. */
+  readonly inputResponses?: Readonly<Record<string, unknown>>;
+  /** As the server gave it in the round before. */
+  readonly requestState?: string;
+  /** What the one who is asked can do, told to the server in place of what we can. */
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+}
+
 /** How a question ended: as it was answered, by its time limit, or because nobody waits any more. */
 export type QuestionEnd = QuestionAnswer['action'] | 'timedOut' | 'withdrawn';
 

@@ -6,7 +6,7 @@
 
 import type { CompletionRequest } from './catalog.ts';
 import type { Failure } from './failure.ts';
-import type { QuestionParty } from './question.ts';
+import type { InputRound, QuestionParty } from './question.ts';
 import type { DegradedReason } from './server-state.ts';
 import type { ToolResult } from './tool.ts';
 
@@ -98,6 +98,8 @@ export interface SessionCallOptions {
   readonly questionsMs?: number;
   /** Who answers them. */
   readonly party?: QuestionParty;
+  /** The caller goes through the rounds of a modern server himself; absent = they are gone through here. */
+  readonly round?: InputRound;
   readonly onProgress?: (progress: CallProgress) => void;
 }
 
@@ -150,6 +152,8 @@ export interface CallFailure {
   readonly message: string;
   /** JSON-RPC error code, when the server answered with an error. */
   readonly rpcCode?: number;
+  /** What else the error held, when it is an object and small. */
+  readonly rpcData?: Readonly<Record<string, unknown>>;
   readonly retryAfterMs?: number;
 }
 

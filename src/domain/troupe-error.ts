@@ -9,6 +9,7 @@ export interface TroupeErrorDetails {
   readonly outcome?: Outcome | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly rpcCode?: number | undefined;
+  readonly rpcData?: Readonly<Record<string, unknown>> | undefined;
   readonly cause?: unknown;
 }
 
@@ -25,6 +26,8 @@ export class TroupeError extends Error implements ErrorDocument {
   readonly retryAfterMs?: number;
   /** The code of the JSON-RPC error that the server answered; only of `SERVER_ERROR`. */
   readonly rpcCode?: number;
+  /** What the server said of it besides, at most 4 KB as JSON; as it sent it. */
+  readonly rpcData?: Readonly<Record<string, unknown>>;
 
   constructor(code: CallerCode, message: string, details: TroupeErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -36,6 +39,7 @@ export class TroupeError extends Error implements ErrorDocument {
     if (details.tool !== undefined) this.tool = details.tool;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
     if (details.rpcCode !== undefined) this.rpcCode = details.rpcCode;
+    if (details.rpcData !== undefined) this.rpcData = details.rpcData;
   }
 
   /** The error as plain data, in the shape every face prints. */

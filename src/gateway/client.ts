@@ -3,16 +3,22 @@
  * levels and watched resources of two clients never meet.
  */
 
-import { LOG_LEVEL_META_KEY, Server, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
 import type { CompletionRequest } from '../domain/catalog.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
+import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
 import { type LogLevel, levelPasses, logLevels } from './log-level.ts';
-import { failedCall, failedRequest, troupeErrorOf } from './rpc-error.ts';
+import { failedCall, failedRequest, invalidParams, RpcError, troupeErrorOf } from './rpc-error.ts';
 import { refOf, shownResult, unknownName } from './view.ts';
 
 /** What a client may ask besides its lists; a field more does no harm. */
@@ -40,6 +46,8 @@ const params = {
   level: z.looseObject({ level: z.enum(logLevels) }),
 };
 
+// A form of ten pages is a long one, and every question may be a round of its own.
+const maxRounds = 16;
 // More than any client shows; the runtime has a bound of its own for each server.
 const maxWatched = 256;
 
@@ -77,6 +85,7 @@ export class GatewayClient implements Audience {
     // The high-level class of the SDK wants to know every tool beforehand.
     this.server = new Server(info, {
       capabilities,
+      inputRequired: { maxRounds },
       ...(instructions === undefined ? {} : { instructions }),
     });
     if (capabilities.tools !== undefined) this.#offerTools();
@@ -170,6 +179,8 @@ export class GatewayClient implements Audience {
         () => view.resourceAt(uri),
         async ({ server, name }, options) => {
           const { result } = await troupe.readResource(server, name, options);
+          const wanted = inputRequiredIn(result);
+          if (wanted !== undefined) return wanted;
           return { ...result, contents: view.contents(server, result.contents) };
         },
       ),
@@ -204,6 +215,8 @@ export class GatewayClient implements Audience {
           () => view.promptNamed(exposed),
           async ({ server, name }, options) => {
             const { result } = await troupe.getPrompt(server, name, args, options);
+            const wanted = inputRequiredIn(result);
+            if (wanted !== undefined) return wanted;
             const messages = result.messages.map((message) => ({
               ...message,
               ...contentOf(message, (block) => view.blocks(server, [block])[0] ?? block),
@@ -258,17 +271,23 @@ export class GatewayClient implements Audience {
       return await this.#gateway.during(async () => {
         const { server, name } = view.toolNamed(exposed);
         about = server;
-        const { result } = await this.#about(server, context, (options) =>
-          troupe.callServerTool(server, name, args, options),
-        );
-        ended(server, result.isError === true ? 'toolError' : 'ok');
-        return shownResult(view, server, result);
+        const subject = `tool ${server} ${name}`;
+        const result = await this.#converse(server, subject, context, async (options) => {
+          const report = await troupe.callServerTool(server, name, args, options);
+          return inputRequiredIn(report.result) ?? shownResult(view, server, report.result);
+        });
+        ended(server, codeOf(result));
+        return result;
       });
     } catch (error) {
+      if (error instanceof RpcError) throw error;
       const failed = troupeErrorOf(error);
       // What has never been a server is no label either: clients would fill the counters with it.
       ended(failed.code === 'SERVER_UNKNOWN' ? '' : about, failed.code);
       const isUnknown = failed.code === 'SERVER_UNKNOWN';
+      // What a client gave back from the round before was refused: that is between the two of them.
+      if (failed.rpcCode === invalidParams && context.mcpReq.requestState() !== undefined)
+        throw failedRequest(failed);
       return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
     }
   }
@@ -277,48 +296,106 @@ export class GatewayClient implements Audience {
     return this.#gateway.view.tools().map(({ name }) => String(name));
   }
 
-  async #request<Meant extends { readonly server: string }, Result>(
+  async #request<Meant extends { readonly server: string; readonly name: string }>(
     context: ServerContext,
     find: () => Meant,
-    ask: (meant: Meant, options: CallOptions) => Promise<Result>,
-  ): Promise<Result> {
+    ask: (meant: Meant, options: CallOptions) => Promise<Answer>,
+  ): Promise<Answer> {
     try {
       return await this.#gateway.during(async () => {
         const meant = find();
-        return this.#about(meant.server, context, (options) => ask(meant, options));
+        const subject = `${context.mcpReq.method} ${meant.server} ${meant.name}`;
+        return this.#converse(meant.server, subject, context, (options) => ask(meant, options));
       });
     } catch (error) {
       throw failedRequest(error);
     }
   }
 
-  /** Nothing of the client goes along but what it asks for: no header, no token, no metadata. */
-  async #about<Result>(
+  /**
+   * Goes through one turn of a request: to its end, or to what the client is asked first. Nothing of
+   * the client goes along but what it asks for: no header, no token, no metadata.
+   */
+  async #converse(
     server: string,
+    subject: string,
     context: ServerContext,
-    ask: (options: CallOptions) => Promise<Result>,
-  ): Promise<Result> {
-    const progressToken = context.mcpReq._meta?.progressToken;
+    ask: (options: CallOptions) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { signal, _meta } = context.mcpReq;
+    const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
+    const giveUp = (): void => call.abort();
+    const progressToken = _meta?.progressToken;
+    call.onProgress = (progress) => {
+      const notification = { ...progress, progressToken };
+      if (progressToken !== undefined)
+        context.mcpReq
+          .notify({ method: 'notifications/progress', params: notification })
+          .catch(ignore);
+    };
     this.#underWay.set(context, server);
+    signal.addEventListener('abort', giveUp, { once: true });
+    if (signal.aborted) giveUp();
     try {
-      return await ask({
-        signal: context.mcpReq.signal,
-        ...(progressToken === undefined
-          ? {}
-          : {
-              onProgress: (progress) => {
-                context.mcpReq
-                  .notify({
-                    method: 'notifications/progress',
-                    params: { ...progress, progressToken },
-                  })
-                  .catch(ignore);
-              },
-            }),
-      });
+      const turn = await call.turn();
+      if ('result' in turn) return turn.result;
+      this.#gateway.held.keep(call);
+      return { resultType: 'input_required', ...turn };
     } finally {
+      signal.removeEventListener('abort', giveUp);
+      call.onProgress = undefined;
       this.#underWay.delete(context);
     }
+  }
+
+  /** The call that this request goes on with, having answered what was asked. */
+  #heldCall(subject: string, { mcpReq }: ServerContext): HeldCall | undefined {
+    const state = mcpReq.requestState<string>();
+    if (!HeldCalls.isState(state)) return undefined;
+    const held = this.#gateway.held.take(state, subject);
+    if (held === undefined)
+      throw new RpcError(invalidParams, 'Invalid or expired requestState', {
+        reason: 'invalid_request_state',
+      });
+    held.answer(mcpReq.inputResponses);
+    return held;
+  }
+
+  #begin(
+    subject: string,
+    { mcpReq }: ServerContext,
+    ask: (options: CallOptions) => Promise<Answer>,
+  ): HeldCall {
+    const call = new HeldCall(subject);
+    const capabilities = this.#capabilitiesOf(mcpReq.envelope);
+    const requestState = mcpReq.requestState<string>();
+    call.begin(() =>
+      ask({
+        signal: call.signal,
+        ...(mcpReq._meta?.progressToken === undefined
+          ? {}
+          : { onProgress: (progress) => call.onProgress?.(progress) }),
+        onQuestion: (question, asking) =>
+          canAnswer(question.kind, capabilities)
+            ? call.ask(question, asking)
+            : { action: 'decline' },
+        round: {
+          capabilities: capabilities ?? {},
+          ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
+          ...(requestState === undefined ? {} : { requestState }),
+        },
+      }),
+    );
+    return call;
+  }
+
+  /** What this client can be asked: a modern one says it with each request. */
+  #capabilitiesOf(
+    envelope: Readonly<Record<string, unknown>> | undefined,
+  ): Readonly<Record<string, unknown>> | undefined {
+    if (this.#era === 'legacy') return this.server.getClientCapabilities();
+    const said = envelope?.[CLIENT_CAPABILITIES_META_KEY];
+    return typeof said === 'object' && said !== null ? { ...said } : undefined;
   }
 
   #send(notification: {
@@ -333,6 +410,17 @@ export class GatewayClient implements Audience {
     for (const end of this.#watched.values()) end();
     this.#watched.clear();
   }
+}
+
+/** What a modern server wants first, to be passed on as it is. */
+function inputRequiredIn(result: object): Answer | undefined {
+  const isAsking = 'resultType' in result && result.resultType === 'input_required';
+  return isAsking ? { ...result } : undefined;
+}
+
+function codeOf({ resultType, isError }: Answer): string {
+  if (resultType === 'input_required') return 'inputRequired';
+  return isError === true ? 'toolError' : 'ok';
 }
 
 /** The level that a modern request asks for; without it, it wants no log. */

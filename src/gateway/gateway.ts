@@ -10,6 +10,7 @@ import type { ServerState } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { CallMetrics } from './call-metrics.ts';
+import { HeldCalls } from './held-calls.ts';
 import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
 import { type View, viewOfAll, viewOfOne } from './view.ts';
 
@@ -55,6 +56,7 @@ export class Gateway {
   readonly clock: Clock;
   readonly view: View;
   readonly metrics: CallMetrics;
+  readonly held: HeldCalls;
   readonly report: (message: string) => void;
   readonly #only: string | undefined;
   readonly #audiences = new Set<Audience>();
@@ -73,6 +75,7 @@ export class Gateway {
     this.#only = only;
     this.view = only === undefined ? viewOfAll(troupe) : viewOfOne(troupe, only);
     this.metrics = new CallMetrics(troupe);
+    this.held = new HeldCalls(clock);
     const throttle = (kind: ListKind): Throttle =>
       createThrottle(clock, listChangedIntervalMs, () => {
         for (const audience of this.#audiences) audience.listChanged(kind);
@@ -168,6 +171,7 @@ export class Gateway {
     for (const end of this.#ends) end();
     for (const kind of listKinds) this.#news[kind].stop();
     this.metrics.close();
+    this.held.close();
     this.#audiences.clear();
   }
 

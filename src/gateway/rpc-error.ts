@@ -4,7 +4,7 @@ import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 
-const invalidParams = -32_602;
+export const invalidParams = -32_602;
 
 /** Becomes the JSON-RPC error of the request that it is thrown in. */
 export class RpcError extends Error {
@@ -28,11 +28,15 @@ const unknownCodes: ReadonlySet<CallerCode> = new Set([
   'SERVER_REMOVED',
 ]);
 
+/** The server needs what this client has not said that it can: for the client, not for its model. */
+const missingCapability = -32_021;
+
 /** The result of a call that failed. What no client can know better is thrown as an RpcError. */
 export function failedCall(error: unknown): Record<string, unknown> {
   const failed = troupeErrorOf(error);
   const document = failed.toJSON();
   if (unknownCodes.has(failed.code)) throw new RpcError(invalidParams, failed.message, document);
+  if (failed.rpcCode === missingCapability) throw failedRequest(failed);
   return {
     content: [{ type: 'text', text: `MCP error: ${failed.message}` }],
     isError: true,
@@ -44,7 +48,10 @@ export function failedCall(error: unknown): Record<string, unknown> {
 export function failedRequest(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   const failed = troupeErrorOf(error);
-  return new RpcError(rpcCodeOf(failed), failed.message, failed.toJSON());
+  return new RpcError(rpcCodeOf(failed), failed.message, {
+    ...failed.rpcData,
+    ...failed.toJSON(),
+  });
 }
 
 /**

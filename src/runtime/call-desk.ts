@@ -351,7 +351,7 @@ export class CallDesk {
     const now = clock.now();
     const { desired } = sighting;
     const { session } = handle;
-    const { signal, onProgress } = call.options;
+    const { signal, onProgress, round } = call.options;
     call.sends += 1;
     this.#atWork.began(handle, sighting);
     const answer = await errand
@@ -360,6 +360,7 @@ export class CallDesk {
         party: partyOf(call.options, about),
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress }),
+        ...(round === undefined ? {} : { round }),
       })
       .finally(() => {
         this.#atWork.ended(handle);

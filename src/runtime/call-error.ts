@@ -72,6 +72,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
       retryable: outcome === 'not_executed' && !isPointless(failure),
       retryAfterMs: failure.retryAfterMs,
       rpcCode: failure.reason === 'serverError' ? failure.rpcCode : undefined,
+      rpcData: failure.reason === 'serverError' ? failure.rpcData : undefined,
     },
   );
 }

@@ -26,6 +26,7 @@ import type { AskPermission, PermissionChoice, PermissionHook } from '../domain/
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
 import type {
+  InputRound,
   Question,
   QuestionAnswer,
   QuestionHandler,
@@ -166,6 +167,8 @@ export interface CallOptions {
    * certain that they belong to this call never come here. Default: that of the troupe.
    */
   readonly onQuestion?: QuestionHandler;
+  /** For a caller that passes on what a modern server asks, round by round. Default: `onQuestion` is asked. */
+  readonly round?: InputRound;
   /** What the host calls this call; its questions carry it. */
   readonly requestId?: string;
   /** Asks a person about this call, in place of the troupe's `askPermission`. */

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { Option } from 'commander';
+import { questionKinds } from '../../domain/question.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import type { ServerStatus } from '../../domain/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -89,7 +90,7 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   const releaseConsole = keepConsoleOffStdout();
   const request = listenForStop(host);
   const ended = endOf(host, request);
-  const troupe = createTroupe(troupeOptionsOf(launch));
+  const troupe = createTroupe({ ...troupeOptionsOf(launch), questions: questionKinds });
   const gateway = new Gateway({
     troupe,
     clock: realClock,

@@ -1,0 +1,216 @@
+/**
+ * Calls that wait for their client. A server of the protocol before 2026-07-28 asks in the middle of
+ * a call; a client of now is told by the result that something is wanted first, and calls again with
+ * it. In between the call is held here, under a name that only its client knows.
+ */
+
+import { randomBytes } from 'node:crypto';
+
+import type { Clock } from '../domain/clock.ts';
+import type {
+  Question,
+  QuestionAnswer,
+  QuestionHandler,
+  SamplingResult,
+} from '../domain/question.ts';
+import type { CallProgress } from '../domain/session.ts';
+
+/** What a client is asked, in the words of the protocol. */
+type InputRequests = Readonly<
+  Record<string, { readonly method: string; readonly params: Readonly<Record<string, unknown>> }>
+>;
+
+/** What a client is told in the end. */
+export type Answer = Record<string, unknown>;
+
+type Turn =
+  | { readonly result: Answer }
+  | { readonly inputRequests: InputRequests; readonly requestState: string };
+
+const statePrefix = 'troupe-call:';
+// No call lasts longer; a client that comes back later is told to begin anew.
+const heldMs = 600_000;
+// Each belongs to a person who is being asked; more are a client that forgets what it began.
+const maxHeld = 256;
+
+interface Open {
+  readonly question: Question;
+  readonly settle: (answer: QuestionAnswer) => void;
+}
+
+/** A call, from its first request to its end, over as many requests as it takes. */
+export class HeldCall {
+  /** What was asked for; another request cannot take the call over. */
+  readonly subject: string;
+  readonly state = `${statePrefix}${randomBytes(16).toString('base64url')}`;
+  /** Told how far it is; who listens changes with every request. */
+  onProgress: ((progress: CallProgress) => void) | undefined;
+  readonly #open = new Map<string, Open>();
+  readonly #stop = new AbortController();
+  #result: Promise<{ readonly result: Answer }> | undefined;
+  #onQuestion: (() => void) | undefined;
+
+  constructor(subject: string) {
+    this.subject = subject;
+  }
+
+  /** Fires when nobody wants the call any more. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  readonly ask: QuestionHandler = (question, { signal }) =>
+    new Promise((resolve) => {
+      const settle = (answer: QuestionAnswer): void => {
+        this.#open.delete(question.id);
+        resolve(answer);
+      };
+      this.#open.set(question.id, { question, settle });
+      signal.addEventListener('abort', () => settle({ action: 'cancel' }), { once: true });
+      this.#onQuestion?.();
+    });
+
+  begin(call: () => Promise<Answer>): void {
+    this.#result = call().then((result) => ({ result }));
+    // Whoever waits for the next turn hears of it; perhaps nobody does any more.
+    this.#result.catch(() => undefined);
+  }
+
+  /** Takes what the client answered; what it left out stays open. */
+  answer(responses: Readonly<Record<string, unknown>> | undefined): void {
+    for (const [id, { question, settle }] of [...this.#open]) {
+      const response =
+        responses !== undefined && Object.hasOwn(responses, id) ? responses[id] : undefined;
+      if (response !== undefined) settle(answerOf(question, response));
+    }
+  }
+
+  /** Settles with the result, or with what is asked. */
+  async turn(): Promise<Turn> {
+    const asked = new Promise<undefined>((resolve) => {
+      this.#onQuestion = () => resolve(undefined);
+      if (this.#open.size > 0) resolve(undefined);
+    });
+    const done = await Promise.race([this.#result ?? asked, asked]);
+    this.#onQuestion = undefined;
+    if (done !== undefined) return done;
+    const requests = [...this.#open].map(([id, { question }]) => [id, requestOf(question)]);
+    return {
+      inputRequests: Object.fromEntries(requests) as InputRequests,
+      requestState: this.state,
+    };
+  }
+
+  /** Nobody wants it any more. */
+  abort(): void {
+    this.#stop.abort();
+    for (const { settle } of [...this.#open.values()]) settle({ action: 'cancel' });
+  }
+}
+
+interface Kept {
+  readonly call: HeldCall;
+  readonly timer: unknown;
+}
+
+export class HeldCalls {
+  readonly #clock: Clock;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  static isState(state: string | undefined): state is string {
+    return state?.startsWith(statePrefix) === true;
+  }
+
+  /** Keeps a call until its client comes back, or for as long as a call may last. */
+  keep(call: HeldCall): void {
+    const [oldest] = this.#kept.values();
+    if (this.#kept.size >= maxHeld && oldest !== undefined) this.#drop(oldest.call);
+    const timer = this.#clock.setTimeout(() => this.#drop(call), heldMs);
+    this.#kept.set(call.state, { call, timer });
+  }
+
+  /** The call of this state, once; undefined when there is none for this subject. */
+  take(state: string, subject: string): HeldCall | undefined {
+    const kept = this.#kept.get(state);
+    if (kept?.call.subject !== subject) return undefined;
+    this.#forget(kept);
+    return kept.call;
+  }
+
+  close(): void {
+    for (const { call } of [...this.#kept.values()]) this.#drop(call);
+  }
+
+  #drop(call: HeldCall): void {
+    const kept = this.#kept.get(call.state);
+    if (kept === undefined) return;
+    this.#forget(kept);
+    call.abort();
+  }
+
+  #forget({ call, timer }: Kept): void {
+    this.#clock.clearTimeout(timer);
+    this.#kept.delete(call.state);
+  }
+}
+
+/** Whether a client with these capabilities can be asked such a question. */
+export function canAnswer(
+  kind: Question['kind'],
+  capabilities: Readonly<Record<string, unknown>> | undefined,
+): boolean {
+  const { sampling, elicitation } = capabilities ?? {};
+  if (kind === 'sampling') return isRecord(sampling);
+  if (!isRecord(elicitation)) return false;
+  // Who says nothing of modes knows forms, as there were no others before.
+  if (kind === 'url') return isRecord(elicitation['url']);
+  return isRecord(elicitation['form']) || !isRecord(elicitation['url']);
+}
+
+function requestOf(question: Question): InputRequests[string] {
+  switch (question.kind) {
+    case 'form':
+      return {
+        method: 'elicitation/create',
+        params: { mode: 'form', message: question.message, requestedSchema: question.schema },
+      };
+    case 'url':
+      return {
+        method: 'elicitation/create',
+        params: { mode: 'url', message: question.message, url: question.url },
+      };
+    case 'sampling':
+      return { method: 'sampling/createMessage', params: { ...question.sampling } };
+  }
+}
+
+/** What cannot be understood is no answer, as if nobody had said anything. */
+function answerOf({ kind }: Question, response: unknown): QuestionAnswer {
+  if (!isRecord(response)) return { action: 'cancel' };
+  if (kind === 'sampling') {
+    const { model, role, content, stopReason } = response;
+    const [block] = Array.isArray(content) ? content : [content];
+    if (typeof model !== 'string' || !isRecord(block)) return { action: 'cancel' };
+    const sampling: SamplingResult = {
+      model,
+      role: role === 'user' ? 'user' : 'assistant',
+      content: block,
+      ...(typeof stopReason === 'string' && { stopReason }),
+    };
+    return { action: 'accept', sampling };
+  }
+  const { action, content } = response;
+  if (action === 'decline') return { action: 'decline' };
+  if (action !== 'accept') return { action: 'cancel' };
+  // Checked against the form by whoever asked.
+  const filledIn = isRecord(content) ? { content: content as Record<string, string> } : {};
+  return { action: 'accept', ...filledIn };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
