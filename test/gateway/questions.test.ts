@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+
+import type { QuestionBody } from '../../src/domain/question.ts';
+import { pong } from '../runtime/stage.ts';
+import { connect, gatewayStage, post } from './gateway-stage.ts';
+
+const form: QuestionBody = {
+  kind: 'form',
+  message: 'Which table?',
+  fields: [{ name: 'table', isRequired: true, field: { type: 'string' } }],
+  schema: { type: 'object', properties: { table: { type: 'string' } }, required: ['table'] },
+};
+const model: QuestionBody = {
+  kind: 'sampling',
+  message: 'Say hello.',
+  sampling: {
+    messages: [{ role: 'user', content: { type: 'text', text: 'Say hello.' } }],
+    maxTokens: 10,
+  },
+};
+const everything = { elicitation: { form: {}, url: {} }, sampling: {} };
+const envelope = (capabilities: object) => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+});
+const modernHeaders = {
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'tools/call',
+  'mcp-name': 'db__query',
+};
+
+interface Answer {
+  readonly result?: {
+    readonly resultType?: string;
+    readonly content?: unknown;
+    readonly requestState?: string;
+    readonly inputRequests?: Readonly<Record<string, { method: string; params: unknown }>>;
+  };
+  readonly error?: { readonly code: number; readonly data?: unknown };
+}
+
+/** One request of a modern client, as it goes over the wire. */
+async function ask(
+  url: URL,
+  more: object = {},
+  capabilities: object = everything,
+): Promise<Answer> {
+  const params = { name: 'db__query', arguments: {}, _meta: envelope(capabilities), ...more };
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  return (await (await post(url, message, modernHeaders)).json()) as Answer;
+}
+
+describe.each(['auto', 'legacy'] as const)('what a server asks in a call (%s)', (mode) => {
+  it('is put to the client that made the call, and to no other', async () => {
+    const there = await gatewayStage();
+    const asked: unknown[] = [];
+    const join = (who: string) =>
+      connect(
+        there,
+        mode,
+        (client) => {
+          client.setRequestHandler('elicitation/create', ({ params }) => {
+            asked.push([who, params.message]);
+            return { action: 'accept', content: { table: `of ${who}` } };
+          });
+        },
+        { elicitation: { form: {} } },
+      );
+    const [one, other] = [await join('one'), await join('other')];
+    const [answer, another] = [
+      one.callTool({ name: 'db__query', arguments: { who: 'one' } }),
+      other.callTool({ name: 'web__query', arguments: { who: 'other' } }),
+    ];
+    const calls = [await there.nextCall('db'), await there.nextCall('web')];
+    const call = calls.find(({ args }) => args['who'] === 'one');
+    const said = await there.sessions.of('db').ask(form, call);
+    expect(said).toEqual({ action: 'accept', content: { table: 'of one' } });
+    expect(asked).toEqual([['one', 'Which table?']]);
+    for (const each of calls) each.answer(pong);
+    expect(await answer).toMatchObject(pong);
+    expect(await another).toMatchObject(pong);
+  });
+
+  it('may be a message of its model', async () => {
+    const there = await gatewayStage();
+    const client = await connect(
+      there,
+      mode,
+      (each) => {
+        each.setRequestHandler('sampling/createMessage', () => ({
+          model: 'small',
+          role: 'assistant',
+          content: { type: 'text', text: 'Hello.' },
+        }));
+      },
+      { sampling: {} },
+    );
+    const answer = client.callTool({ name: 'db__query', arguments: {} });
+    const call = await there.nextCall('db');
+    expect(await there.sessions.of('db').ask(model, call)).toMatchObject({
+      action: 'accept',
+      sampling: { model: 'small', content: { type: 'text', text: 'Hello.' } },
+    });
+    call.answer(pong);
+    await answer;
+  });
+
+  it('is declined for a client that cannot be asked', async () => {
+    const there = await gatewayStage();
+    const client = await connect(there, mode);
+    const answer = client.callTool({ name: 'db__query', arguments: {} });
+    const call = await there.nextCall('db');
+    expect(await there.sessions.of('db').ask(form, call)).toEqual({ action: 'decline' });
+    call.answer(pong);
+    expect(await answer).toMatchObject(pong);
+  });
+});
+
+describe('a call that waits for its client', () => {
+  const begin = async () => {
+    const there = await gatewayStage();
+    const first = ask(there.url);
+    const call = await there.nextCall('db');
+    const said = there.sessions.of('db').ask(form, call);
+    const { result } = await first;
+    const [key = ''] = Object.keys(result?.inputRequests ?? {});
+    return { there, call, said, key, result, requestState: result?.requestState };
+  };
+  const accepted = { action: 'accept', content: { table: 'users' } };
+
+  it('tells what is asked, and goes on with the answer', async () => {
+    const { there, call, said, key, result, requestState } = await begin();
+    expect(result).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: {
+        [key]: {
+          method: 'elicitation/create',
+          params: { message: 'Which table?', requestedSchema: { required: ['table'] } },
+        },
+      },
+    });
+    const second = ask(there.url, { requestState, inputResponses: { [key]: accepted } });
+    expect(await said).toEqual(accepted);
+    call.answer(pong);
+    expect((await second).result).toMatchObject({ resultType: 'complete', ...pong });
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+  });
+
+  it('asks again for what was left out', async () => {
+    const { there, call, said, key, requestState } = await begin();
+    const again = await ask(there.url, { requestState, inputResponses: { other: accepted } });
+    expect(again.result?.inputRequests?.[key]).toBeDefined();
+    const state = again.result?.requestState;
+    const last = ask(there.url, { requestState: state, inputResponses: { [key]: accepted } });
+    expect(await said).toEqual(accepted);
+    call.answer(pong);
+    expect((await last).result).toMatchObject(pong);
+  });
+
+  it('is gone on with by nobody who does not know its state, and not for another tool', async () => {
+    const { there, call, said, key, requestState = '' } = await begin();
+    const inputResponses = { [key]: accepted };
+    for (const state of [`${requestState}x`, 'troupe-call:AAAAAAAAAAAAAAAAAAAAAA']) {
+      const { error } = await ask(there.url, { requestState: state, inputResponses });
+      expect(error).toMatchObject({ code: -32_602, data: { reason: 'invalid_request_state' } });
+    }
+    const params = {
+      name: 'web__query',
+      _meta: envelope(everything),
+      requestState,
+      inputResponses,
+    };
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const response = await post(there.url, message, { ...modernHeaders, 'mcp-name': 'web__query' });
+    expect(await response.json()).toMatchObject({ error: { code: -32_602 } });
+    expect(call.isSettled).toBe(false);
+    const last = ask(there.url, { requestState, inputResponses });
+    expect(await said).toEqual(accepted);
+    call.answer(pong);
+    await last;
+  });
+
+  it('ends when its client does not come back', async () => {
+    const { there, call, said } = await begin();
+    await there.advance(601_000);
+    expect((await said)?.action).toBe('cancel');
+    expect(call.isSettled).toBe(true);
+  });
+});
