@@ -33,7 +33,7 @@ const allowed = [
 /** Packages that a folder may import; folders not named here may import any dependency. */
 const packages = [
   { folder: '^src/domain/', name: 'domain', may: [] },
-  { folder: '^src/policies/', name: 'policies', may: ['canonicalize', 'fast-deep-equal'] },
+  { folder: '^src/policies/', name: 'policies', may: ['canonicalize'] },
   { folder: '^machines/', name: 'machines', may: ['xstate'] },
 ];
 

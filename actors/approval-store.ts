@@ -8,13 +8,11 @@
  */
 
 import path from 'node:path';
-
-import equal from 'fast-deep-equal';
-
 import type { ApprovalRecord } from '../src/domain/approval.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { Problem } from '../src/domain/settings.ts';
 import { type ApprovalEntry, withEntry } from '../src/policies/approval-records.ts';
+import { equalData } from '../src/policies/equal-data.ts';
 import {
   type ApprovalReading,
   readApprovals,
@@ -230,7 +228,7 @@ class Store implements ApprovalStore {
 
   #tell(): void {
     const records = this.#unsaved.reduce(withEntry, this.#stored);
-    if (equal(records, this.#records)) return;
+    if (equalData(records, this.#records)) return;
     this.#records = records;
     for (const listener of this.#listeners) listener();
   }

@@ -10,10 +10,9 @@
  * Never rejects. `dispose` ends what is still running, and nothing is told after it.
  */
 
-import equal from 'fast-deep-equal';
-
 import type { DockerFinding } from '../src/config/docker-gateway.ts';
 import type { Clock } from '../src/domain/clock.ts';
+import { equalData } from '../src/policies/equal-data.ts';
 import type { Variables } from '../src/policies/expand-variables.ts';
 import type { DockerLook, DockerLookPorts } from './docker-gateway-look.ts';
 import type { ProcessKeeper } from './process-keeper.ts';
@@ -124,7 +123,7 @@ class Gateway implements DockerGateway {
     this.#look = undefined;
     this.#known = { finding, at: this.#ports.clock.now() };
     if (this.#told === undefined || this.#leave.signal.aborted) return;
-    if (!equal(finding, this.#told)) this.#listener();
+    if (!equalData(finding, this.#told)) this.#listener();
   }
 }
 

@@ -13,14 +13,13 @@
  * nothing.
  */
 
-import equal from 'fast-deep-equal';
 import { fromCallback } from 'xstate';
-
 import { changedSinceStart } from '../src/config/start-values.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
+import { equalData } from '../src/policies/equal-data.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
   createSettingsReader,
@@ -67,8 +66,8 @@ export function createSettingsSource(ports: SettingsPorts) {
           ...watchProblems,
         ],
       };
-      if (equal(settings, sent)) return;
-      const isSame = sent !== undefined && equal(meaningOf(settings), meaningOf(sent));
+      if (equalData(settings, sent)) return;
+      const isSame = sent !== undefined && equalData(meaningOf(settings), meaningOf(sent));
       const type = isSame ? 'settings.relocated' : 'settings.loaded';
       sent = settings;
       specs.put(presentSpecs);
@@ -118,7 +117,7 @@ function sharedWith(
   const known = new Map(before?.servers.map((server) => [server.name, server]));
   return servers.map((server) => {
     const same = known.get(server.name);
-    return equal(same, server) && same !== undefined ? same : server;
+    return equalData(same, server) && same !== undefined ? same : server;
   });
 }
 

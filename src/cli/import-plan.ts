@@ -1,7 +1,5 @@
 /** What an import would write into one settings file, and what not: decided here, written elsewhere. */
 
-import { isDeepStrictEqual } from 'node:util';
-
 import { type Addition, addToSettings } from '../config/edit-settings.ts';
 import type { Conversion } from '../config/formats/conversion.ts';
 import { convertSettings } from '../config/formats/convert-settings.ts';
@@ -24,6 +22,7 @@ import {
 import type { InputDefinition } from '../domain/input.ts';
 import type { Problem, SourceRef } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { equalData } from '../policies/equal-data.ts';
 import { legibleServerName } from '../policies/name-rule.ts';
 
 export interface ImportSource {
@@ -247,10 +246,7 @@ function importOne(
   });
   if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
   const earlier = taken.get(name);
-  if (
-    earlier !== undefined &&
-    (isDeepStrictEqual(earlier, raw) || isDeepStrictEqual(earlier, entry))
-  )
+  if (earlier !== undefined && (equalData(earlier, raw) || equalData(earlier, entry)))
     return shown('same');
   if (earlier !== undefined)
     return shown(

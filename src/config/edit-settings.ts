@@ -1,8 +1,7 @@
 /** Adds to a settings text of ours, and leaves everything else in it as a person wrote it. */
 
-import { isDeepStrictEqual } from 'node:util';
-
 import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
+import { equalData } from '../policies/equal-data.ts';
 
 export interface Addition {
   /** Where it goes, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
@@ -141,9 +140,9 @@ function plain(text: string): unknown {
   return parse(text, [], { allowTrailingComma: true });
 }
 
-/** As JSON has it, where -0 is 0; keys may have any name, those of methods too. */
+/** As JSON has it, where no key is undefined. */
 function isSame(one: unknown, other: unknown): boolean {
-  return isDeepStrictEqual(jsonOf(one), jsonOf(other));
+  return equalData(jsonOf(one), jsonOf(other));
 }
 
 function jsonOf(value: unknown): unknown {

@@ -6,7 +6,6 @@
  * tools of an approved server that are not the ones that were approved.
  */
 
-import equal from 'fast-deep-equal';
 import type { ApprovalStore } from '../../actors/approval-store.ts';
 import type { SessionTarget } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
@@ -18,6 +17,7 @@ import type { DesiredServer, Problem } from '../domain/settings.ts';
 import type { ListedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { decisionBy, decisionsOf, recordOf } from '../policies/approval-records.ts';
+import { equalData } from '../policies/equal-data.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { printableLine } from '../policies/printable.ts';
 import { specFactsOf } from '../policies/spec-facts.ts';
@@ -183,7 +183,7 @@ export class ApprovalDesk {
 
   #tellRoot(): void {
     const decisions = decisionsOf(this.#store.records());
-    if (this.#isKeeping || equal(decisions, this.#known)) return;
+    if (this.#isKeeping || equalData(decisions, this.#known)) return;
     this.#known = decisions;
     this.#ports.root().send({ type: 'approvals.changed', decisions });
   }

@@ -1,7 +1,6 @@
-import equal from 'fast-deep-equal';
-
 import { type Catalog, emptyCatalog, type SideLists } from '../domain/catalog.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
+import { equalData } from '../policies/equal-data.ts';
 
 /**
  * What servers announced, by server and generation. Charts know only that a list
@@ -28,14 +27,14 @@ export class CatalogStore {
     const present: SideLists = { resources, resourceTemplates, prompts };
     const after = { ...present, ...lists };
     // The same list again is no news, and who compares may compare by identity.
-    if (equal(present, after)) return;
+    if (equalData(present, after)) return;
     this.#keep(server, generation, {
       ...before,
-      resources: equal(resources, after.resources) ? resources : after.resources,
-      resourceTemplates: equal(resourceTemplates, after.resourceTemplates)
+      resources: equalData(resources, after.resources) ? resources : after.resources,
+      resourceTemplates: equalData(resourceTemplates, after.resourceTemplates)
         ? resourceTemplates
         : after.resourceTemplates,
-      prompts: equal(prompts, after.prompts) ? prompts : after.prompts,
+      prompts: equalData(prompts, after.prompts) ? prompts : after.prompts,
     });
     this.#onPut(server);
   }

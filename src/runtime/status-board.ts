@@ -4,7 +4,6 @@
  * of its own but the times at which it saw a change.
  */
 
-import equal from 'fast-deep-equal';
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
 import type { serverMachine } from '../../machines/server.ts';
 import { actorsOf } from '../../machines/troupe.handover.ts';
@@ -15,6 +14,7 @@ import type { CircuitState, Verdict } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
+import { equalData } from '../policies/equal-data.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 import {
   type Condition,
@@ -196,7 +196,7 @@ export class StatusBoard {
       ...(limits === undefined ? {} : { limits }),
       ...(budget === undefined ? {} : { budget }),
     };
-    if (equal(lists, this.#lists)) return false;
+    if (equalData(lists, this.#lists)) return false;
     this.#lists = lists;
     return true;
   }
@@ -353,9 +353,9 @@ export class StatusBoard {
   }
 
   #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
-    const isSameStatus = equal(before?.status, now.status);
+    const isSameStatus = equalData(before?.status, now.status);
     const hasLeft = before?.leaving !== now.leaving;
-    if (isSameStatus && !hasLeft && equal(before?.callStatus, now.callStatus)) return;
+    if (isSameStatus && !hasLeft && equalData(before?.callStatus, now.callStatus)) return;
     if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
     if (!isSameStatus) this.#ports.onChange(now.status);
     this.#tell(now.status.name);
@@ -364,7 +364,7 @@ export class StatusBoard {
   #stamp(watched: Watched, snapshot: ServerSnapshot): void {
     const nowMs = this.#ports.clock.wallNow();
     const condition = conditionOf(snapshot);
-    if (!equal(condition, watched.condition)) {
+    if (!equalData(condition, watched.condition)) {
       watched.condition = condition;
       watched.stamps = { ...watched.stamps, sinceMs: nowMs };
     }

@@ -1,7 +1,7 @@
-import equal from 'fast-deep-equal';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
+import { equalData } from '../policies/equal-data.ts';
 import { exposeTools, type NamelessTool, type ServerTools } from '../policies/expose-tools.ts';
 import { passesFilter } from '../policies/tool-filter.ts';
 import { toolAliasesOf, toolNamesOf } from '../policies/tool-name.ts';
@@ -67,7 +67,7 @@ export class ToolList {
       this.#aliases = undefined;
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
-      if (!equal(next, this.#tools)) this.#show(deepFreeze(next));
+      if (!equalData(next, this.#tools)) this.#show(deepFreeze(next));
       this.#isDirty = false;
     }
     return this.#tools;
@@ -146,7 +146,7 @@ export class ToolList {
     this.#announced = present;
     const servers = new Set([...earlier.keys(), ...present.keys()]);
     const changed = [...servers].filter(
-      (server) => !equal(earlier.get(server), present.get(server)),
+      (server) => !equalData(earlier.get(server), present.get(server)),
     );
     if (changed.length > 0) this.#ports.onChange(changed.sort());
   }

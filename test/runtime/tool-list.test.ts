@@ -39,6 +39,31 @@ describe('the list of tools', () => {
     expect(there.troupe.tools()).toBe(before);
   });
 
+  it.each(['valueOf', 'toString', 'constructor', 'hasOwnProperty', '__proto__'])(
+    'takes tools with an argument called %s, and the same again as no news',
+    async (argument) => {
+      const listed = (type: string) => {
+        const properties = Object.fromEntries([[argument, { type }]]);
+        return { ...tool('a'), inputSchema: { type: 'object' as const, properties } };
+      };
+      const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
+      const list = async (type: string) => {
+        there.sessions.of('db').list([listed(type)]);
+        await there.settle();
+        return there.troupe.tools();
+      };
+      there.sessions.of('db').open();
+      const before = await list('string');
+      there.sessions.of('db').notify();
+      await there.settle();
+      expect(await list('string')).toBe(before);
+      there.sessions.of('db').notify();
+      await there.settle();
+      const [other] = await list('number');
+      expect(other?.inputSchema.properties).toEqual(listed('number').inputSchema.properties);
+    },
+  );
+
   it('keeps the tools of a server that crashed, marked stale', async () => {
     const there = await stage({ settings: two });
     const before = names(there);
