@@ -78,6 +78,7 @@ export type {
   ReloadPolicy,
   RestartPolicy,
   RestartRule,
+  ResultPolicy,
   ServerPolicy,
   StartupPolicy,
   StormLimit,

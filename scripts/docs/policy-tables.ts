@@ -100,6 +100,23 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'call.onLost': 'What a caller is told of a call that was lost under way.',
   'call.questionTimeoutMs': 'How long a question of the server waits for its answer.',
   'call.maxQuestions': 'Questions that may wait at once; further ones are cancelled.',
+  'result.maxLength':
+    'Characters of all texts, data and names of an answer; more fails that call with `RESULT_TOO_LARGE`.',
+  'result.maxDepth': 'Levels of an answer; more fails that call with `RESULT_TOO_LARGE`.',
+  'result.textMaxLength':
+    'Characters of all texts of an answer that are shown, with a note where they were cut; null = all.',
+  'result.cutText':
+    '`file`: a text that was cut is kept whole in a file, where there is a state folder ([library.md](library.md#what-becomes-of-an-answer)).',
+  'result.imageMaxPixels':
+    'Longest side of an image; a larger one is made smaller where the package `sharp` is installed. Null = no limit.',
+  'result.imageMaxBytes':
+    'Bytes of an image; one that cannot be made to fit gives way to a note. Null = no limit.',
+  'result.binaries':
+    '`file`: sounds and other binary data go into files, where there is a state folder, and leave a note.',
+  'result.outputSchema':
+    '`check`: structured content that does not fit the output schema of its tool fails the call with `BAD_RESPONSE`.',
+  'result.authChallenge':
+    '`refuse`: a failed answer that wants a log-in (`_meta["mcp/www_authenticate"]`) fails the call with `AUTH_REQUIRED`; `keep`: it is an answer as any other.',
   'classify.rules':
     'Kinds of failure, asked before the built-in table; see [below](#kinds-of-failure).',
   'auth.onMissing': 'What a server does that wants a log-in.',

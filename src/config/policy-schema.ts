@@ -24,6 +24,8 @@ const maxFactor = 100;
 const maxItems = 100;
 // Names of functions are shorter with every model.
 const maxNameLength = 256;
+// As much as any transport reads of one message.
+const maxResultLength = 16_777_216;
 // As many as a file may hold.
 const maxServers = 10_000;
 
@@ -257,6 +259,17 @@ export const policySchemas: {
     onLost: choice('outcomeUnknown', 'error'),
     questionTimeoutMs: ms(),
     maxQuestions: count(),
+  },
+  result: {
+    maxLength: whole('', 1, maxResultLength),
+    maxDepth: whole('', 4, 256),
+    textMaxLength: orNull('all', '', 0, maxResultLength),
+    cutText: choice('file', 'drop'),
+    imageMaxPixels: orNull('no limit', '', 1, 65_535),
+    imageMaxBytes: orNull('no limit', '', 1, maxResultLength),
+    binaries: choice('keep', 'file'),
+    outputSchema: choice('check', 'ignore'),
+    authChallenge: choice('refuse', 'keep'),
   },
   classify: { rules: classifyRules },
   auth: {

@@ -216,6 +216,28 @@ export interface CallPolicy {
   readonly maxQuestions: number;
 }
 
+/** What becomes of the answer of a tool before its caller has it. */
+export interface ResultPolicy {
+  /** Characters of all texts, data and names of an answer; with more, the call fails. */
+  readonly maxLength: number;
+  /** Levels of an answer; with more, the call fails. */
+  readonly maxDepth: number;
+  /** Characters of all texts of an answer that are shown; null = all. */
+  readonly textMaxLength: number | null;
+  /** Whether a text that was cut is kept whole in a file, where there is a state folder. */
+  readonly cutText: 'file' | 'drop';
+  /** Longest side of an image, in pixels; a larger one is made smaller where `sharp` is installed. Null = no limit. */
+  readonly imageMaxPixels: number | null;
+  /** Bytes of an image; one that cannot be made to fit is not shown. Null = no limit. */
+  readonly imageMaxBytes: number | null;
+  /** Whether sound and other binary data stay in the answer, or go into files where there is a state folder. */
+  readonly binaries: 'keep' | 'file';
+  /** Whether structured content that does not fit the tool's own output schema fails the call. */
+  readonly outputSchema: 'check' | 'ignore';
+  /** Whether a failed answer that wants a log-in fails the call as any other refusal does. */
+  readonly authChallenge: 'refuse' | 'keep';
+}
+
 /** A kind of failure, before the built-in table is asked. All that is given must fit. */
 export interface ClassifyRule {
   /** HTTP status. */
@@ -296,6 +318,7 @@ export interface ServerPolicy {
   readonly idle: IdlePolicy;
   readonly catalog: CatalogPolicy;
   readonly call: CallPolicy;
+  readonly result: ResultPolicy;
   readonly classify: ClassifyPolicy;
   readonly auth: AuthPolicy;
   readonly close: ClosePolicy;

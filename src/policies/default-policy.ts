@@ -167,6 +167,22 @@ export const defaultPolicy: ServerPolicy = {
     maxQuestions: 16,
   },
 
+  result: {
+    // As much as any transport reads of one message.
+    maxLength: 16_777_216,
+    // No honest answer comes near; what follows a value by recursion breaks at some thousands.
+    maxDepth: 256,
+    // A program wants the whole; who shows it to a model knows how much that can read.
+    textMaxLength: null,
+    cutText: 'file',
+    imageMaxPixels: null,
+    imageMaxBytes: null,
+    binaries: 'keep',
+    // The protocol wants clients to look.
+    outputSchema: 'check',
+    authChallenge: 'refuse',
+  },
+
   classify: { rules: [] },
 
   auth: {

@@ -61,6 +61,8 @@ const ohMyPi: ServerPolicy = {
   breaker: { ...defaultPolicy.breaker, threshold: null },
   catalog: { ...defaultPolicy.catalog, pinTools: 'off' },
   call: { ...defaultPolicy.call, replay: 'once', onLost: 'error' },
+  // A challenge stays where it is, for whoever handles it.
+  result: { ...defaultPolicy.result, outputSchema: 'ignore', authChallenge: 'keep' },
   auth: { ...defaultPolicy.auth, onMissing: 'prompt', background: 'interactive', parkMs: null },
   close: {
     steps: [
@@ -116,6 +118,8 @@ const qwenCode: ServerPolicy = {
     pinTools: 'off',
   },
   call: { ...defaultPolicy.call, idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
+  // Texts are cut, images and sounds never.
+  result: { ...defaultPolicy.result, textMaxLength: 25_000 },
   auth: { ...defaultPolicy.auth, onMissing: 'fail', parkMs: null },
   close: {
     // Two seconds to find the descendants, then the connection is closed.
@@ -215,6 +219,15 @@ const claudeCode: ServerPolicy = {
     pinTools: 'off',
   },
   call: { ...defaultPolicy.call, idleTimeoutMs: 300_000, replay: 'sessionExpired' },
+  result: {
+    ...defaultPolicy.result,
+    // It counts 25,000 tokens, of about four characters each.
+    textMaxLength: 100_000,
+    imageMaxPixels: 2_000,
+    // As base64 that is five million characters, the most its model takes.
+    imageMaxBytes: 3_750_000,
+    binaries: 'file',
+  },
   auth: { ...defaultPolicy.auth, onMissing: 'park', parkMs: 900_000 },
   close: {
     steps: [

@@ -165,6 +165,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       tools: this.catalogs.tools,
       sessions,
       clock: parts.clock,
+      results: parts,
       absentError: (server) => this.#absentError(server),
     });
     this.#ended = this.#follow();

@@ -37,6 +37,7 @@ import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { PermissionDesk } from './permission-desk.ts';
 import { denied } from './permission-refusal.ts';
+import { ResultDesk, type ResultDeskPorts, toolAnswer } from './result-desk.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import { StatusChanges } from './status-changes.ts';
@@ -51,6 +52,7 @@ export interface CallDeskPorts {
   readonly tools: ToolList;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
+  readonly results: ResultDeskPorts;
   /** Says why there is no server of this name. */
   readonly absentError: (server: string) => TroupeError;
 }
@@ -94,6 +96,7 @@ export class CallDesk {
   readonly permissions: PermissionDesk;
   readonly #lanes = new Map<string, CallLane>();
   readonly #atWork: CallsAtWork;
+  readonly #results: ResultDesk;
   readonly #lostHandles = new WeakSet<SessionHandle>();
   /** Ends each question that is open. */
   readonly #questions = new Set<() => void>();
@@ -103,6 +106,7 @@ export class CallDesk {
     this.#ports = ports;
     this.permissions = ports.permissions;
     this.#atWork = new CallsAtWork(ports);
+    this.#results = new ResultDesk(ports.results);
   }
 
   /** @throws TroupeError, always with an `outcome`. */
@@ -113,7 +117,10 @@ export class CallDesk {
   ): Promise<CallReport> {
     const errand = toolErrand(address, args, this.#ports.tools);
     const { result, about, meta } = await this.#enter(errand, options);
-    return { result, meta: { ...meta, tool: about.tool } };
+    const { tool } = about;
+    const { board, tools } = this.#ports;
+    const answer = toolAnswer(result, { server: meta.server, tool }, board, tools);
+    return { result: await this.#results.shape(answer), meta: { ...meta, tool } };
   }
 
   /** @throws TroupeError, always with an `outcome`. */

@@ -8,6 +8,8 @@ import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
 import { createPermissionStore } from '../../actors/permission-store.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
+import { createResultFiles } from '../../actors/result-files.ts';
+import { createImageShrinker } from '../../actors/result-images.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { watchSleep } from '../../actors/sleep-watch.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
@@ -51,9 +53,11 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     ...(stateDir === undefined
       ? {}
       : {
+          resultFiles: createResultFiles({ stateDir: resolve(stateDir), wallNow: Date.now }),
           keepCatalogs: (onProblems) =>
             createCatalogFiles({ stateDir: resolve(stateDir), clock, onProblems }),
         }),
+    images: createImageShrinker(),
     watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
     keepProcesses: (onProblems) => createProcessKeeper({ stateDir, wallNow: Date.now, onProblems }),
     report: (message, error) => {

@@ -13,6 +13,8 @@ import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/permission-store.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
+import type { ResultFiles } from '../../actors/result-files.ts';
+import type { ImageShrinker } from '../../actors/result-images.ts';
 import type { createSessionLogic, SessionPorts } from '../../actors/session.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
 import { serverMachine } from '../../machines/server.ts';
@@ -49,6 +51,10 @@ export interface TroupeParts {
   readonly findExecutable?: FindExecutable;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
+  /** Where what of an answer is not shown is kept. Default: nowhere. */
+  readonly resultFiles?: ResultFiles;
+  /** Makes images of answers smaller. Default: they stay as they are. */
+  readonly images?: ImageShrinker;
   /** Default: the disk. */
   readonly settings?: Pick<SettingsPorts, 'readFile' | 'lookAtFolder' | 'watch' | 'startWakeUps'>;
   /** Makes who asks Docker for its gateway. Default: nobody asks, and who wants it has it. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { pong, type Stage, servers, stage, tool, watch } from './stage.ts';
 
+// Without its questions before each call.
+const ohMyPi = { preset: 'ohMyPi', approval: { perCall: false } };
 const lazy = { command: 'srv', startup: 'lazy' };
 
 function names({ troupe }: Stage): readonly string[] {
@@ -150,14 +152,14 @@ describe('an alias', () => {
   });
 
   it('leads to a server whose tools are not known yet', async () => {
-    const there = await stage({ settings: servers({ db: lazy }, { policy: 'ohMyPi' }) });
+    const there = await stage({ settings: servers({ db: lazy }, { policy: ohMyPi }) });
     expect(await callOf(there, 'mcp__db__query')).toBe('db/query');
     expect(names(there)).toEqual(['mcp__db_query']);
     expect(await callOf(there, 'mcp__db_query')).toBe('db/query');
   });
 
   it('leads nowhere when that server then lists two tools that it can mean', async () => {
-    const there = await stage({ settings: servers({ db: lazy }, { policy: 'ohMyPi' }) });
+    const there = await stage({ settings: servers({ db: lazy }, { policy: ohMyPi }) });
     there.tools.set('db', [tool('Query'), tool('query')]);
     expect(await callOf(there, 'mcp__db__query')).toBe('TOOL_UNKNOWN');
   });

@@ -1,0 +1,88 @@
+/**
+ * Makes images smaller with `sharp`, where that is installed; it is loaded with the first image. Images
+ * come from strangers, so they are read one at a time, within limits of pixels and time, and whatever
+ * cannot be read stays as it is.
+ */
+
+import type * as SharpModule from 'sharp';
+import type { Sharp } from 'sharp';
+
+export interface ImageBounds {
+  /** Longest side, in pixels; null = no limit. */
+  readonly maxPixels: number | null;
+  /** Null = no limit. */
+  readonly maxBytes: number | null;
+}
+
+export interface SmallerImage {
+  readonly bytes: Buffer;
+  readonly mimeType: string;
+}
+
+export interface ImageShrinker {
+  /** Undefined: it fits as it is, or cannot be made to. Never rejects. */
+  readonly shrink: (bytes: Buffer, bounds: ImageBounds) => Promise<SmallerImage | undefined>;
+}
+
+// Ten thousand by ten thousand: more is a bomb.
+const maxInputPixels = 100_000_000;
+// An honest image takes a second.
+const timeoutSeconds = 10;
+// More than that wait for nothing: their call has other things to tell.
+const maxWaiting = 32;
+// Vector images are programs, and the others nobody shows.
+const readable: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif']);
+// Of a photograph the first is not seen, the last is.
+const qualities = [80, 60, 40];
+
+type Load = () => Promise<typeof SharpModule>;
+
+export function createImageShrinker(load: Load = () => import('sharp')): ImageShrinker {
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  return {
+    shrink(bytes, bounds) {
+      if (waiting >= maxWaiting) return Promise.resolve(undefined);
+      waiting += 1;
+      const done = last
+        .then(() => shrink(load, bytes, bounds))
+        // Not installed, not an image, too many pixels, too slow.
+        .catch(() => undefined)
+        .finally(() => {
+          waiting -= 1;
+        });
+      last = done;
+      return done;
+    },
+  };
+}
+
+async function shrink(
+  load: Load,
+  bytes: Buffer,
+  { maxPixels, maxBytes }: ImageBounds,
+): Promise<SmallerImage | undefined> {
+  const { default: sharp } = await load();
+  const open = (): Sharp => sharp(bytes, { limitInputPixels: maxInputPixels, failOn: 'error' });
+  const { width, height, format } = await open().metadata();
+  if (!readable.has(format)) return undefined;
+  const isLarge = maxPixels !== null && Math.max(width, height) > maxPixels;
+  const fits = (size: number): boolean => maxBytes === null || size <= maxBytes;
+  if (!isLarge && fits(bytes.length)) return undefined;
+  const smaller = (): Sharp => {
+    const image = open().autoOrient().timeout({ seconds: timeoutSeconds });
+    if (!isLarge) return image;
+    return image.resize({ width: maxPixels, height: maxPixels, fit: 'inside' });
+  };
+  // A picture that moves would lose its movement in silence only if it were shown as one.
+  const kind = format === 'gif' ? 'png' : format;
+  const same = await smaller()
+    .toFormat(kind as 'png' | 'jpeg' | 'webp')
+    .toBuffer();
+  if (fits(same.length)) return { bytes: same, mimeType: `image/${kind}` };
+  for (const quality of qualities) {
+    const jpeg = await smaller().flatten({ background: 'white' }).jpeg({ quality }).toBuffer();
+    if (fits(jpeg.length)) return { bytes: jpeg, mimeType: 'image/jpeg' };
+  }
+  return undefined;
+}

@@ -1,0 +1,236 @@
+/**
+ * Says whether a value fits a JSON Schema that a stranger wrote, in bounded time.
+ *
+ * It never runs a pattern and never follows an address: what it does not read it does not judge. So
+ * there are three answers, and only a certain "no" is one. The work is counted in steps, which a
+ * schema that refers to itself, or to everything twice, uses up like any other.
+ */
+
+import equal from 'fast-deep-equal';
+
+/** Undefined = nobody can tell, or not within the steps. */
+export type Verdict = boolean | undefined;
+
+// Some milliseconds of work; a result of a thousand rows with ten fields takes a fifth of it.
+const usualSteps = 100_000;
+// As deep as a schema may be, several times over: a reference may lead from one into another.
+const maxNesting = 128;
+
+interface Walk {
+  readonly root: unknown;
+  stepsLeft: number;
+  nesting: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Keyword = (operand: unknown, value: unknown, walk: Walk, schema: Fields) => Verdict;
+
+export function fitsSchema(schema: unknown, value: unknown, steps = usualSteps): Verdict {
+  return check(schema, value, { root: schema, stepsLeft: steps, nesting: 0 });
+}
+
+function check(schema: unknown, value: unknown, walk: Walk): Verdict {
+  walk.stepsLeft -= 1;
+  if (typeof schema === 'boolean') return schema;
+  if (walk.stepsLeft < 0 || walk.nesting >= maxNesting || !isFields(schema)) return undefined;
+  // Another base: what its references mean is not known here.
+  if (Object.hasOwn(schema, '$id') && schema !== walk.root) return undefined;
+  walk.nesting += 1;
+  const verdicts = Object.entries(schema).map(([word, operand]) => {
+    const keyword = keywords.get(word);
+    // The rest are remarks for people and tools.
+    return keyword === undefined ? true : keyword(operand, value, walk, schema);
+  });
+  walk.nesting -= 1;
+  // What stands beside a reference counts in some dialects and not in others.
+  const at = Object.keys(schema).indexOf('$ref');
+  return at === -1
+    ? all(verdicts)
+    : all([verdicts[at], all(verdicts.toSpliced(at, 1)) === true ? true : undefined]);
+}
+
+function all(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes(false)) return false;
+  return verdicts.includes(undefined) ? undefined : true;
+}
+
+function not(verdict: Verdict): Verdict {
+  return verdict === undefined ? undefined : !verdict;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A keyword about numbers, texts, lists or objects alone says nothing about any other value. */
+const about =
+  <Value>(
+    isOne: (value: unknown) => value is Value,
+    judge: (operand: unknown, value: Value, walk: Walk, schema: Fields) => Verdict,
+  ): Keyword =>
+  (operand, value, walk, schema) =>
+    isOne(value) ? judge(operand, value, walk, schema) : true;
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+/** A number of the schema compared with one of the value. */
+const bound = <Value>(
+  isOne: (value: unknown) => value is Value,
+  measure: (value: Value) => number,
+  fits: (measured: number, limit: number) => boolean,
+): Keyword =>
+  about(isOne, (operand, value) => (isNumber(operand) ? fits(measure(value), operand) : undefined));
+
+const own = (value: number) => value;
+const atLeast = (measured: number, limit: number) => measured >= limit;
+const atMost = (measured: number, limit: number) => measured <= limit;
+// A character is a code point here.
+const lengthOf = (text: string) => {
+  let count = 0;
+  for (const _character of text) count += 1;
+  return count;
+};
+const countOf = (fields: Fields) => Object.keys(fields).length;
+
+const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
+  unknown,
+  (value: unknown) => boolean
+>([
+  ['null', (value) => value === null],
+  ['boolean', (value) => typeof value === 'boolean'],
+  ['number', isNumber],
+  ['integer', (value) => Number.isInteger(value)],
+  ['string', isText],
+  ['array', isList],
+  ['object', isFields],
+]);
+
+const each =
+  (join: (verdicts: readonly Verdict[]) => Verdict): Keyword =>
+  (operand, value, walk) =>
+    isList(operand) ? join(operand.map((schema) => check(schema, value, walk))) : undefined;
+
+const unread: Keyword = () => undefined;
+
+const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  [
+    'type',
+    (operand, value) => {
+      const fits = (isList(operand) ? operand : [operand]).map((name) => types.get(name)?.(value));
+      return not(all(fits.map(not)));
+    },
+  ],
+  [
+    'enum',
+    (operand, value, walk) => {
+      if (!isList(operand)) return undefined;
+      walk.stepsLeft -= operand.length;
+      return operand.some((one) => equal(one, value));
+    },
+  ],
+  ['const', (operand, value) => equal(operand, value)],
+  ['minimum', bound(isNumber, own, atLeast)],
+  ['maximum', bound(isNumber, own, atMost)],
+  ['exclusiveMinimum', bound(isNumber, own, (measured, limit) => measured > limit)],
+  ['exclusiveMaximum', bound(isNumber, own, (measured, limit) => measured < limit)],
+  ['minLength', bound(isText, lengthOf, atLeast)],
+  ['maxLength', bound(isText, lengthOf, atMost)],
+  ['minItems', bound(isList, (list) => list.length, atLeast)],
+  ['maxItems', bound(isList, (list) => list.length, atMost)],
+  ['minProperties', bound(isFields, countOf, atLeast)],
+  ['maxProperties', bound(isFields, countOf, atMost)],
+  [
+    'required',
+    about(isFields, (operand, value) =>
+      isList(operand) ? operand.every((name) => Object.hasOwn(value, String(name))) : undefined,
+    ),
+  ],
+  [
+    'properties',
+    about(isFields, (operand, value, walk) => {
+      if (!isFields(operand)) return undefined;
+      const named = Object.entries(operand).filter(([name]) => Object.hasOwn(value, name));
+      return all(named.map(([name, schema]) => check(schema, value[name], walk)));
+    }),
+  ],
+  [
+    'additionalProperties',
+    about(isFields, (operand, value, walk, schema) => {
+      if (Object.hasOwn(schema, 'patternProperties')) return undefined;
+      const listed = isFields(schema['properties']) ? schema['properties'] : {};
+      const others = Object.entries(value).filter(([name]) => !Object.hasOwn(listed, name));
+      return all(others.map(([, one]) => check(operand, one, walk)));
+    }),
+  ],
+  [
+    'prefixItems',
+    about(isList, (operand, value, walk) =>
+      isList(operand)
+        ? all(operand.slice(0, value.length).map((schema, at) => check(schema, value[at], walk)))
+        : undefined,
+    ),
+  ],
+  [
+    'items',
+    about(isList, (operand, value, walk, schema) => {
+      // As a list it is the older word for the first items.
+      if (isList(operand)) return undefined;
+      const prefix = isList(schema['prefixItems']) ? schema['prefixItems'].length : 0;
+      // More than the steps allow are not looked at, however many there are.
+      const looked = value.slice(prefix, prefix + Math.max(0, walk.stepsLeft) + 1);
+      return all(looked.map((one) => check(operand, one, walk)));
+    }),
+  ],
+  ['allOf', each(all)],
+  ['anyOf', each((verdicts) => not(all(verdicts.map(not))))],
+  [
+    'oneOf',
+    each((verdicts) => {
+      const fitting = verdicts.filter((verdict) => verdict === true).length;
+      if (fitting > 1) return false;
+      return verdicts.includes(undefined) ? undefined : fitting === 1;
+    }),
+  ],
+  ['not', (operand, value, walk) => not(check(operand, value, walk))],
+  [
+    '$ref',
+    (operand, value, walk) => {
+      const target = isText(operand) ? within(walk.root, operand) : undefined;
+      return check(target, value, walk);
+    },
+  ],
+  ...[
+    '$dynamicRef',
+    '$recursiveRef',
+    'additionalItems',
+    'contains',
+    'dependencies',
+    'dependentRequired',
+    'dependentSchemas',
+    'else',
+    'format',
+    'if',
+    'multipleOf',
+    'pattern',
+    'patternProperties',
+    'propertyNames',
+    'then',
+    'unevaluatedItems',
+    'unevaluatedProperties',
+    'uniqueItems',
+  ].map((word): [string, Keyword] => [word, unread]),
+]);
+
+/** What a reference of the schema into itself leads to; nothing for any other. */
+function within(root: unknown, reference: string): unknown {
+  if (reference !== '#' && !reference.startsWith('#/')) return undefined;
+  let at = root;
+  for (const step of reference.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    const fields = typeof at === 'object' && at !== null ? at : {};
+    at = Object.hasOwn(fields, name) ? (fields as Fields)[name] : undefined;
+  }
+  return at;
+}
