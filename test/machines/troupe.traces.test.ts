@@ -91,9 +91,10 @@ describe('troupe', () => {
   it('hands over to a lost remote successor, which only tries quietly', async () => {
     const story = startStory();
     const given = { handover: 'seamless', transport: 'http' } as const;
-    story.load(settingsOf([entry('db', given)]));
+    const other = entry('other', { startup: 'lazy' });
+    story.load(settingsOf([entry('db', given), other]));
     story.serve('db');
-    story.load(settingsOf([entry('db', { ...given, generation: 'db-2' })]));
+    story.load(settingsOf([entry('db', { ...given, generation: 'db-2' }), other]));
     story.sessions.of('db').fail(failure('transport'));
     story.untilNextSession();
     expect(story.sessions.scripts[0]?.commands).not.toContain('session.close');
