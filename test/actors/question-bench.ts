@@ -140,13 +140,13 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     onTrouble: () => {},
   });
   const calls = () => transport.sent.filter(({ method }) => method === 'tools/call');
-  const params = transport.sent.find(({ method }) => method === 'initialize')?.['params'];
+  const told = transport.sent.find(({ method }) => method === 'initialize')?.['params'];
   return {
     clock,
     handle,
     asked,
     listeners,
-    announced: (params as Record<string, unknown>)['capabilities'],
+    announced: (told as Record<string, unknown>)['capabilities'],
     async call(tool, options = {}) {
       const progress = isLight ? {} : { onProgress: () => {} };
       const all = { timeoutMs: 1_000, party: { tool }, ...progress, ...options };
