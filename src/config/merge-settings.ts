@@ -65,17 +65,16 @@ export function mergeSettings(
   const { connect, catalog } = base;
   const startValues = startValuesOf(base, own);
   const winners = winnersOf(documents);
+  const switchedByOwn = switchesOf(own, own);
   const treated = winners.servers.map((server) => ({
     ...server,
-    desired: switched(
+    desired: switchedByOwn(
       withPolicy(base, server.policy, {
         ...server.desired,
         // A policy may gate more than what a folder brings, never less.
         gated:
           server.desired.gated || base.approval.gatedScopes.includes(server.desired.source.scope),
       }),
-      own,
-      own,
     ),
   }));
   const ruled = ruledServers(treated, rules);
@@ -83,10 +82,11 @@ export function mergeSettings(
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
+  const switchedOff = switchesOf(layers.narrowing, []);
   const servers = distinct.map(({ spec, desired }) => {
     const bar = desired.bar ?? bars.get(desired.name);
     const barred = bar === undefined ? desired : { ...desired, bar };
-    return { spec, desired: switched(barred, layers.narrowing, []) };
+    return { spec, desired: switchedOff(barred) };
   });
   const budget = budgetOf(base, own, policy);
   return {
@@ -121,21 +121,27 @@ export function mergeSettings(
 }
 
 /**
- * The server switched on or off by lists: whoever is named in a `disabledServers`
- * is off, whoever is in an `enabledServers` is on, else nothing changes.
+ * Servers switched on or off by lists: whoever is named in a `disabledServers` is
+ * off, whoever is in an `enabledServers` is on, else nothing changes.
  */
-function switched(
-  desired: DesiredServer,
+function switchesOf(
   mayDisable: readonly ParsedDocument[],
   mayEnable: readonly ParsedDocument[],
-): DesiredServer {
-  const { name, disabledBy } = desired;
-  const off = mayDisable.find(({ mcp }) => mcp.disabledServers?.includes(name) === true);
-  if (off !== undefined && disabledBy === undefined) {
-    return { ...desired, enabled: false, disabledBy: placeOfList(off, 'disabledServers') };
+): (desired: DesiredServer) => DesiredServer {
+  const offBy = new Map<string, ParsedDocument>();
+  for (const document of mayDisable) {
+    // The first list is the one that is named.
+    for (const name of document.mcp.disabledServers ?? [])
+      if (!offBy.has(name)) offBy.set(name, document);
   }
-  const isEnabled = mayEnable.some(({ mcp }) => mcp.enabledServers?.includes(name) === true);
-  return isEnabled ? { ...desired, enabled: true } : desired;
+  const on = new Set(mayEnable.flatMap(({ mcp }) => mcp.enabledServers ?? []));
+  return (desired) => {
+    const { name, disabledBy } = desired;
+    const off = offBy.get(name);
+    if (off !== undefined && disabledBy === undefined)
+      return { ...desired, enabled: false, disabledBy: placeOfList(off, 'disabledServers') };
+    return on.has(name) ? { ...desired, enabled: true } : desired;
+  };
 }
 
 /** Says which servers switches, rules and lists let run. */

@@ -5,7 +5,8 @@
  * Of the user's and the folder's files, only what is the same in every respect is
  * one server; what a plugin brings gives way to whoever runs the same command or
  * has the same address. Two entries of one file were meant. Only a server that may
- * run takes another's place: who is switched off or left out by a list does not.
+ * run takes another's place: who is switched off, left out by a list or waiting for
+ * approval does not.
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';
@@ -58,8 +59,12 @@ function noteLosers(
   }
 }
 
-/** The one of higher precedence; of one file, and of equal ones, the later. */
+/**
+ * The one of higher precedence; of one file, and of equal ones, the later. Whoever
+ * waits for approval does not run yet, and takes the place of nobody who does.
+ */
 function higher(one: ParsedServer, other: ParsedServer): ParsedServer {
+  if (one.desired.gated !== other.desired.gated) return one.desired.gated ? other : one;
   return rankOf(other) >= rankOf(one) ? other : one;
 }
 

@@ -4,7 +4,8 @@ import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { ofPlugin } from '../../src/config/plugin-settings.ts';
 import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
-import { admitAll } from '../../src/policies/admit.ts';
+import { admitAll, type Gates } from '../../src/policies/admit.ts';
+import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
 
 describe('layers of settings', () => {
@@ -94,22 +95,146 @@ describe('layers of settings', () => {
     );
   });
 
-  it('of a folder never let anybody else run, and never take a name or a place', () => {
-    fc.assert(
-      fc.property(anyLayers, (all) => {
-        const own = all.filter(({ scope }) => !ofFolders.has(scope));
-        const without = merged(own.map(({ parsed }) => parsed));
-        const withFolder = merged(all.map(({ parsed }) => parsed));
-        const before = verdicts(without);
-        for (const { desired, verdict } of admitAll(withFolder, open)) {
-          if (desired.gated) expect(verdict).not.toBe('admitted');
-          else if (verdict === 'admitted') expect(before[desired.name]).toBe('admitted');
-        }
-        const ungated = ({ servers }: Settings) =>
-          servers.filter(({ gated }) => !gated).map(({ name, source }) => [name, source.scope]);
-        expect(ungated(withFolder)).toEqual(ungated(without));
-      }),
+  const ruled = fc.subarray<string | object>([
+    'a',
+    'b',
+    'c',
+    { command: 'x' },
+    { url: 'https://*/' },
+  ]);
+  const patterns = fc.subarray(['mcp__a__*', 'mcp__b__one', '*']);
+  const lists = fc.record({ allow: patterns, ask: patterns, deny: patterns }, { requiredKeys: [] });
+  const richEntry = fc
+    .record(
+      {
+        enabled: fc.boolean(),
+        trust: fc.boolean(),
+        startup: fc.constantFrom('eager', 'lazy'),
+        handover: fc.constantFrom('exclusive', 'seamless'),
+        timeoutMs: fc.constantFrom(5, 6),
+        required: fc.boolean(),
+        policy: fc.constantFrom('claudeCode', { restart: { on: 'never' } }),
+        tools: fc.record({ exclude: fc.subarray(['one', 'two']), permissions: lists }),
+        values: fc.constant('literal'),
+        headers: fc.constantFrom({}, { A: '!date' }, { A: '${input:i}' }, { A: '${keychain:a/b}' }),
+      },
+      { requiredKeys: [] },
+    )
+    .chain(({ headers, ...entry }) =>
+      fc.oneof(
+        fc.record({ command: fc.constantFrom('x', 'y') }).map((place) => ({
+          ...entry,
+          ...place,
+          ...(headers === undefined ? {} : { env: headers }),
+        })),
+        fc.constant({
+          ...entry,
+          url: 'https://h/',
+          ...(headers === undefined ? {} : { headers }),
+        }),
+      ),
     );
+  const richSection = fc.record(
+    {
+      allowed: ruled,
+      excluded: ruled,
+      disabledServers: fc.subarray(['a', 'b', 'c']),
+      enabledServers: fc.subarray(['a', 'b', 'c']),
+      slots: fc.record({ local: fc.integer({ min: 1, max: 5 }) }),
+      startupGateMs: fc.constantFrom(1, 2),
+      commandValues: fc.boolean(),
+      dockerGateway: fc.boolean(),
+      permissions: lists,
+      policy: fc.constantFrom(
+        'qwenCode',
+        { approval: { gatedScopes: [] } },
+        { approval: { gatedScopes: ['user'] } },
+        { approval: { gatedScopes: ['config', 'plugin'] } },
+        { admission: { maxServers: 2 } },
+      ),
+    },
+    { requiredKeys: [] },
+  );
+  const inputs = fc.constantFrom(
+    [],
+    [{ id: 'i', type: 'promptString', default: 'd' }],
+    [{ id: 'i', type: 'command', command: 'c' }],
+  );
+  const richLayer = (among: readonly Scope[]) =>
+    fc
+      .record({
+        scope: fc.constantFrom(...among),
+        mcpServers: fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd', 'a/b', 'a_b'), richEntry),
+        mcp: richSection,
+        inputs,
+        $schema: fc.constant('https://opencode.invalid/'),
+      })
+      .map(({ scope, ...value }) => layer(scope, value));
+  const richLayers = (among: readonly Scope[]) => fc.array(richLayer(among), { maxLength: 3 });
+  const isOfFolder = ({ source }: Settings['servers'][number]) => ofFolders.has(source.scope);
+
+  it('of a folder never let anybody else run, and never change how another server is treated', () => {
+    const others = scopes.filter((scope) => !ofFolders.has(scope));
+    let newcomers = 0;
+    fc.assert(
+      fc.property(richLayers(others), richLayers([...ofFolders]), (own, folder) => {
+        const without = mergeSettings(own);
+        const both = mergeSettings([...folder, ...own]);
+        // Who gives up the place of a budget leaves it to another, which is no permission.
+        const unlimited = ({ settings: { budget: _budget, ...settings } }: typeof both) => settings;
+        const runningIn = (merged: typeof both, decisions: Gates['decisions']) =>
+          admitAll(unlimited(merged), { ...open, decisions })
+            .filter(({ verdict }) => verdict === 'admitted')
+            .map(({ desired }) => desired);
+        const yes = [...without.settings.servers, ...both.settings.servers].map((desired) => ({
+          server: desired.name,
+          fingerprint: approvalFingerprint(desired),
+          decision: 'granted' as const,
+        }));
+        for (const decisions of [[], yes]) {
+          const before = new Set(runningIn(without, decisions).map(({ name }) => name));
+          const after = runningIn(both, decisions);
+          const fresh = after.filter(({ name }) => !before.has(name));
+          expect(fresh.every((it) => decisions.length > 0 && it.gated && isOfFolder(it))).toBe(
+            true,
+          );
+          newcomers += fresh.length;
+        }
+
+        // Switches and lists may keep a server out; nothing else of it differs.
+        const treated = (merged: typeof both) =>
+          merged.settings.servers
+            .filter((it) => !isOfFolder(it))
+            .map(({ enabled: _enabled, disabledBy: _disabledBy, bar: _bar, ...desired }) => ({
+              ...desired,
+              spec: merged.specs.get(desired.generation),
+            }));
+        // An entry under an impossible name gives up the name that it is shown under.
+        const named = (merged: typeof both) => treated(merged).filter(({ name }) => name !== 'a_b');
+        expect(named(both)).toEqual(named(without));
+        for (const it of both.settings.servers.filter(isOfFolder))
+          expect([it.gated, it.trust, it.tools.permissions?.allow]).toEqual([
+            true,
+            false,
+            undefined,
+          ]);
+
+        const [{ settings: alone }, { settings: joined }] = [without, both];
+        expect(joined.slots).toEqual(alone.slots);
+        expect(joined.budget).toEqual(alone.budget);
+        expect(joined.startupGateMs).toBe(alone.startupGateMs);
+        expect(both.startValues).toEqual(without.startValues);
+        expect(joined.permissions?.own ?? {}).toEqual(alone.permissions?.own ?? {});
+        expect(joined.permissions?.narrowing.allow).toBeUndefined();
+        for (const { name } of joined.servers.filter((it) => !isOfFolder(it)))
+          if (joined.allowed?.includes(name) === true)
+            expect(alone.allowed ?? [name]).toContain(name);
+        if (alone.allowed !== undefined) expect(joined.allowed).toBeDefined();
+        expect(joined.excluded).toEqual(expect.arrayContaining([...alone.excluded]));
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(newcomers).toBeGreaterThan(0);
   });
 
   it('that go leave nothing behind', () => {
@@ -263,6 +388,16 @@ describe('servers that are the same', () => {
       expect(verdicts(settings)['alias']).toBe('admitted');
       expect(settings.servers).toHaveLength(2);
     }
+  });
+
+  it('leave the place to the one that needs no approval', () => {
+    const mcp = { policy: { approval: { gatedScopes: ['config'] } } };
+    const settings = merged([
+      layer('user', entries({ alias: 'x' })),
+      layer('config', entries({ db: 'x' }, mcp)),
+    ]);
+    expect(verdicts(settings)).toEqual({ alias: 'admitted' });
+    expect(settings.problems).toMatchObject([{ server: 'db' }]);
   });
 
   it("never cost the user's own server its place because of a folder", () => {

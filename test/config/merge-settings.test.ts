@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { mergeSettings } from '../../src/config/merge-settings.ts';
@@ -175,26 +174,5 @@ describe('merged settings', () => {
       source('config', { mcp: { colour: 1 } }),
     ]);
     expect(settings.problems.map(({ file }) => file)).toEqual(['/broken.json', '/config.json']);
-  });
-
-  it('never allow more, exclude less or own other servers because of a folder', () => {
-    const list = fc.subarray(['a', 'b', 'c', 'd']);
-    const section = fc.record({ allowed: list, excluded: list }, { requiredKeys: [] });
-    const document = fc.record({ servers: list, mcp: section });
-    fc.assert(
-      fc.property(document, document, fc.boolean(), (own, folder, isFolderFirst) => {
-        const user = source('user', { ...names(...own.servers), mcp: own.mcp });
-        const project = source('project', { ...names(...folder.servers), mcp: folder.mcp });
-        const alone = mergeSettings([user]).settings;
-        const both = mergeSettings(isFolderFirst ? [project, user] : [user, project]).settings;
-
-        for (const name of both.allowed ?? []) expect(alone.allowed ?? [name]).toContain(name);
-        if (alone.allowed !== undefined) expect(both.allowed).toBeDefined();
-        expect(both.excluded).toEqual(expect.arrayContaining([...alone.excluded]));
-        const mine = both.servers.filter(({ gated }) => !gated);
-        expect(mine).toEqual(expect.arrayContaining([...alone.servers]));
-        expect(mine).toHaveLength(alone.servers.length);
-      }),
-    );
   });
 });
