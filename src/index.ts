@@ -148,6 +148,7 @@ export {
 } from './runtime/tool-pair.ts';
 export type {
   ApprovalRequest,
+  BackgroundCall,
   CallOptions,
   CallReport,
   CatalogSnapshot,

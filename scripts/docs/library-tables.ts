@@ -33,6 +33,14 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'callServerTool(server, tool, args?, options?)',
     "The same, by the server's name and its own name of the tool.",
   ],
+  backgroundCalls: [
+    'backgroundCalls()',
+    'The calls that take so long that they [went on without their callers](docs/calls.md#in-the-background).',
+  ],
+  collect: [
+    'collect(id, { signal, timeoutMs }?)',
+    'What such a call answered, once; waits for it, 60 s by default.',
+  ],
   permissions: [
     'permissions()',
     'What persons [allowed for more than one call](docs/calls.md#permissions), in this project.',

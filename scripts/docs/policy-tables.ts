@@ -95,6 +95,8 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'call.idleTimeoutMs': 'Longest silence of a running call.',
   'call.progressResets': 'Whether progress begins the silence anew, and moves the deadline.',
   'call.maxTimeoutMs': 'How far progress moves a deadline that the caller did not give.',
+  'call.backgroundAfterMs':
+    'After so long at work a call settles with a receipt, and is collected later.',
   'call.replay':
     'Which lost calls are sent again. `once`: also those that may have run, which then may run twice.',
   'call.onLost': 'What a caller is told of a call that was lost under way.',

@@ -255,6 +255,7 @@ export const policySchemas: {
     idleTimeoutMs: msOrNull('none'),
     progressResets: truth(),
     maxTimeoutMs: msOrNull('not at all'),
+    backgroundAfterMs: msOrNull('never'),
     replay: choice('never', 'sessionExpired', 'idempotentTrusted', 'once'),
     onLost: choice('outcomeUnknown', 'error'),
     questionTimeoutMs: ms(),

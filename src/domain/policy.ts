@@ -203,6 +203,8 @@ export interface CallPolicy {
   readonly progressResets: boolean;
   /** How far progress may move a deadline that the caller did not give; null = not at all. */
   readonly maxTimeoutMs: number | null;
+  /** After so long at work a call settles with a receipt, and is collected later; null = never. */
+  readonly backgroundAfterMs: number | null;
   /**
    * Which lost calls are sent a second time: none; those of an expired session; those that provably never
    * ran, and harmless tools of trusted servers; or every one, though it may then run twice.

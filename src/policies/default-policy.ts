@@ -158,6 +158,8 @@ export const defaultPolicy: ServerPolicy = {
     progressResets: true,
     // Ten minutes: whoever is told of progress for longer should be asked whether to go on.
     maxTimeoutMs: 600_000,
+    // Never: a receipt in the place of a result must be expected by whoever gets it.
+    backgroundAfterMs: null,
     replay: 'idempotentTrusted',
     onLost: 'outcomeUnknown',
     // Two minutes: as long as a person has for an input of the settings. Who is there has

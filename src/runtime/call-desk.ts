@@ -11,7 +11,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { QuestionParty } from '../domain/question.ts';
 import type { CallFailure, SessionHandle, SessionRequest } from '../domain/session.ts';
-import type { ExposedTool } from '../domain/tool.ts';
+import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
   mayRunTwice,
@@ -20,10 +20,12 @@ import {
   replayOf,
 } from '../policies/replay-decision.ts';
 import { isSameTool } from '../policies/tool-pins.ts';
-import { type Errand, requestErrand, toolErrand } from './call-errand.ts';
+import { BackgroundCalls } from './background-calls.ts';
+import { type Errand, requestErrand, type ToolSubject, toolErrand } from './call-errand.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
+import { CallPermits } from './call-permits.ts';
 import {
   cancelled,
   ifNeverSent,
@@ -36,7 +38,6 @@ import {
 import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { PermissionDesk } from './permission-desk.ts';
-import { denied } from './permission-refusal.ts';
 import { ResultDesk, type ResultDeskPorts, toolAnswer } from './result-desk.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
@@ -94,17 +95,19 @@ interface Call {
 export class CallDesk {
   readonly #ports: CallDeskPorts;
   readonly permissions: PermissionDesk;
+  readonly background: BackgroundCalls;
   readonly #lanes = new Map<string, CallLane>();
   readonly #atWork: CallsAtWork;
   readonly #results: ResultDesk;
   readonly #lostHandles = new WeakSet<SessionHandle>();
-  /** Ends each question that is open. */
-  readonly #questions = new Set<() => void>();
+  readonly #permits: CallPermits;
   #isClosed = false;
 
   constructor(ports: CallDeskPorts) {
     this.#ports = ports;
     this.permissions = ports.permissions;
+    this.#permits = new CallPermits(ports);
+    this.background = new BackgroundCalls(ports.clock);
     this.#atWork = new CallsAtWork(ports);
     this.#results = new ResultDesk(ports.results);
   }
@@ -116,8 +119,29 @@ export class CallDesk {
     options: CallOptions,
   ): Promise<CallReport> {
     const errand = toolErrand(address, args, this.#ports.tools);
-    const { result, about, meta } = await this.#enter(errand, options);
-    const { tool } = about;
+    const { board, clock } = this.#ports;
+    const { backgroundAfterMs: afterMs = null } =
+      board.sighting(address.server)?.desired.policy.call ?? {};
+    if (afterMs === null) return this.#report(await this.#enter(errand, options));
+    let begun: Pick<Call, 'sends'> | undefined;
+    const startedAt = clock.now();
+    const run = this.#enter(errand, options, (call) => {
+      begun = call;
+    });
+    const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
+    const followed = { server: address.server, tool, startedAt, sends: () => begun?.sends ?? 0 };
+    return this.background.follow(
+      run.then((done) => this.#report(done)),
+      followed,
+      afterMs,
+    );
+  }
+
+  async #report({
+    result,
+    about: { tool },
+    meta,
+  }: Done<ToolResult, ToolSubject>): Promise<CallReport> {
     const { board, tools } = this.#ports;
     const answer = toolAnswer(result, { server: meta.server, tool }, board, tools);
     return { result: await this.#results.shape(answer), meta: { ...meta, tool } };
@@ -137,6 +161,7 @@ export class CallDesk {
   async #enter<Result, About extends Subject>(
     errand: Errand<Result, About>,
     options: CallOptions,
+    onBegun?: (call: Pick<Call, 'sends'>) => void,
   ): Promise<Done<Result, About>> {
     const { clock, board, absentError } = this.#ports;
     const { server } = errand;
@@ -160,6 +185,7 @@ export class CallDesk {
       lost: null,
     };
     lane.enter(() => overloaded(server));
+    onBegun?.(call);
     try {
       return await this.#run(call, errand);
     } catch (error) {
@@ -174,7 +200,7 @@ export class CallDesk {
   /** Ends every call that still waits with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
-    for (const end of this.#questions) end();
+    this.#permits.close();
     this.#atWork.close();
   }
 
@@ -195,7 +221,7 @@ export class CallDesk {
       for (;;) {
         const sighting = this.#look(call);
         if (sighting !== null && this.#mustAsk(call, errand, sighting)) {
-          await this.#permit(call, errand, sighting);
+          await this.#permits.permit(call, errand, sighting);
           continue;
         }
         const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
@@ -219,64 +245,6 @@ export class CallDesk {
     { desired }: Sighting,
   ): boolean {
     return args !== undefined && call.permitted === null && !this.permissions.isOpen(desired);
-  }
-
-  /**
-   * Has the call allowed, and holds no place meanwhile. The question ends with the call and with its
-   * server; then it is looked at again, which tells why.
-   *
-   * @throws TroupeError `PERMISSION_DENIED`.
-   */
-  async #permit(
-    call: Call,
-    { args = {}, find }: Pick<Errand<unknown, Subject>, 'args' | 'find'>,
-    sighting: Sighting,
-  ): Promise<void> {
-    const { clock, board } = this.#ports;
-    const { shown } = find(sighting);
-    if (shown === undefined) return;
-    const question = new AbortController();
-    const end = (): void => question.abort();
-    const { signal, timeoutMs, askPermission: ask } = call.options;
-    const askedAt = clock.now();
-    let isLate = false;
-    const timer =
-      timeoutMs === undefined
-        ? undefined
-        : clock.setTimeout(() => {
-            isLate = true;
-            end();
-          }, call.deadlineAt - askedAt);
-    const unwatch = board.watch(call.server, () => {
-      if (this.#isRefused(call)) end();
-    });
-    signal?.addEventListener('abort', end, { once: true });
-    this.#questions.add(end);
-    try {
-      const { desired } = sighting;
-      await this.permissions.decide({ desired, shown, args, ask, signal: question.signal });
-    } finally {
-      this.#questions.delete(end);
-      signal?.removeEventListener('abort', end);
-      unwatch();
-      clock.clearTimeout(timer);
-      call.pausedMs += clock.now() - askedAt;
-      call.deadlineAt = deadlineOf(call, call.server, sighting.desired, shown.tool);
-    }
-    if (isLate) throw denied(shown, 'late');
-    if (!question.signal.aborted) call.permitted = shown;
-  }
-
-  /** Whether the server will take no call before somebody does something. */
-  #isRefused({ server, deadlineAt }: Call): boolean {
-    const { board, clock } = this.#ports;
-    if (board.status(server) === undefined) return true;
-    const sighting = board.sighting(server);
-    if (sighting === undefined) return false;
-    const remainingMs = deadlineAt - clock.now();
-    const { callStatus, circuitUntilMs } = sighting;
-    const times = { wallNowMs: clock.wallNow(), remainingMs, circuitUntilMs };
-    return gateFor(callStatus, times).pass === 'refuse';
   }
 
   /** Takes a place at work and sends. Null = look again. */

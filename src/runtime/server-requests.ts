@@ -22,7 +22,15 @@ import type { Catalogs } from './catalogs.ts';
 import { checkLimit, checkName } from './check-options.ts';
 import type { Questions } from './question-ports.ts';
 import type { ToolAddress } from './tool-finding.ts';
-import type { CallOptions, CallReport, CatalogSnapshot, RequestReport, Troupe } from './troupe.ts';
+import type {
+  BackgroundCall,
+  CallOptions,
+  CallReport,
+  CatalogSnapshot,
+  RequestReport,
+  Troupe,
+  WaitOptions,
+} from './troupe.ts';
 
 type Requests = Pick<
   Troupe,
@@ -44,6 +52,8 @@ type Requests = Pick<
   | 'removeServer'
   | 'questions'
   | 'answer'
+  | 'backgroundCalls'
+  | 'collect'
   | 'permissions'
   | 'forgetPermissions'
 >;
@@ -92,6 +102,15 @@ export abstract class ServerRequests implements Requests {
   protected closeDesks(): void {
     this.desk.close();
     this.asked.desk.close();
+  }
+
+  backgroundCalls(): readonly BackgroundCall[] {
+    return this.desk.background.list();
+  }
+
+  async collect(id: string, options: WaitOptions = {}): Promise<CallReport> {
+    checkName('id of the call', id);
+    return this.desk.background.collect(id, options);
   }
 
   permissions(): Promise<readonly PermissionChoice[]> {

@@ -183,7 +183,20 @@ export interface CallReport {
     /** How often the request was sent. */
     readonly attempts: number;
     readonly durationMs: number;
+    /** The call goes on under this id, and the result is a receipt: see `collect`. Absent otherwise. */
+    readonly background?: string;
   };
+}
+
+/** A call that goes on without its caller. */
+export interface BackgroundCall {
+  /** For `collect`. */
+  readonly id: string;
+  readonly server: string;
+  readonly tool: string;
+  /** When its caller got the receipt. ISO 8601. */
+  readonly since: string;
+  readonly state: 'running' | 'done' | 'failed';
 }
 
 /** The tools of one moment, for one step of a conversation: neither they nor what they mean change. */
@@ -312,6 +325,14 @@ export interface Troupe extends AsyncDisposable {
    * `stateDir`, or because it cannot be written, of which the problems of the snapshot tell.
    */
   approvalsSaved(): Promise<boolean>;
+  /** Calls that a policy's `call.backgroundAfterMs` has put there and that nobody collected yet; at most 64. */
+  backgroundCalls(): readonly BackgroundCall[];
+  /**
+   * Hands out what such a call answered, once; waits for it. It is kept for an hour after its end.
+   * @throws TroupeError what the call failed with; `INVALID_ARGUMENTS` when there is no such call;
+   * `TIMEOUT_WAITING` or `CANCELLED` when it still runs, which ends this wait alone.
+   */
+  collect(id: string, options?: WaitOptions): Promise<CallReport>;
   /** What persons allowed for more than one call, in this project; the oldest first. */
   permissions(): Promise<readonly PermissionChoice[]>;
   /**

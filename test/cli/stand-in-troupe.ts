@@ -135,6 +135,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     complete: notHere,
     subscribe: notHere,
     addServer: notHere,
+    backgroundCalls: () => [],
+    collect: notHere,
     permissions: () => Promise.resolve([]),
     forgetPermissions: () => Promise.resolve(0),
     removeServer: notHere,
