@@ -122,19 +122,19 @@ export class CallDesk {
     const { board, clock } = this.#ports;
     const { backgroundAfterMs: afterMs = null } =
       board.sighting(address.server)?.desired.policy.call ?? {};
-    if (afterMs === null) return this.#report(await this.#enter(errand, options));
     let begun: Pick<Call, 'sends'> | undefined;
-    const startedAt = clock.now();
-    const run = this.#enter(errand, options, (call) => {
-      begun = call;
-    });
+    const call = async (): Promise<CallReport> =>
+      this.#report(
+        await this.#enter(errand, options, (it) => {
+          begun = it;
+        }),
+      );
+    if (afterMs === null) return call();
     const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
-    const followed = { server: address.server, tool, startedAt, sends: () => begun?.sends ?? 0 };
-    return this.background.follow(
-      run.then((done) => this.#report(done)),
-      followed,
-      afterMs,
-    );
+    const { server } = address;
+    const sends = (): number => begun?.sends ?? 0;
+    const followed = { server, tool, startedAt: clock.now(), sends };
+    return this.background.follow(call(), followed, afterMs);
   }
 
   async #report({
