@@ -13,7 +13,7 @@ const startQuietMs = 1_000;
 /** Like {@link startWakeUps}; the first command reads at once. */
 export function startWakeUpsLate(ports: WakeUpPorts): ReturnType<typeof startWakeUps> {
   const { clock, read, take } = ports;
-  const early = { command: false, touch: false };
+  const early = { command: false, added: false, touch: false };
   let dueInMs: number | undefined;
   let first: Promise<void> | undefined;
   let loading: Promise<void> | undefined;
@@ -22,7 +22,7 @@ export function startWakeUpsLate(ports: WakeUpPorts): ReturnType<typeof startWak
   let isStopped = false;
 
   const readFirst = async (): Promise<void> => {
-    const reading = await read();
+    const reading = await read('all');
     if (isStopped) return;
     if (reading.againInMs !== undefined) later(reading.againInMs);
     take(reading);
@@ -35,6 +35,7 @@ export function startWakeUpsLate(ports: WakeUpPorts): ReturnType<typeof startWak
     if (dueInMs !== undefined) present.later(dueInMs);
     if (early.touch) present.touch();
     if (early.command) present.command();
+    if (early.added) present.added();
   };
   const load = (): void => {
     if (!isStopped) loading ??= loadAfterFirst();
@@ -54,6 +55,13 @@ export function startWakeUpsLate(ports: WakeUpPorts): ReturnType<typeof startWak
       else if (first === undefined) first = readFirst();
       else {
         early.command = true;
+        load();
+      }
+    },
+    added: () => {
+      if (present !== undefined) present.added();
+      else {
+        early.added = true;
         load();
       }
     },

@@ -73,13 +73,30 @@ export interface SettingsReading extends MergedSettings {
   readonly againInMs?: number;
 }
 
+/** What may have changed: anything, or at most the servers that the host added one by one. */
+export type ReadingScope = 'all' | 'added';
+
 export interface SettingsReader {
-  /** Reads all files again. Never rejects. @param now monotonic milliseconds */
-  read(now: number): Promise<SettingsReading>;
+  /**
+   * Reads all files again; for `added`, what was last seen of everything else counts, and
+   * neither files nor Docker are asked. Never rejects.
+   *
+   * @param now monotonic milliseconds
+   */
+  read(now: number, scope?: ReadingScope): Promise<SettingsReading>;
   /** Replaces the host's own settings; seen by the next read. */
   setOverlay(settings: Readonly<Record<string, unknown>>): void;
-  /** Replaces the servers that the host added one by one; seen by the next read. */
-  setAdded(servers: Readonly<Record<string, unknown>>): void;
+  /** Replaces the servers that the host added one by one; a read takes what the map holds then. */
+  setAdded(servers: ReadonlyMap<string, unknown>): void;
+  /** Says whenever the added servers were replaced, to the one who listens. */
+  listen(onAdded: () => void): void;
+}
+
+/** What one look at everything but the added servers brought. */
+interface Seen {
+  readonly sources: readonly ParsedSettings[];
+  /** Asks at the first call and never again: who was added may decide whether anybody wants to know. */
+  readonly askDocker: () => ReturnType<DockerGateway['finding']> | undefined;
 }
 
 interface Remembered {
@@ -100,7 +117,9 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     ports.overlay === undefined
       ? undefined
       : keepGood(undefined, parseHostSettings(ports.overlay, projectRoot));
-  let added: ParsedSettings | undefined;
+  let added: ReadonlyMap<string, unknown> | undefined;
+  let tellAdded = (): void => {};
+  let seen: Seen | undefined;
   const ofPlugins = (ports.plugins ?? []).map(({ plugin, settings }) => {
     const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
     return ofPlugin(plugin, keepGood(undefined, parsed));
@@ -116,15 +135,29 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     return { parsed: before.parsed, missingSince };
   }
 
-  async function readAll(now: number): Promise<SettingsReading> {
+  async function lookAround(now: number): Promise<Seen> {
     for (const ref of ports.files) memory.set(ref, await look(ref, now));
-    const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
+    const remembered = ports.files.flatMap((ref) => memory.get(ref)?.parsed ?? []);
     const sources: ParsedSettings[] = [];
-    for (const { parsed } of remembered) sources.push(await withFolders(parsed, ports));
-    for (const parsed of [...ofPlugins, overlay, added]) {
+    for (const parsed of [...remembered, ...ofPlugins, overlay]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
-    sources.push(...(await gatewayAmong(sources, ports)));
+    let finding: ReturnType<DockerGateway['finding']> | undefined;
+    return { sources, askDocker: () => (finding ??= ports.docker?.finding()) };
+  }
+
+  async function addedNow(): Promise<readonly ParsedSettings[]> {
+    if (added === undefined) return [];
+    const parsed = parseHostSettings({ mcpServers: Object.fromEntries(added) }, projectRoot);
+    return [await withFolders(keepGood(undefined, parsed), ports)];
+  }
+
+  async function readAll(now: number, scope: ReadingScope): Promise<SettingsReading> {
+    const around = scope === 'added' && seen !== undefined ? seen : await lookAround(now);
+    seen = around;
+    const sources = [...around.sources, ...(await addedNow())];
+    sources.push(...(await gatewayAmong(sources, ports, around)));
+    const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
     const waits = remembered.flatMap(({ missingSince }) =>
       missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
     );
@@ -136,9 +169,9 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
 
   let last: MergedSettings = mergeSettings([], undefined, ports.policy);
   return {
-    async read(now) {
+    async read(now, scope = 'all') {
       try {
-        const reading = await readAll(now);
+        const reading = await readAll(now, scope);
         const { settings, specs, startValues } = reading;
         last = { settings, specs, startValues };
         return reading;
@@ -155,8 +188,11 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
       overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
     },
     setAdded(servers) {
-      const parsed = parseHostSettings({ mcpServers: servers }, projectRoot);
-      added = keepGood(added === undefined ? undefined : { parsed: added }, parsed);
+      added = servers;
+      tellAdded();
+    },
+    listen(onAdded) {
+      tellAdded = onAdded;
     },
   };
 }
@@ -204,10 +240,11 @@ async function withFolders(
 async function gatewayAmong(
   parsed: readonly ParsedSettings[],
   { docker, projectRoot }: SettingsReaderPorts,
+  { askDocker }: Seen,
 ): Promise<readonly ParsedSettings[]> {
   const choice = dockerGatewayChoice(parsed.flatMap(({ document }) => document ?? []));
   if (choice === undefined) return [];
-  const facts = { variables: docker?.variables ?? [], finding: await docker?.finding() };
+  const facts = { variables: docker?.variables ?? [], finding: await askDocker() };
   return [dockerGatewaySource(choice, { projectRoot, ...facts })];
 }
 

@@ -7,6 +7,8 @@
  * at most moves lines, which `settings.relocated` tells.
  * Before each fact the specs it speaks of are put into the spec book.
  *
+ * Servers that the host added wake it through the reader, and no file is read for them.
+ *
  * Accepts `settings.reload` (read now, and ask Docker again if its gateway is
  * wanted), `settings.changed` (the host's own settings, replaced) and
  * `io.dispose`. Never throws; after it was stopped or disposed of it sends
@@ -23,6 +25,7 @@ import { equalData } from '../src/policies/equal-data.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
   createSettingsReader,
+  type ReadingScope,
   type SettingsReader,
   type SettingsReaderPorts,
   type SettingsReading,
@@ -50,7 +53,7 @@ export function createSettingsSource(ports: SettingsPorts) {
     let sent: Settings | undefined;
     let atStart: SettingsReading['startValues'] | undefined;
 
-    const read = (): Promise<SettingsReading> => reader.read(clock.now());
+    const read = (scope: ReadingScope): Promise<SettingsReading> => reader.read(clock.now(), scope);
     const take = ({
       settings: present,
       specs: presentSpecs,
@@ -75,6 +78,7 @@ export function createSettingsSource(ports: SettingsPorts) {
     };
     const wakeUps = (ports.startWakeUps ?? startWakeUpsLate)({ clock, read, take });
     docker?.listen(() => wakeUps.command());
+    reader.listen(() => wakeUps.added());
     wakeUps.command();
 
     const unwatch = watch(
@@ -91,6 +95,7 @@ export function createSettingsSource(ports: SettingsPorts) {
       },
     );
     const dispose = (): void => {
+      reader.listen(() => {});
       wakeUps.stop();
       unwatch();
       docker?.dispose();

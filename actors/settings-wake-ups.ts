@@ -21,11 +21,11 @@ import {
 
 import type { Clock } from '../src/domain/clock.ts';
 import { recordInWindow } from '../src/policies/window-limit.ts';
-import type { SettingsReading } from './settings-reader.ts';
+import type { ReadingScope, SettingsReading } from './settings-reader.ts';
 
 export interface WakeUpPorts {
   readonly clock: Clock;
-  readonly read: () => Promise<SettingsReading>;
+  readonly read: (scope: ReadingScope) => Promise<SettingsReading>;
   /** Takes every reading, in order. */
   readonly take: (reading: SettingsReading) => void;
 }
@@ -34,6 +34,8 @@ export interface WakeUpPorts {
 export interface WakeUps {
   /** Reads now, unless that was done too often just before. */
   command(): void;
+  /** The same, where at most the servers that the host added have changed. */
+  added(): void;
   /** Reads once it has been calm for a moment. */
   touch(): void;
   /** Reads after so many milliseconds, counted anew each time. */
@@ -54,22 +56,37 @@ const pace = { limit: 4, windowMs: 1_000 };
 
 export function startWakeUps({ clock, read, take }: WakeUpPorts): WakeUps {
   const commands = new Subject<void>();
+  const additions = new Subject<void>();
   const touches = new Subject<void>();
   const dues = new Subject<number>();
   const later = (delayMs: number): void => dues.next(delayMs);
-  const wakeUps = merge(
+  const wholeReads = merge(
     commands,
     calmed(touches, clock),
     dues.pipe(switchMap((ms) => clockTimer(clock, ms))),
   );
+  // Signals that fall together are one: what is read for it must do for all of them.
+  let scope: ReadingScope = 'added';
+  const widen = tap<void>(() => {
+    scope = 'all';
+  });
   const turn = pacedTurns(clock);
-  const readOnce = () => turn.pipe(concatMap(() => from(read())));
+  const readOnce = () =>
+    turn.pipe(
+      concatMap(() => {
+        const due = scope;
+        scope = 'added';
+        return from(read(due));
+      }),
+    );
+  const wakeUps = merge(wholeReads.pipe(widen), additions);
   const readings = oneAtATime(wakeUps, readOnce).subscribe((reading) => {
     if (reading.againInMs !== undefined) later(reading.againInMs);
     take(reading);
   });
   return {
     command: () => commands.next(),
+    added: () => additions.next(),
     touch: () => touches.next(),
     later,
     stop: () => readings.unsubscribe(),

@@ -41,7 +41,7 @@ export class AddedServers {
   }
 
   #pass(): void {
-    this.#reader.setAdded(Object.fromEntries(this.#entries));
+    this.#reader.setAdded(this.#entries);
   }
 }
 

@@ -84,9 +84,9 @@ export class ApprovalDesk {
   lookedUpBy(reader: SettingsReader): SettingsReader {
     return {
       ...reader,
-      read: async (now) => {
+      read: async (now, scope) => {
         await this.#loaded();
-        return withExecutables(await reader.read(now), this.#ports.parts.findExecutable);
+        return withExecutables(await reader.read(now, scope), this.#ports.parts.findExecutable);
       },
     };
   }

@@ -298,9 +298,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const checked = checkHostEvent(event);
     this.#refuseIdleTalk(checked);
     const isEnd = checked.type === 'troupe.stop' || checked.type === 'troupe.kill';
-    if (this.#isOver() && !isEnd) {
-      throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
-    }
+    if (!isEnd) this.refuseWhenOver();
     if (isEnd) this.closeDesks();
     if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
@@ -422,6 +420,11 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (!('server' in event)) return;
     const desired = this.#desiredNamed(event.server);
     if (isApprovalOrder(event)) this.#approvals.refuseOutdated(event, desired);
+  }
+
+  protected refuseWhenOver(): void {
+    if (this.#isOver())
+      throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
   }
 
   #isOver(): boolean {

@@ -149,8 +149,8 @@ export class Catalogs {
     if (!this.#isKept) return reader;
     return {
       ...reader,
-      read: async (now) => {
-        const reading = await reader.read(now);
+      read: async (now, scope) => {
+        const reading = await reader.read(now, scope);
         await this.#keeping.load(reading.settings.servers);
         return reading;
       },

@@ -40,12 +40,9 @@ export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedSer
 /** The same reader; settings that a host replaces later keep its servers. */
 export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers): SettingsReader {
   return {
-    read: (now) => reader.read(now),
+    ...reader,
     setOverlay: (settings) => {
       reader.setOverlay(withEmbedded(settings, servers));
-    },
-    setAdded: (added) => {
-      reader.setAdded(added);
     },
   };
 }

@@ -8,7 +8,6 @@ import type {
   PromptResult,
   ResourceResult,
 } from '../domain/catalog.ts';
-import type { HostEvent } from '../domain/host-event.ts';
 import type { PermissionChoice } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
@@ -65,7 +64,8 @@ export abstract class ServerRequests implements Requests {
   protected abstract readonly added: AddedServers;
   protected abstract readonly asked: Questions;
 
-  abstract send(event: HostEvent): void;
+  /** @throws TroupeError `SHUTTING_DOWN` */
+  protected abstract refuseWhenOver(): void;
 
   /** Before that, names mean nothing. */
   protected abstract hasLooked(): boolean;
@@ -80,13 +80,13 @@ export abstract class ServerRequests implements Requests {
   protected abstract refuseUnknown(server: string): void;
 
   addServer(name: string, settings: Readonly<Record<string, unknown>>): void {
+    this.refuseWhenOver();
     this.added.add(name, settings);
-    this.send({ type: 'settings.reload' });
   }
 
   removeServer(name: string): void {
+    this.refuseWhenOver();
     this.added.remove(name);
-    this.send({ type: 'settings.reload' });
   }
 
   questions(): readonly Question[] {

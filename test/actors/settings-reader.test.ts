@@ -31,6 +31,53 @@ describe('a settings file with a misspelt limit', () => {
   });
 });
 
+describe('servers that a host added', () => {
+  it('are read alone when at most they changed, and Docker is asked only by who needs it', async () => {
+    const asked: string[] = [];
+    const wanted =
+      '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
+    const reader = createSettingsReader({
+      files: [{ file, scope: 'config' }],
+      projectRoot: '/project',
+      readFile: (path) => {
+        asked.push(path);
+        return Promise.resolve({ text: wanted });
+      },
+      lookAtFolder: () => Promise.resolve(undefined),
+      docker: {
+        variables: [],
+        finding: () => {
+          asked.push('docker');
+          return Promise.resolve({ isThere: true });
+        },
+        lookAgain: () => {},
+        settled: () => Promise.resolve(false),
+        listen: () => {},
+        dispose: () => {},
+      },
+    });
+    let told = 0;
+    reader.listen(() => {
+      told += 1;
+    });
+    const namesAfter = async (added: object, scope: 'all' | 'added') => {
+      reader.setAdded(new Map(Object.entries(added)));
+      const { settings } = await reader.read(0, scope);
+      return settings.servers.map(({ name }) => name);
+    };
+    // Who was added under the gateway's own name is meant.
+    const taken = { b: { command: 'y' }, MCP_DOCKER: { command: 'z' } };
+    expect(await namesAfter(taken, 'all')).toEqual(['a', 'b', 'MCP_DOCKER']);
+    expect(asked).toEqual([file]);
+    expect(await namesAfter({ b: { command: 'y' } }, 'added')).toEqual(['a', 'MCP_DOCKER', 'b']);
+    expect(await namesAfter({}, 'added')).toEqual(['a', 'MCP_DOCKER']);
+    expect(asked).toEqual([file, 'docker']);
+    await reader.read(0);
+    expect(asked).toEqual([file, 'docker', file, 'docker']);
+    expect(told).toBe(3);
+  });
+});
+
 describe('settings that cannot be put together', () => {
   it('cost one problem, and whoever ran goes on under those that were', async () => {
     let isBroken = false;
