@@ -20,7 +20,7 @@ import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
+import type { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 
@@ -183,7 +183,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       clock: this.#parts.clock,
       servers: this.#root.getSnapshot().context.settings?.servers ?? [],
       since: this.#progress.firstPassAt(),
-      isOver: () => this.#isOver(),
+      isOver: () => this.isOver(),
     });
   }
 
@@ -302,7 +302,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (isEnd) this.closeDesks();
     if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
-    if (this.#isOver()) return;
+    if (this.isOver()) return;
     this.#progress.during(() => this.#obey(checked));
   }
 
@@ -330,7 +330,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   async stop(): Promise<void> {
-    if (!this.#isOver()) this.send({ type: 'troupe.stop' });
+    if (!this.isOver()) this.send({ type: 'troupe.stop' });
     return this.#ended;
   }
 
@@ -422,12 +422,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     if (isApprovalOrder(event)) this.#approvals.refuseOutdated(event, desired);
   }
 
-  protected refuseWhenOver(): void {
-    if (this.#isOver())
-      throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
-  }
-
-  #isOver(): boolean {
+  protected isOver(): boolean {
     return this.#progress.state === 'stopped';
   }
 
@@ -443,7 +438,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         clock: this.#parts.clock,
         server,
         wanted,
-        isOver: () => this.#isOver(),
+        isOver: () => this.isOver(),
         answer: (sighting) =>
           sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting)
             ? sighting.status

@@ -12,6 +12,7 @@ import type { PermissionChoice } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
 import type { AddedServers } from './added-servers.ts';
 import type { CallDesk } from './call-desk.ts';
@@ -64,8 +65,13 @@ export abstract class ServerRequests implements Requests {
   protected abstract readonly added: AddedServers;
   protected abstract readonly asked: Questions;
 
+  protected abstract isOver(): boolean;
+
   /** @throws TroupeError `SHUTTING_DOWN` */
-  protected abstract refuseWhenOver(): void;
+  protected refuseWhenOver(): void {
+    if (this.isOver())
+      throw new TroupeError('SHUTTING_DOWN', 'The troupe has stopped. Create a new one.');
+  }
 
   /** Before that, names mean nothing. */
   protected abstract hasLooked(): boolean;
