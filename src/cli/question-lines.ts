@@ -39,7 +39,7 @@ export function fieldLine({ name, isRequired, field }: NamedField): string {
 }
 
 /** What to write for a field. */
-export function takes(field: FormField): string {
+function takes(field: FormField): string {
   switch (field.type) {
     case 'string':
       return field.format ?? 'text';

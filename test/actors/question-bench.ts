@@ -140,13 +140,13 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     onTrouble: () => {},
   });
   const calls = () => transport.sent.filter(({ method }) => method === 'tools/call');
-  const told = transport.sent.find(({ method }) => method === 'initialize')?.['params'];
+  const handshake = transport.sent.find(({ method }) => method === 'initialize')?.['params'];
   return {
     clock,
     handle,
     asked,
     listeners,
-    announced: (told as Record<string, unknown>)['capabilities'],
+    announced: (handshake as Record<string, unknown>)['capabilities'],
     async call(tool, options = {}) {
       const progress = isLight ? {} : { onProgress: () => {} };
       const all = { timeoutMs: 1_000, party: { tool }, ...progress, ...options };

@@ -59,6 +59,7 @@ export function problemsOf(world: World, watched: WatchedScripts): readonly stri
   return [
     ...world.findings,
     ...world.scripted.errors.map(({ message, error }) => `0: ${message} ${String(error)}`),
+    ...world.questions.problems(world.scripted.troupe),
     ...checks.flatMap((check) => check(moment)),
   ];
 }

@@ -5,6 +5,7 @@ import type { SessionCommand } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import type { ScriptedCall, SessionScript } from '../../../src/testing/scripted-session.ts';
 import type { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import type { QuestionLedger } from './question-ledger.ts';
 import type { Random } from './random.ts';
 import type { Behavior } from './steps.ts';
 
@@ -13,6 +14,7 @@ export interface PeerOptions {
   readonly random: Random;
   /** How long a flapping server lives, in milliseconds. */
   readonly flapMs: readonly [low: number, high: number];
+  readonly questions: QuestionLedger;
 }
 
 export class Peers {
@@ -75,12 +77,30 @@ export class Peers {
     }
     this.executed.set(number, (this.executed.get(number) ?? 0) + 1);
     if (behavior === 'hangsCalls') return;
+    if (behavior === 'asksBack') {
+      this.#soon(400, () => this.#askBack(script, call));
+      return;
+    }
     this.#soon(400, () => {
       if (behavior === 'crashesAtCalls') this.crash(script);
       else if (behavior === 'failsCalls') {
         call.fail({ reason: 'serverError', rpcCode: -32603, written: true, message: 'Oops.' });
       } else call.answer({ content: [] });
     });
+  }
+
+  /** Asks for the call or for nobody, and answers the call when it knows what became of that. */
+  #askBack(script: SessionScript, call: ScriptedCall): void {
+    if (script.state !== 'open') return;
+    const { random, questions } = this.#options;
+    const isOfCall = random.isTrue(0.7);
+    questions.ask(script, isOfCall ? call : undefined, () => call.answer({ content: [] }));
+    if (random.isTrue(0.2)) this.#soon(2_000, () => call.answer({ content: [] }));
+  }
+
+  /** Does something a little later, unless all is silent by then. */
+  later(act: () => void): void {
+    this.#soon(90_000, act);
   }
 
   crash(script: SessionScript, failure: Failure = died): void {

@@ -221,6 +221,8 @@ async function problemsOfStop(world: World, watched: WatchedScripts): Promise<re
   if (clock.pendingCount > 0) problems.push(`18: ${clock.pendingCount} timers are left`);
   if (troupe.tools().length > 0) problems.push('18: tools are left');
   if (world.calls.some(({ outcome }) => outcome === undefined)) problems.push('18: calls are left');
+  if (world.questions.waitingCount > 0) problems.push('21: servers still wait for their answers');
+  problems.push(...world.questions.problems(troupe));
   let commands = 0;
   sessions.onCommand = () => {
     commands += 1;

@@ -19,6 +19,7 @@ export const behaviors = [
   'failsCalls',
   'crashesAtCalls',
   'hangsWhenAsked',
+  'asksBack',
 ] as const;
 export type Behavior = (typeof behaviors)[number];
 

@@ -13,6 +13,7 @@ import {
 } from '../../../src/testing/scripted-troupe.ts';
 import { DesiredModel, type Entry, type FileContent } from './desired-model.ts';
 import { Peers } from './peers.ts';
+import { QuestionLedger } from './question-ledger.ts';
 import { Random } from './random.ts';
 import type { Edit, Step } from './steps.ts';
 
@@ -55,6 +56,7 @@ export class World {
   readonly calls: SimulatedCall[] = [];
   #recentCalls: SimulatedCall[] = [];
   readonly starts: Start[] = [];
+  readonly questions: QuestionLedger;
   /** What was found wrong between two steps, where nobody could be told at once. */
   readonly findings: string[] = [];
   /** When a person, an edit or a decision last touched each server. */
@@ -80,17 +82,24 @@ export class World {
       project: new Map(gated.map((name, index) => [name, firstEntry(name, index)])),
     };
     this.model = new DesiredModel(bound);
+    this.questions = new QuestionLedger(new Random(seed ^ 0x51));
     this.scripted = createScriptedTroupe({
       seed,
       settings: this.#ownContent(),
       projectSettings: this.#projectContent(),
       ...(bound === null ? {} : { allow: bound }),
+      onQuestion: this.questions.handler,
       inspect: (event) => {
         this.#root ??= event.actorRef as AnyActorRef;
         inspect?.(event);
       },
     });
-    this.peers = new Peers({ clock: this.scripted.clock, random: new Random(~seed), flapMs });
+    this.peers = new Peers({
+      clock: this.scripted.clock,
+      random: new Random(~seed),
+      flapMs,
+      questions: this.questions,
+    });
     this.#listen();
   }
 
@@ -378,6 +387,7 @@ export class World {
       this.model.read(file === projectFile, text);
     };
     troupe.on('status.changed', ({ status }) => this.log(JSON.stringify(status)));
+    this.questions.follow(troupe, (act) => this.peers.later(act));
     troupe.on('tools.changed', ({ servers }) => this.log(`tools ${servers.join()}`));
     troupe.on('reconciled', ({ plan }) => {
       this.log(`plan ${plan.map(({ server, step }) => `${server} ${step}`).join()}`);
