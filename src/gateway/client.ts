@@ -153,11 +153,16 @@ export class GatewayClient implements Audience {
     };
   }
 
+  #offerList(method: string, list: () => Answer): void {
+    this.server.setRequestHandler(method, { params: params.list }, async () => {
+      await this.#gateway.firstLists();
+      return list();
+    });
+  }
+
   #offerTools(): void {
     const { view } = this.#gateway;
-    this.server.setRequestHandler('tools/list', { params: params.list }, () => ({
-      tools: view.tools(),
-    }));
+    this.#offerList('tools/list', () => ({ tools: view.tools() }));
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },
@@ -167,10 +172,8 @@ export class GatewayClient implements Audience {
 
   #offerResources(canWatch: boolean): void {
     const { view, troupe } = this.#gateway;
-    this.server.setRequestHandler('resources/list', { params: params.list }, () => ({
-      resources: view.resources(),
-    }));
-    this.server.setRequestHandler('resources/templates/list', { params: params.list }, () => ({
+    this.#offerList('resources/list', () => ({ resources: view.resources() }));
+    this.#offerList('resources/templates/list', () => ({
       resourceTemplates: view.resourceTemplates(),
     }));
     this.server.setRequestHandler('resources/read', { params: params.read }, ({ uri }, context) =>
@@ -203,9 +206,7 @@ export class GatewayClient implements Audience {
 
   #offerPrompts(): void {
     const { view, troupe } = this.#gateway;
-    this.server.setRequestHandler('prompts/list', { params: params.list }, () => ({
-      prompts: view.prompts(),
-    }));
+    this.#offerList('prompts/list', () => ({ prompts: view.prompts() }));
     this.server.setRequestHandler(
       'prompts/get',
       { params: params.prompt },

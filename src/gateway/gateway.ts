@@ -41,6 +41,13 @@ const listChangedIntervalMs = 1_000;
 // As long as a server may take to connect; a client that asks who we are waits no longer.
 const identityMs = 30_000;
 
+// Many hosts ask for the tools once, right after the start, and never again. A server that is started by
+// a package runner lists its tools within this time, and a host waits longer for an answer.
+const firstListsMs = 5_000;
+
+/** In these a server is about to list its tools. */
+const startingStates: ReadonlySet<ServerState> = new Set(['queued', 'connecting', 'loadingTools']);
+
 /** In these a server does not become ready by itself. */
 const restingStates: ReadonlySet<ServerState> = new Set([
   'disabled',
@@ -65,6 +72,7 @@ export class Gateway {
   readonly #idle: (() => void)[] = [];
   /** Told to each client; modern ones ask with every request. */
   #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;
+  #firstLists: Promise<void> | undefined;
   #callsInFlight = 0;
   #isDraining = false;
 
@@ -85,22 +93,21 @@ export class Gateway {
       resources: throttle('resources'),
       prompts: throttle('prompts'),
     };
-    const isShown = (server: string): boolean => only === undefined || only === server;
     this.#ends = [
       troupe.on('tools.changed', ({ servers }) => {
-        if (servers.some(isShown)) this.#news.tools.trigger();
+        if (servers.some((each) => this.#isShown(each))) this.#news.tools.trigger();
       }),
       troupe.on('resources.changed', ({ server }) => {
-        if (isShown(server)) this.#news.resources.trigger();
+        if (this.#isShown(server)) this.#news.resources.trigger();
       }),
       troupe.on('prompts.changed', ({ server }) => {
-        if (isShown(server)) this.#news.prompts.trigger();
+        if (this.#isShown(server)) this.#news.prompts.trigger();
       }),
       troupe.on('resource.updated', ({ server, uri }) => {
         for (const audience of this.#audiences) audience.resourceUpdated(server, uri);
       }),
       troupe.on('notification', ({ server, method, params }) => {
-        if (method !== 'notifications/message' || !isShown(server)) return;
+        if (method !== 'notifications/message' || !this.#isShown(server)) return;
         for (const audience of this.#audiences) audience.logged(server, params);
       }),
     ];
@@ -112,6 +119,12 @@ export class Gateway {
 
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  /** Settles when the servers that were starting have listed their tools, within bounds. */
+  firstLists(): Promise<void> {
+    this.#firstLists ??= this.#awaitFirstLists();
+    return this.#firstLists;
   }
 
   /** Returns a function that ends it. */
@@ -173,6 +186,32 @@ export class Gateway {
     this.metrics.close();
     this.held.close();
     this.#audiences.clear();
+  }
+
+  #isShown(server: string): boolean {
+    return this.#only === undefined || this.#only === server;
+  }
+
+  #awaitFirstLists(): Promise<void> {
+    const isStarting = (): boolean =>
+      this.troupe
+        .snapshot()
+        .servers.some(
+          ({ name, state, catalog }) =>
+            this.#isShown(name) && catalog === 'none' && startingStates.has(state),
+        );
+    return new Promise((resolve) => {
+      const finish = (): void => {
+        this.clock.clearTimeout(timer);
+        end();
+        resolve();
+      };
+      const timer = this.clock.setTimeout(finish, firstListsMs);
+      const end = this.troupe.on('status.changed', () => {
+        if (!isStarting()) finish();
+      });
+      if (!isStarting()) finish();
+    });
   }
 
   /** Asks a sleeping server to start; what a person stopped stays as it is. */

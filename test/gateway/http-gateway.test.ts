@@ -176,6 +176,36 @@ describe('the lists of the gateway', () => {
     });
   });
 
+  it('wait at first for servers that are just starting, but not for long', async () => {
+    const there = await gatewayStage({ obedient: ['db'] });
+    const session = await openSession(there.url);
+    const ask = async (): Promise<string> => {
+      const message = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
+      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+    };
+    const waiting = there.gateway.firstLists();
+    const isEarly = await Promise.race([waiting.then(() => 'early'), there.advance(4_999)]);
+    expect(isEarly).not.toBe('early');
+    const answer = ask();
+    await there.advance(1);
+    await waiting;
+    expect(await answer).toContain('db__query');
+    expect(await ask()).not.toContain('web__query');
+    there.sessions.of('web').open();
+    there.sessions.of('web').list([tool('query')]);
+    await there.settle();
+    expect(await ask()).toContain('web__query');
+  });
+
+  it('wait no longer than the servers take', async () => {
+    const there = await gatewayStage({ obedient: ['db'] });
+    const waiting = there.gateway.firstLists();
+    there.sessions.of('web').open();
+    there.sessions.of('web').list([tool('query')]);
+    await waiting;
+    expect(there.troupe.tools()).toHaveLength(2);
+  });
+
   it('show nothing when nothing is allowed, and calls say why', async () => {
     const there = await gatewayStage({ allow: [] });
     const client = await connect(there);
