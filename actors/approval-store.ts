@@ -74,6 +74,8 @@ class Store implements ApprovalStore {
   #loaded: Promise<void> | undefined;
   #hasWriteWaiting = false;
   #hasLookWaiting = false;
+  /** The file is there, and not to be believed. */
+  #isRefused = false;
   #problem: Problem | undefined;
   #asideNote: Problem | undefined;
   #unwatch: (() => void) | undefined;
@@ -148,9 +150,12 @@ class Store implements ApprovalStore {
     this.#hasLookWaiting = true;
     this.#enqueue(async (file) => {
       this.#hasLookWaiting = false;
+      const wasRefused = this.#isRefused;
       const reading = await readApprovals(file);
       if ('damage' in reading) await this.#mendUnderLock(file);
       else this.#take(file, reading);
+      // What was decided while it was not to be believed has to be in it now that it is.
+      if (wasRefused && !this.#isRefused && this.#unsaved.length > 0) await this.#write(file);
     });
   }
 
@@ -206,6 +211,7 @@ class Store implements ApprovalStore {
   }
 
   #take(file: string, reading: Exclude<ApprovalReading, { readonly damage: string }>): void {
+    this.#isRefused = 'refusal' in reading;
     if ('refusal' in reading) {
       this.#setStored([]);
       this.#say(file, `the file of approvals ${reading.refusal}; ${nextStep}`);

@@ -291,6 +291,19 @@ describe('a file of approvals that is not to be believed', () => {
     expect(filesIn(folder)).toEqual(before);
   });
 
+  it('gets what was decided meanwhile once it is mended', async () => {
+    put(0o666);
+    const opened = await openStore(project, true);
+    decide(opened.store, 'new', 'granted');
+    expect(await opened.store.saved()).toBe(false);
+    const mended = opened.changed();
+    chmodSync(approvalFile(stateDir), 0o600);
+    await mended;
+    expect(await opened.store.saved()).toBe(true);
+    expect(opened.problems()).toEqual([]);
+    expect(wordsOf(await openStore())).toEqual(['db granted', 'new granted']);
+  });
+
   it.runIf(isRoot)('because it belongs to somebody else says nothing', async () => {
     put();
     expect(spawnSync('chown', ['65534', approvalFile(stateDir)]).status).toBe(0);
