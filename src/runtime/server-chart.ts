@@ -33,11 +33,17 @@ const closing = nodeAt('connection', 'engaged', 'closing');
 const health = nodeAt('connection', 'engaged', 'ready', 'health');
 const listing = nodeAt('connection', 'engaged', 'ready', 'listing');
 
+// The second kind decides whether to send, and does nothing else.
+const sendingKinds: ReadonlySet<string | undefined> = new Set([
+  'xstate.sendTo',
+  'xstate.enqueueActions',
+]);
+
 // A question must reach nobody: what would be sent is left out.
 const silentMachine = serverMachine.provide({
   actions: Object.fromEntries(
     Object.entries(actions)
-      .filter(([, { type }]) => type === 'xstate.sendTo')
+      .filter(([, { type }]) => sendingKinds.has(type))
       .map(([name]) => [name, () => {}]),
   ) as NonNullable<Parameters<typeof serverMachine.provide>[0]['actions']>,
 });

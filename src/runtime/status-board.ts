@@ -87,6 +87,8 @@ export class StatusBoard {
   readonly #restingSinceMs = new Map<string, number>();
   /** What was told last of servers that were looked at and not told of yet. */
   readonly #untold = new Map<string, Sighting | undefined>();
+  /** Servers that moved while the root had settings or servers that nobody here knows yet. */
+  readonly #passedOver = new Set<string>();
   #isEnding = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
@@ -171,13 +173,24 @@ export class StatusBoard {
     }
     // One of thousands was born or left: the others look as they did.
     for (const [name, server] of live) {
-      const isOther = before.get(name) !== server || isAffected(server);
+      const isOther =
+        before.get(name) !== server || isAffected(server) || this.#passedOver.has(name);
       if (isOther || !this.#isSeen(name, server, snapshot)) this.#follow(name, server, snapshot);
     }
+    this.#passedOver.clear();
     for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
     // Only now: who hears of one server may ask for all of them.
     this.#tellAll();
     this.#ports.onToolsMayDiffer();
+  }
+
+  /**
+   * Whether the root has moved on and tells of it next. Servers hear of a pass before anybody hears
+   * of the root: looked at now, they would be shown by settings and roles that hold no more.
+   */
+  #isBehind(): boolean {
+    const { live, settings } = this.#ports.root.getSnapshot().context;
+    return live !== this.#live || settings !== this.#settings;
   }
 
   #followSettings(settings: RootSnapshot['context']['settings']): void {
@@ -223,7 +236,8 @@ export class StatusBoard {
       ref,
       subscription: ref.subscribe({
         next: () => {
-          this.#lookAndTell(name, this.#live?.get(name)?.actorId ?? actorId);
+          if (this.#isBehind()) this.#passedOver.add(name);
+          else this.#lookAndTell(name, this.#live?.get(name)?.actorId ?? actorId);
         },
         // The root hears of it and reclaims everything.
         error: () => {},

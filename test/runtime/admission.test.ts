@@ -250,6 +250,15 @@ describe('the lists of servers', () => {
     expect(there.sessions.scripts.map(({ input }) => input.server)).toEqual(['a']);
   });
 
+  it('give no step but the one of the rule that holds now', async () => {
+    const lists = { allowed: [] };
+    const there = await stage({ settings: servers({ db: 'srv' }, lists) });
+    const told: (string | undefined)[] = [];
+    there.troupe.on('status.changed', ({ status }) => told.push(status.action));
+    await there.apply(servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }));
+    expect(told).toEqual([expect.stringContaining('take the rule that fits it out of')]);
+  });
+
   it('change one server and leave the sessions of the others alone', async () => {
     const there = await stage({ settings: three });
     const before = ['a', 'c'].map((name) => there.sessions.of(name));

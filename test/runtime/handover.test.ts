@@ -113,6 +113,16 @@ describe('a seamless handover', () => {
     expect(tools).toEqual({ seen: ['query', 'other,query'], told: [1] });
   });
 
+  it('is ready all the time for whoever listens', async () => {
+    const play = await ready();
+    const told: string[] = [];
+    play.troupe.on('status.changed', ({ status }) => told.push(status.state));
+    await play.apply(servers({ db: seamless('2') }));
+    await becomeReady(play);
+    await play.advance(10_000);
+    expect([...new Set(told)]).toEqual(['ready']);
+  });
+
   it('lets calls in flight finish at the one that took them, and only then closes it', async () => {
     const play = await ready();
     const slow = [0, 1].map(() => codeOf(play.troupe.callTool('mcp__db__query')));
@@ -374,6 +384,17 @@ describe('a seamless handover', () => {
       'ready with 1 tool',
       'its predecessor has left',
     ]);
+  });
+
+  it('leaves a server behind that is explained wherever it comes to rest', async () => {
+    const play = await handingOver();
+    await becomeReady(play);
+    play.troupe.send({ type: 'server.stop', server: 'db' });
+    session(play, 1).closed();
+    await play.settle();
+    const explained = play.troupe.explain('db');
+    expect(explained?.status.state).toBe('stopped');
+    expect(explained?.movedBy.map(({ event }) => event)).toContain('server.start');
   });
 
   it('ends with the troupe, whatever it is at', async () => {
