@@ -96,6 +96,7 @@ describe('a form', () => {
         pattern: '(a+)+$',
         $ref: 'x',
       },
+      titled: { type: 'string', oneOf: [{ const: 'x', title: 'X' }] },
       plain: { type: 'string', enum: ['a'] },
       all: { type: 'array', items: { enum: ['y'] }, minItems: 1 },
       text: { type: 'string', 'x-evil': '\u202e' },
@@ -104,13 +105,8 @@ describe('a form', () => {
       schema: {
         type: 'object',
         properties: {
-          one: {
-            type: 'string',
-            oneOf: [
-              { const: 'a', title: 'A' },
-              { const: 'b', title: 'b' },
-            ],
-          },
+          one: { type: 'string', enum: ['a', 'b'], enumNames: ['A', 'b'] },
+          titled: { type: 'string', oneOf: [{ const: 'x', title: 'X' }] },
           plain: { type: 'string', enum: ['a'] },
           all: { type: 'array', minItems: 1, items: { type: 'string', enum: ['y'] } },
           text: { type: 'string' },
