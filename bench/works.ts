@@ -9,6 +9,7 @@ import { editWorks } from './work/edits.ts';
 import { importWork } from './work/import.ts';
 import { installWork } from './work/install.ts';
 import { leftOverWork } from './work/left-over.ts';
+import { listingWork } from './work/listing.ts';
 import { memoryWorks } from './work/memory.ts';
 import { stopWork } from './work/stop.ts';
 import { thousandsWorks } from './work/thousands.ts';
@@ -22,6 +23,7 @@ export const works: readonly Work[] = [
   crowdWork,
   warmStartWork,
   changeWork,
+  listingWork,
   ...editWorks,
   ...thousandsWorks,
   watchWork,

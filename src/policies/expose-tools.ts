@@ -129,7 +129,31 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function exposed(name: string, { from, tool }: Origin): ExposedTool {
+interface Exposure
+  extends Pick<ServerTools, 'server' | 'catalog' | 'descriptionMaxLength' | 'trust'> {
+  readonly exposed: ExposedTool;
+}
+
+// To clean a description costs more than all else here, and most tools are shown as they were
+// before: equal inputs then give the very same object, which is also quick to compare.
+const exposures = new WeakMap<ListedTool, Exposure>();
+
+function exposed(name: string, origin: Origin): ExposedTool {
+  const { server, catalog, descriptionMaxLength, trust } = origin.from;
+  const known = exposures.get(origin.tool);
+  const isSame =
+    known?.exposed.name === name &&
+    known.server === server &&
+    known.catalog === catalog &&
+    known.descriptionMaxLength === descriptionMaxLength &&
+    known.trust === trust;
+  if (isSame) return known.exposed;
+  const made = makeExposed(name, origin);
+  exposures.set(origin.tool, { server, catalog, descriptionMaxLength, trust, exposed: made });
+  return made;
+}
+
+function makeExposed(name: string, { from, tool }: Origin): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, outputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;

@@ -79,6 +79,11 @@ describe('an exposed tool', () => {
     expect(tool).toMatchObject({ title: 'Query', description: 'Asks.', annotations });
   });
 
+  it('brings the schema of its results along', () => {
+    const outputSchema = { type: 'object', required: ['rows'] };
+    expect(only([server('db', { outputSchema })]).outputSchema).toBe(outputSchema);
+  });
+
   it('takes its title from the annotations when it has no other', () => {
     expect(only([server('db', { annotations: { title: 'Ask' } })]).title).toBe('Ask');
     expect(only([server('db', { annotations: { readOnlyHint: true } })])).not.toHaveProperty(
@@ -361,6 +366,32 @@ describe('the prefixes of a server', () => {
     const [name = ''] = namesOf(under(naming, server('a_long_server', 'query')));
     const [prefix = '?'] = serverPrefixes('a_long_server', naming);
     expect(name.startsWith(prefix)).toBe(true);
+  });
+});
+
+describe('a tool that is exposed again', () => {
+  const from = server('db', { description: 'Asks much.', annotations: { readOnlyHint: true } });
+
+  it('is the very same object while nothing about it differs', () => {
+    const before = only([from]);
+    expect(only([{ ...from }])).toBe(before);
+  });
+
+  it.each([
+    ['name', under({ template: '{tool}' }, from), { name: 'query' }],
+    [
+      'server',
+      { ...from, server: 'web', naming: { ...from.naming, template: '{tool}' } },
+      { server: 'web' },
+    ],
+    ['list', { ...from, catalog: 'stale' as const }, { catalog: 'stale' }],
+    ['length', { ...from, descriptionMaxLength: 4 }, { description: 'Ask…' }],
+    ['trust', { ...from, trust: true }, { traits: { readOnly: true } }],
+  ])('is another when its %s differs', (_what, changed, expected) => {
+    for (const first of [from, under({ template: '{tool}' }, from)]) {
+      only([first]);
+      expect(only([changed])).toMatchObject(expected);
+    }
   });
 });
 
