@@ -108,7 +108,8 @@ function stepsOfHandover(
   if (generation === successor.generation && !successor.leaving) {
     const due = whyDue(live, successor, present);
     const steps = stepsInPlace(server, successor, present);
-    return due === undefined ? steps : joined(step(name, 'handover', due), steps);
+    if (due !== undefined) return joined(step(name, 'handover', due), steps);
+    return changesNothing(steps) ? [step(name, 'keep', 'its successor is not ready yet')] : steps;
   }
   if (!mayHandOver(server, live, present)) {
     return [step(name, 'replace', 'connection settings changed')];

@@ -90,7 +90,9 @@ describe('on a terminal', () => {
       for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(50);
       const text = lines.map((line) => line.trim()).join(' ');
       expect(text).toContain(
-        command[0] === 'plan' ? 'nothing to do: every server is as the settings want it' : message,
+        command[0] === 'plan'
+          ? 'nothing to do: every server is as the settings want it, or on its way there'
+          : message,
       );
     }
   });

@@ -20,7 +20,10 @@ export const definePlan = (define: DefineCommand): void =>
       output.document({ steps });
       if (steps.every((step) => step.step === 'keep')) {
         output.lines(
-          wrapText('nothing to do: every server is as the settings want it', output.width),
+          wrapText(
+            'nothing to do: every server is as the settings want it, or on its way there',
+            output.width,
+          ),
         );
       }
       const rows = steps.map(({ server, step, why }) => [
