@@ -222,6 +222,12 @@ async function decideApproval(
 function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
   const approval = troupe.approvals().find((each) => each.server === server);
   if (approval !== undefined) return approval;
+  const status = troupe.status(server);
+  if (status?.reason === 'invalidConfig') {
+    const next = status.action ?? `see troupe status ${server}`;
+    const message = `Nothing is decided about ${server} while its settings are not valid: ${next}`;
+    throw new TroupeError('USAGE', message, { server });
+  }
   throw new TroupeError(
     'USAGE',
     `${server} needs no approval, because your own settings name it; see troupe status ${server}`,

@@ -222,6 +222,18 @@ describe('the control socket', () => {
     ).rejects.toMatchObject({ code: 'USAGE' });
   });
 
+  it('says of a server that is not valid what to mend before it is decided about', async () => {
+    const action = 'mend /p/.mcp.json:3';
+    const broken = statusOf('db', { state: 'blocked', reason: 'invalidConfig', action });
+    const { socketPath } = await serve({ servers: [broken] });
+    await expect(
+      (await client(socketPath)).request('approve', { server: 'db' }),
+    ).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `Nothing is decided about db while its settings are not valid: ${action}`,
+    });
+  });
+
   it('refuses a second troupe and names the pid of the first', async () => {
     const { socketPath } = await serve();
     const second = openControlServer(socketPath, () => Promise.resolve(reportOf('second')));
