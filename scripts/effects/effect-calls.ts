@@ -10,28 +10,10 @@ import { fileURLToPath } from 'node:url';
 
 import { createTroupe, type Troupe, TroupeError } from '../../src/index.ts';
 import { Endpoint } from './effect-endpoint.ts';
+import { type CallArguments, type Place, places } from './effect-places.ts';
 
-/** Where the server dies, in the order in which a call gets there; `abort` is its caller giving up. */
-export const places = [
-  'nowhere',
-  'beforeWrite',
-  'midRequest',
-  'beforeEffect',
-  'afterEffect',
-  'midAnswer',
-  'afterAnswer',
-  'abort',
-] as const;
-export type Place = (typeof places)[number];
 export const carriers = ['stdio', 'http'] as const;
 export type Carrier = (typeof carriers)[number];
-
-export interface CallArguments {
-  readonly n: number;
-  readonly dies: Place;
-  readonly ms?: number;
-  readonly padding?: string;
-}
 
 /** What became of one call. */
 export interface CallEnd {

@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { CallArguments } from './effect-calls.ts';
+import type { CallArguments } from './effect-places.ts';
 
 // Long enough for a connection to be refused, short enough for ten thousand calls.
 const awayMs = 3;

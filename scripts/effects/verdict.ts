@@ -1,6 +1,7 @@
 /** Counts what became of calls, and names each that was told something untrue. */
 
-import { type CallEnd, carriers, places } from './effect-calls.ts';
+import { type CallEnd, carriers } from './effect-calls.ts';
+import { places } from './effect-places.ts';
 
 /** Each is a lie of its own; an honest runtime has none. */
 export interface Lie {

@@ -6,7 +6,7 @@
  * schema that refers to itself, or to everything twice, uses up like any other.
  */
 
-import equal from 'fast-deep-equal';
+import { equalData } from './equal-data.ts';
 
 /** Undefined = nobody can tell, or not within the steps. */
 export type Verdict = boolean | undefined;
@@ -127,10 +127,10 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
     (operand, value, walk) => {
       if (!isList(operand)) return undefined;
       walk.stepsLeft -= operand.length;
-      return operand.some((one) => equal(one, value));
+      return operand.some((one) => equalData(one, value));
     },
   ],
-  ['const', (operand, value) => equal(operand, value)],
+  ['const', (operand, value) => equalData(operand, value)],
   ['minimum', bound(isNumber, own, atLeast)],
   ['maximum', bound(isNumber, own, atMost)],
   ['exclusiveMinimum', bound(isNumber, own, (measured, limit) => measured > limit)],

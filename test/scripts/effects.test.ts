@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CallEnd, places, runEffects } from '../../scripts/effects/effect-calls.ts';
+import { type CallEnd, runEffects } from '../../scripts/effects/effect-calls.ts';
+import { places } from '../../scripts/effects/effect-places.ts';
 import { effectTable, liesIn } from '../../scripts/effects/verdict.ts';
 
 const call = (end: CallEnd['end'], effects: number): CallEnd => ({
