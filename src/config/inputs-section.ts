@@ -26,7 +26,9 @@ const typeError = '"type" must be "promptString", "pickString" or "command"';
 const optionsError = `"options" must be a list of 1 to ${maxOptions} texts; write ["one", "two"]`;
 
 const text = (key: string) => z.string({ error: `"${key}" must be text in quotes` });
-const choice = z.union([z.string(), z.strictObject({ label: z.string(), value: z.string() })]);
+const choice = z.union([z.string(), z.strictObject({ label: z.string(), value: z.string() })], {
+  error: optionsError,
+});
 
 const common = {
   id: z.string({ error: idError }).regex(inputIdPattern, { error: idError }),

@@ -10,8 +10,10 @@ import type { InputDefinition } from '../domain/input.ts';
 import { type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/closest-name.ts';
+import { codebuddySetting } from './formats/codebuddy.ts';
 import type { Conversion } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
+import { listKeys } from './formats/mcp-servers.ts';
 import { readAnyTree } from './formats/settings-language.ts';
 import { parseInputs } from './inputs-section.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
@@ -30,6 +32,7 @@ import {
   readTree,
   type TreeMember,
   type TreeNode,
+  type TreePath,
   type TreeReading,
   writtenPath,
 } from './settings-tree.ts';
@@ -54,8 +57,8 @@ export interface ParsedSettings {
 // More than any person manages, and few enough to be read in a moment.
 const maxServers = 10_000;
 
-/** Keys under which some program keeps its servers: given twice, a reviewer may read the other one. */
-const decidingKeys = [
+/** Keys under which some program keeps its servers or lists of them: given twice, a reviewer may read the other one. */
+const decidingKeys: ReadonlySet<string> = new Set([
   'mcpServers',
   'mcp',
   'servers',
@@ -66,7 +69,10 @@ const decidingKeys = [
   'mcps',
   'agents',
   'toolsets',
-] as const;
+  'tools',
+  codebuddySetting,
+  ...listKeys,
+]);
 
 const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
 
@@ -141,15 +147,8 @@ function documentFault(root: TreeNode): Fault | undefined {
       path: [],
       message: 'the settings must be an object; write { "mcpServers": {} }',
     };
-  for (const key of decidingKeys) {
-    const [first, second] = root.members.filter((member) => member.name === key);
-    if (first !== undefined && second !== undefined)
-      return {
-        line: second.line,
-        path: [key],
-        message: `the key is already on line ${first.line}; join the two`,
-      };
-  }
+  const repeated = repeatedKey(root, []);
+  if (repeated !== undefined) return repeated;
   const servers = memberOf(root, 'mcpServers');
   if (servers === undefined) return undefined;
   const path = ['mcpServers'];
@@ -159,6 +158,24 @@ function documentFault(root: TreeNode): Fault | undefined {
       path,
       message: '"mcpServers" must be an object; write { "name": { "command": "npx" } }',
     };
+  return undefined;
+}
+
+/** The first such key that is there twice: at the top, in a section `mcp`, or in a project of Claude Code. */
+function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
+  const lines = new Map<string, number>();
+  for (const { name, line, node: content } of membersOf(node)) {
+    const here = [...path, name];
+    const isProject = path.length === 1 && path[0] === 'projects';
+    if (!isProject && !decidingKeys.has(name)) continue;
+    const earlier = lines.get(name);
+    if (earlier !== undefined)
+      return { line, path: here, message: `the key is already on line ${earlier}; join the two` };
+    lines.set(name, line);
+    const isHolder = isProject || (path.length === 0 && (name === 'mcp' || name === 'projects'));
+    const within = isHolder ? repeatedKey(content, here) : undefined;
+    if (within !== undefined) return within;
+  }
   return undefined;
 }
 

@@ -1,7 +1,16 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 import { describe, expect, it } from 'vitest';
 
-import { parseSettings } from '../../src/config/parse-settings.ts';
+import { readAnyTree } from '../../src/config/formats/settings-language.ts';
+import {
+  type ParsedSettings,
+  parseSettings,
+  parseSettingsFile,
+} from '../../src/config/parse-settings.ts';
 import { decodeSettings } from '../../src/config/settings-bytes.ts';
+import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings-tree.ts';
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
 
 const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
@@ -72,3 +81,144 @@ describe('bytes of a settings file', () => {
     expect(parseSettings('\ufeff{}', origin).document).toBeDefined();
   });
 });
+
+const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
+const programs = readdirSync(folder)
+  .filter((name) => name.endsWith('.fixture'))
+  .map((name) => [name.replace('.fixture', ''), readFileSync(`${folder}${name}`, 'utf8')] as const);
+const isJson = (text: string): boolean => /^\s*(?:\/\/.*\s*|\/\*[^]*?\*\/\s*)*\{/u.test(text);
+
+const shared: ReadonlySet<string | number> = new Set(['inputs', 'cwd', 'projects']);
+
+/** What is said of a file, by the servers as well. */
+function saidOf({ document, problems }: ParsedSettings) {
+  const ofServers = document?.servers.flatMap(({ desired }) => desired.invalid ?? []) ?? [];
+  return [...problems, ...ofServers];
+}
+
+async function readBytes(bytes: Uint8Array): Promise<ParsedSettings> {
+  const decoded = decodeSettings(bytes);
+  if ('text' in decoded) return parseSettingsFile(decoded.text, origin);
+  return { problems: [{ file: origin.file, message: decoded.message }] };
+}
+
+describe('a damaged file of any program', () => {
+  it.each(programs)(
+    'of %s is the same with a mark, other line ends and up to its last byte',
+    async (_name, text) => {
+      const meaning = async (variant: string) => {
+        const { document, problems } = await readBytes(Buffer.from(variant));
+        return { servers: document?.servers.map(({ desired, spec }) => [desired, spec]), problems };
+      };
+      const whole = await meaning(text);
+      expect(whole.servers).not.toEqual([]);
+      const room = 1_000_000 - Buffer.byteLength(text);
+      expect(await meaning(`\ufeff${text}`)).toEqual(whole);
+      expect(await meaning(text.replaceAll('\n', '\r\n'))).toEqual(whole);
+      expect(await meaning(text + '\n'.repeat(room))).toEqual(whole);
+    },
+  );
+
+  it.each(programs)(
+    'of %s is refused whole, with one reason and a next step',
+    async (_name, text) => {
+      const big = Buffer.from(text + '\n'.repeat(1_000_001 - Buffer.byteLength(text)));
+      const wide = Buffer.from(text, 'utf16le');
+      const damaged: readonly (readonly [Uint8Array, string])[] = [
+        [big, 'split them'],
+        [wide, 'save it as UTF-8'],
+        [Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), 'UTF-16; save it as UTF-8'],
+        [Buffer.concat([Buffer.from(text), Buffer.from('# \u00e9', 'latin1')]), 'save it as UTF-8'],
+        [Buffer.from(`${text}\0`), 'save it as UTF-8'],
+        [Buffer.from(isJson(text) ? `${text}}` : `${text}\n"`), 'mend it'],
+      ];
+      for (const [bytes, next] of damaged) {
+        const { document, problems } = await readBytes(bytes);
+        expect(document).toBeUndefined();
+        expect(problems).toEqual([
+          expect.objectContaining({ file: origin.file, message: expect.stringContaining(next) }),
+        ]);
+      }
+    },
+  );
+
+  it.each(programs.filter(([, text]) => isJson(text)))(
+    'of %s is refused wherever it is cut off',
+    async (_name, text) => {
+      for (let length = 1; length < text.trimEnd().length; length += 7) {
+        const { document, problems } = await parseSettingsFile(text.slice(0, length), origin);
+        expect(document).toBeUndefined();
+        expect(problems).toEqual([
+          {
+            file: origin.file,
+            line: expect.any(Number),
+            message: expect.stringMatching(
+              /; (?:mend it here or just above|write at least \{\})$/u,
+            ),
+          },
+        ]);
+      }
+    },
+  );
+
+  it.each(programs.filter(([, text]) => isJson(text)))(
+    'of %s says where and what to write, whatever stands under a key',
+    async (_name, text) => {
+      const reading = await readAnyTree(text);
+      if ('fault' in reading) throw new Error(reading.fault.message);
+      const before = await parseSettingsFile(text, origin);
+      const places = placesIn(reading.root, []);
+      expect(places.length).toBeGreaterThan(5);
+      for (const path of places) {
+        for (const value of [null, 7, 'x y', [], {}, true, [1], { a: 1 }]) {
+          const wrong = JSON.stringify(withValue(reading.root, path, value));
+          const after = await parseSettingsFile(wrong, origin);
+          expect(after.document !== undefined || after.problems.length > 0).toBe(true);
+          for (const { file, line, message } of saidOf(after)) {
+            expect([file, line]).toEqual([origin.file, 1]);
+            expect(message).toMatch(/; | must be |\?$/u);
+          }
+          // Several servers may need an input or a folder; a project may cover a name of all.
+          if (path.length <= 2 || path.some((key) => shared.has(key))) continue;
+          const found = new Map(
+            after.document?.servers.map(({ desired, spec }) => [desired.name, spec]),
+          );
+          const others = before.document?.servers.filter(
+            ({ desired: { name, source } }) => found.has(name) && !isUnder(path, source.key),
+          );
+          for (const { desired, spec } of others ?? [])
+            expect(found.get(desired.name)).toEqual(spec);
+        }
+      }
+    },
+  );
+});
+
+function placesIn(node: TreeNode, path: TreePath): readonly TreePath[] {
+  if (node.kind === 'scalar') return [];
+  const inner =
+    node.kind === 'array'
+      ? node.items.map((item, index) => [index, item] as const)
+      : node.members.map(({ name, node: content }) => [name, content] as const);
+  return inner.flatMap(([key, content]) => [[...path, key], ...placesIn(content, [...path, key])]);
+}
+
+function withValue(node: TreeNode, path: TreePath, value: unknown): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined) return value;
+  if (node.kind === 'array')
+    return node.items.map((item, index) =>
+      withValue(item, index === first ? rest : [], index === first ? value : valueOf(item)),
+    );
+  if (node.kind === 'scalar') return node.value;
+  return Object.fromEntries(
+    node.members.map(({ name, node: content }) => [
+      name,
+      name === first ? withValue(content, rest, value) : valueOf(content),
+    ]),
+  );
+}
+
+function isUnder(path: TreePath, key: string): boolean {
+  return `${path.join('.')}.`.startsWith(`${key}.`);
+}

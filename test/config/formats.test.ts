@@ -195,13 +195,67 @@ describe('a settings file of another program', () => {
     ['a: 1\nb: [1\n', 3, 'not valid YAML'],
     ['a: 1\n---\nb: 2\n', 2, 'keep one in it'],
     ['agents: *nobody\n', 1, 'write the value itself'],
-    [`a: ${'['.repeat(100_000)}\n`, 1, 'not valid YAML'],
-    [`a = ${'['.repeat(100_000)}\n`, 1, 'not valid TOML'],
+    [`a: 1\nb: ${'['.repeat(10_000)}${']'.repeat(10_000)}\n`, 2, 'flatten it'],
+    [`a: ${'- '.repeat(10_000)}x\n`, 1, 'not valid YAML'],
+    [`${'- '.repeat(10_000)}x\n`, 1, 'flatten it'],
+    [`${'- '.repeat(300)}x\n`, 1, 'flatten it'],
+    [`a = 1\nb = ${'['.repeat(10_000)}${']'.repeat(10_000)}\n`, 2, 'flatten it'],
+    [`a = ${'{ a = '.repeat(10_000)}1${' }'.repeat(10_000)}\n`, 1, 'flatten it'],
+    [`${'a.'.repeat(10_000)}a = 1\n`, 1, 'flatten it'],
+    [`${'a.'.repeat(300)}a = 1\n`, 1, 'flatten it'],
+    ['[mcp_servers.a]\ncommand = "x', 2, 'not valid TOML'],
+    ['[mcp_servers.a]\ncommand = "x"\ncommand = "y"\n', 3, 'not valid TOML'],
+    ['[mcp_servers.a]\n[mcp_servers.a]\n', 2, 'not valid TOML'],
+    ['mcpServers:\n  a:\n    command: "x', 3, 'not valid YAML'],
+    ['mcpServers:\n\ta: {}\n', 2, 'not valid YAML'],
+    ['# later\n\n# perhaps\n', 1, 'write at least {}'],
     ['# nothing\n---\n', 2, 'must be an object'],
   ])('says in which line it cannot be read: %#', async (text, line, next) => {
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document).toBeUndefined();
     expect(problems).toEqual([{ file: origin.file, line, message: expect.stringContaining(next) }]);
+  });
+
+  it.each([
+    [
+      '{ "mcpServers": {},\n"disabledServers": ["a"],\n"disabledServers": [] }',
+      3,
+      'disabledServers',
+    ],
+    [
+      '{ "mcpServers": {},\n"excludeMCPServers": ["a"],\n"excludeMCPServers": [] }',
+      3,
+      'excludeMCPServers',
+    ],
+    ['{ "codebuddy.mcp.servers": [],\n"codebuddy.mcp.servers": [] }', 2, 'codebuddy.mcp.servers'],
+    ['{ "mcp": { "servers": { "a": { "command": "x" } },\n"servers": {} } }', 2, 'mcp.servers'],
+    [
+      '{ "mcp": { "inputs": [],\n"inputs": [], "servers": { "a": { "command": "x" } } } }',
+      2,
+      'mcp.inputs',
+    ],
+    [
+      '{ "projects": { "/project": { "mcpServers": {},\n"mcpServers": {} } } }',
+      2,
+      'projects./project.mcpServers',
+    ],
+    [
+      '{ "projects": { "/project": {},\n"/project": { "mcpServers": {} } } }',
+      2,
+      'projects./project',
+    ],
+    [
+      '{ "mcp": { "a": { "type": "local", "command": ["x"] } }, "tools": { "a*": false },\n"tools": {} }',
+      2,
+      'tools',
+    ],
+    ['mcps:\n  a: {}\nmcps:\n  a: {}\n', 3, 'mcps'],
+  ])('is not used when a key that decides is given twice: %j', async (text, line, key) => {
+    const { document, problems } = await parseSettingsFile(text, origin);
+    expect(document).toBeUndefined();
+    expect(problems).toEqual([
+      { file: origin.file, line, key, message: expect.stringContaining('join the two') },
+    ]);
   });
 
   it('may not grow by aliases of aliases', async () => {

@@ -246,6 +246,9 @@ const listWords: readonly (readonly [key: string, list: keyof McpSection])[] = [
   ['enabledServers', 'enabledServers'],
 ];
 
+/** Their keys. */
+export const listKeys: readonly string[] = listWords.map(([key]) => key);
+
 function listsOf(root: TreeNode, project: TreeNode | undefined): TreeMember | undefined {
   const own = memberOf(root, 'mcp');
   const added = listWords.flatMap(([key, list]) =>

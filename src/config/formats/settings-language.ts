@@ -10,7 +10,12 @@ type SettingsLanguage = 'json' | 'toml' | 'yaml';
 
 /** Never rejects because of the text: what cannot be read is told as a fault. */
 export async function readAnyTree(text: string): Promise<TreeReading> {
-  const language = languageOf(text);
+  const first = firstLine(text);
+  if (first === '' && text.includes('#')) {
+    const message = 'the text holds nothing but comments; write at least {}';
+    return { fault: { line: 1, path: [], message } };
+  }
+  const language = languageOf(text, first);
   if (language === 'json') return readTree(text);
   const readable = readableText(text);
   if ('fault' in readable) return readable;
@@ -34,8 +39,7 @@ const yamlLine = /^(?:%YAML\b|---(?:\s|$)|-\s|[\w"'][^:{}[\]]*:(?:\s|$))/u;
  * Tells the language by the first line that says something. JSON is what is left:
  * its reader has the best words for a text that is none of the three.
  */
-function languageOf(text: string): SettingsLanguage {
-  const first = firstLine(text);
+function languageOf(text: string, first: string): SettingsLanguage {
   // `[1]` and `["a"]` may be a list or the head of a table; as JSON they are whole.
   if (tomlTable.test(first)) return 'root' in readTree(text) ? 'json' : 'toml';
   if (tomlPair.test(first)) return 'toml';

@@ -3,6 +3,8 @@
  * JSON. Keys inside a value stand on the line of the key that has the value.
  */
 
+import { maxDepth, tooDeepMessage } from '../settings-tree.ts';
+
 type KeyPath = readonly string[];
 
 const bareKey = /[\w-]/u;
@@ -101,6 +103,8 @@ class Walk {
         path.push(this.#text.slice(start, this.#at));
       }
       this.#skipSpaces();
+      // Every part costs a look at all before it: a key of ten thousand would take minutes.
+      if (path.length > maxDepth) throw new RangeError(tooDeepMessage);
     } while (this.#peek() === '.');
     return path;
   }

@@ -16,9 +16,13 @@ export function readTomlTree(body: string): TreeReading {
     return { root: treeOf(value, [], 1, lines) };
   } catch (error) {
     if (error instanceof TomlError) {
-      const message = 'the text is not valid TOML; mend it here or just above';
+      // The reader has one kind of error for both, and its own bound for what nests in a value.
+      const message = error.message.includes('nested')
+        ? tooDeepMessage
+        : 'the text is not valid TOML; mend it here or just above';
       return { fault: { line: error.line, path: [], message } };
     }
+    // For a dotted key the reader calls itself once for each part, without a bound.
     if (error instanceof RangeError)
       return { fault: { line: 1, path: [], message: tooDeepMessage } };
     throw error;

@@ -36,6 +36,8 @@ export function readYamlTree(body: string): TreeReading {
     const [error] = document?.errors ?? [];
     if (error !== undefined) {
       const line = error.linePos?.[0].line ?? 1;
+      // The reader's own word for the end of its stack.
+      if (error.code === 'RESOURCE_EXHAUSTION') return invalid(line, tooDeepMessage);
       return invalid(line, 'the text is not valid YAML; mend it here or just above');
     }
     if (second !== undefined) {
@@ -47,7 +49,7 @@ export function readYamlTree(body: string): TreeReading {
     return { root: new TreeBuilder(document, counter).tree(document.contents, 0) };
   } catch (error) {
     if (error instanceof TreeLimit) return invalid(error.line, error.message);
-    // The reader calls itself for every level, and so meets the end of the stack first.
+    // Our own walk calls itself as well, for aliases of aliases too.
     if (error instanceof RangeError) return invalid(1, tooDeepMessage);
     throw error;
   }
