@@ -109,7 +109,6 @@ describe('the command line', () => {
   );
 
   it.each([
-    ['serve', 'troupe up'],
     ['doctor', 'troupe explain'],
     ['inspect', 'troupe status --watch'],
     ['replay', 'troupe events'],
