@@ -1,7 +1,8 @@
 /**
  * Asks the host for the inputs that settings refer to: each once, whoever needs
  * it, and with a limit of time. Answers stay in memory here and go nowhere else.
- * What was not given is not asked for again until somebody wants to try again.
+ * What was not given is not asked for again until somebody wants to try again; an
+ * answer that comes late counts all the same, and whoever wanted it is told.
  */
 
 import type { Clock } from '../src/domain/clock.ts';
@@ -12,6 +13,8 @@ export interface InputPorts {
   readonly clock: Clock;
   /** Absent: the host can ask nobody. */
   readonly ask: AskForInput | undefined;
+  /** There is an answer now; these servers wanted it, and some may have given up since. */
+  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
 }
 
 /** The answer, or why there is none: the end of a sentence about the input. */
@@ -37,12 +40,27 @@ const maxAnswerLength = 64 * 1024;
 
 const again = 'restart the server to be asked again';
 
-export function createInputs({ clock, ask }: InputPorts): Inputs {
+export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): Inputs {
   const answers = new Map<string, Promise<InputAnswer>>();
+  /** Who wants what was not given so far. */
+  const wanting = new Map<string, Set<string>>();
   const refused = new Set<string>();
   const closing = new AbortController();
 
-  async function put(asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
+  function given(key: string, answer: Promise<InputAnswer>): void {
+    answers.set(key, answer);
+    refused.delete(key);
+    const servers = [...(wanting.get(key) ?? [])];
+    wanting.delete(key);
+    if (servers.length > 0 && !closing.signal.aborted) onGiven(servers);
+  }
+
+  /** Waits for the answer also when nobody else does any more. */
+  async function follow(key: string, asked: Promise<InputAnswer>): Promise<void> {
+    if ('value' in (await asked)) given(key, asked);
+  }
+
+  async function put(key: string, asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
     const leave = new AbortController();
     const signal = AbortSignal.any([closing.signal, leave.signal]);
     let timer: unknown;
@@ -56,7 +74,9 @@ export function createInputs({ clock, ask }: InputPorts): Inputs {
       signal.addEventListener('abort', end('is not asked for any more'), { once: true });
     });
     try {
-      return await Promise.race([answerOf(asked, request, signal), ended]);
+      const answer = answerOf(asked, request, signal);
+      void follow(key, answer);
+      return await Promise.race([answer, ended]);
     } finally {
       clock.clearTimeout(timer);
       leave.abort();
@@ -69,11 +89,14 @@ export function createInputs({ clock, ask }: InputPorts): Inputs {
       const { file, scope } = from.source;
       const key = digestOf({ definition, file: file ?? null, scope });
       const known = answers.get(key);
+      if (known === undefined || wanting.has(key))
+        wanting.set(key, (wanting.get(key) ?? new Set()).add(from.server));
       if (known !== undefined) return known;
-      const answer = put(ask, { ...definition, ...from });
+      const answer = put(key, ask, { ...definition, ...from });
       answers.set(key, answer);
-      void answer.then((given) => {
-        if ('refusal' in given) refused.add(key);
+      void answer.then((end) => {
+        // Another answer may have come since, to an earlier question or a later one.
+        if ('refusal' in end && answers.get(key) === answer) refused.add(key);
       });
       return answer;
     },

@@ -32,6 +32,8 @@ export interface ValuePorts {
   /** Commands start here; absolute. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
+  /** An input was answered that these servers wanted; some may have given up since. */
+  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Default: `@napi-rs/keyring`, where it is installed. */
   readonly loadKeyring?: () => Promise<KeyringPackage>;
@@ -62,7 +64,7 @@ export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
 
 export function createValueSource(ports: ValuePorts): ValueSource {
   const { clock, env, processes, projectRoot: folder } = ports;
-  const inputs = createInputs({ clock, ask: ports.ask });
+  const inputs = createInputs({ clock, ask: ports.ask, onGiven: ports.onGiven });
   const commands = createValueCommands({ clock, env, folder, processes });
   const keychain = createKeychain({ clock, load: ports.loadKeyring });
 

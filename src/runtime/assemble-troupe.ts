@@ -25,6 +25,7 @@ import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 
 import { AddedServers } from './added-servers.ts';
+import { startAnswered } from './answered-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './approval-desk.ts';
 import { BudgetWatch } from './budget-watch.ts';
 import { CallDesk } from './call-desk.ts';
@@ -115,7 +116,10 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
-    this.#values = valueSourceOf(options, parts, this.#processes);
+    this.#values = valueSourceOf(options, parts, {
+      processes: this.#processes,
+      onGiven: (servers) => this.#startAnswered(servers),
+    });
     this.asked = this.#createQuestions(options, settings.projectRoot);
     const sessions = new SessionRegistry();
     this.catalogs = this.#createCatalogs(sessions);
@@ -392,6 +396,11 @@ class RunningTroupe extends ServerRequests implements Troupe {
     // A place may be free for somebody who waits.
     if (this.#budget.note(status)) this.#root.send({ type: 'troupe.lookAgain' });
     this.#progress.checkReady();
+  }
+
+  #startAnswered(servers: readonly string[]): void {
+    if (this.isOver()) return;
+    startAnswered(servers, { root: this.#root, sighting: (name) => this.#board.sighting(name) });
   }
 
   protected hasLooked(): boolean {

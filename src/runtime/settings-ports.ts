@@ -36,10 +36,10 @@ export function settingsPortsOf(
 export function valueSourceOf(
   { inputs, projectRoot }: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
-  processes: ValuePorts['processes'],
+  { processes, onGiven }: Pick<ValuePorts, 'processes' | 'onGiven'>,
 ): ValueSource {
   const root = resolve(projectRoot ?? process.cwd());
-  return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes });
+  return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
 }
 
 /** What is read besides the host's own settings. */
