@@ -3,9 +3,9 @@
 import type { FailureKind } from '../domain/failure.ts';
 import type { RootRef, Sighting } from './status-board.ts';
 
-export interface AnsweredPorts {
+interface AnsweredPorts {
   readonly root: Pick<RootRef, 'send'>;
-  readonly sighting: (server: string) => Sighting | undefined;
+  readonly board: { sighting(server: string): Sighting | undefined };
 }
 
 // A start that ran into its deadline while it waited, and one that was refused its answer.
@@ -15,13 +15,16 @@ const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailab
  * Asks for one start each. A person who stopped a server, and whatever keeps it from starting,
  * stays in force; a start that is under way takes the answer by itself.
  */
-export function startAnswered(servers: readonly string[], { root, sighting }: AnsweredPorts): void {
-  for (const server of servers) {
-    const seen = sighting(server);
-    if (seen === undefined || seen.leaving) continue;
-    const { state, lastError } = seen.status;
-    if (state !== 'failed' && state !== 'backingOff') continue;
-    if (lastError !== undefined && wantOfValue.has(lastError.kind))
-      root.send({ type: 'server.start', server });
-  }
+export function startAnswered(ports: () => AnsweredPorts): (servers: readonly string[]) => void {
+  return (servers) => {
+    const { root, board } = ports();
+    for (const server of servers) {
+      const seen = board.sighting(server);
+      if (seen === undefined || seen.leaving) continue;
+      const { state, lastError } = seen.status;
+      if (state !== 'failed' && state !== 'backingOff') continue;
+      if (lastError !== undefined && wantOfValue.has(lastError.kind))
+        root.send({ type: 'server.start', server });
+    }
+  };
 }

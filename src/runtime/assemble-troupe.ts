@@ -88,6 +88,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
   readonly #values: ValueSource;
+  readonly #onGiven = startAnswered(() => ({ root: this.#root, board: this.#board }));
   protected readonly asked: Questions;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
@@ -116,10 +117,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
     this.#processes = parts.keepProcesses?.((list) => this.#problems.setOfProcesses(list));
-    this.#values = valueSourceOf(options, parts, {
-      processes: this.#processes,
-      onGiven: (servers) => this.#startAnswered(servers),
-    });
+    this.#values = valueSourceOf(options, parts, this.#processes, this.#onGiven);
     this.asked = this.#createQuestions(options, settings.projectRoot);
     const sessions = new SessionRegistry();
     this.catalogs = this.#createCatalogs(sessions);
@@ -396,11 +394,6 @@ class RunningTroupe extends ServerRequests implements Troupe {
     // A place may be free for somebody who waits.
     if (this.#budget.note(status)) this.#root.send({ type: 'troupe.lookAgain' });
     this.#progress.checkReady();
-  }
-
-  #startAnswered(servers: readonly string[]): void {
-    if (this.isOver()) return;
-    startAnswered(servers, { root: this.#root, sighting: (name) => this.#board.sighting(name) });
   }
 
   protected hasLooked(): boolean {

@@ -36,7 +36,8 @@ export function settingsPortsOf(
 export function valueSourceOf(
   { inputs, projectRoot }: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
-  { processes, onGiven }: Pick<ValuePorts, 'processes' | 'onGiven'>,
+  processes: ValuePorts['processes'],
+  onGiven: ValuePorts['onGiven'],
 ): ValueSource {
   const root = resolve(projectRoot ?? process.cwd());
   return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
