@@ -212,7 +212,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('passes on an error of the server with its code and words', async () => {
+  it('passes on an error of the server with its code, words and data', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const error = { code: -32_603, message: 'the disk is full', data: { disk: 1 } };
@@ -223,6 +223,7 @@ describe.each([
         written: true,
         rpcCode: -32_603,
         message: 'the disk is full',
+        rpcData: { disk: 1 },
       },
     });
     expect(stage.troubles).toEqual([]);
