@@ -4,9 +4,6 @@
  * cannot be read stays as it is.
  */
 
-import type * as SharpModule from 'sharp';
-import type { Sharp } from 'sharp';
-
 export interface ImageBounds {
   /** Longest side, in pixels; null = no limit. */
   readonly maxPixels: number | null;
@@ -35,7 +32,26 @@ const readable: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif']);
 // Of a photograph the first is not seen, the last is.
 const qualities = [80, 60, 40];
 
-type Load = () => Promise<typeof SharpModule>;
+/** What we use of `sharp`; its own types are not there for who has not installed it. */
+interface ImagePackage {
+  readonly default: (
+    bytes: Buffer,
+    limits: { readonly limitInputPixels: number; readonly failOn: 'error' },
+  ) => Image;
+}
+
+interface Image {
+  metadata(): Promise<{ readonly width: number; readonly height: number; readonly format: string }>;
+  autoOrient(): Image;
+  timeout(limit: { readonly seconds: number }): Image;
+  resize(size: { readonly width: number; readonly height: number; readonly fit: 'inside' }): Image;
+  flatten(colour: { readonly background: string }): Image;
+  jpeg(options: { readonly quality: number }): Image;
+  toFormat(format: 'png' | 'jpeg' | 'webp'): Image;
+  toBuffer(): Promise<Buffer>;
+}
+
+type Load = () => Promise<ImagePackage>;
 
 export function createImageShrinker(load: Load = () => import('sharp')): ImageShrinker {
   let last: Promise<unknown> = Promise.resolve();
@@ -63,13 +79,13 @@ async function shrink(
   { maxPixels, maxBytes }: ImageBounds,
 ): Promise<SmallerImage | undefined> {
   const { default: sharp } = await load();
-  const open = (): Sharp => sharp(bytes, { limitInputPixels: maxInputPixels, failOn: 'error' });
+  const open = (): Image => sharp(bytes, { limitInputPixels: maxInputPixels, failOn: 'error' });
   const { width, height, format } = await open().metadata();
   if (!readable.has(format)) return undefined;
   const isLarge = maxPixels !== null && Math.max(width, height) > maxPixels;
   const fits = (size: number): boolean => maxBytes === null || size <= maxBytes;
   if (!isLarge && fits(bytes.length)) return undefined;
-  const smaller = (): Sharp => {
+  const smaller = (): Image => {
     const image = open().autoOrient().timeout({ seconds: timeoutSeconds });
     if (!isLarge) return image;
     return image.resize({ width: maxPixels, height: maxPixels, fit: 'inside' });
