@@ -19,6 +19,7 @@ import {
   type StoredApproval,
   writeApprovals,
 } from './approval-file.ts';
+import { codeOf } from './error-code.ts';
 import { withFileLock } from './file-lock.ts';
 import { setAside } from './private-file.ts';
 import { realFolder } from './real-folder.ts';
@@ -253,8 +254,4 @@ class Store implements ApprovalStore {
 /** The file is there, and not ours to replace. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

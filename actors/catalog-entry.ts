@@ -7,8 +7,8 @@
 import { createHash } from 'node:crypto';
 
 import type { Catalog } from '../src/domain/catalog.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import type { ListKind } from './session-list.ts';
-import { isRecord } from './session-messages.ts';
 import { promptKind, resourceKind, templateKind } from './session-offers.ts';
 import type { EraVerdict } from './session-ports.ts';
 import { toolKind } from './session-tool.ts';

@@ -10,7 +10,6 @@
 
 import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-
 import type { Clock } from '../src/domain/clock.ts';
 import type { Problem } from '../src/domain/settings.ts';
 import {
@@ -20,6 +19,7 @@ import {
   readEntry,
   writeEntry,
 } from './catalog-entry.ts';
+import { codeOf } from './error-code.ts';
 import { makeFolders } from './make-folders.ts';
 import { draftSuffix, replaceWhole } from './whole-file.ts';
 
@@ -252,8 +252,4 @@ async function readBounded(
 function holds(text: string, secret: string): boolean {
   // As JSON spells it, too.
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

@@ -11,10 +11,9 @@
 import { randomUUID } from 'node:crypto';
 import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-
 import { z } from 'zod';
-
 import type { Clock } from '../src/domain/clock.ts';
+import { codeOf } from './error-code.ts';
 import { makeFolders } from './make-folders.ts';
 import { isAlive, type ProcessPlace, placeOfThisProcess, startOf } from './process-identity.ts';
 
@@ -181,8 +180,4 @@ function holderIn(content: string): Holder | undefined {
   } catch {
     return undefined;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

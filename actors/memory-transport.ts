@@ -4,9 +4,9 @@
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-
 import type { EmbeddedServer, EmbeddedTransport } from '../src/domain/embedded.ts';
 import type { SessionEvidence } from '../src/domain/session.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import {
   type Connection,
@@ -17,7 +17,6 @@ import {
 } from './session-connection.ts';
 import {
   badResponse,
-  isRecord,
   type OwnErrorMark,
   ownErrorFor,
   readMessages,

@@ -8,12 +8,11 @@
  */
 
 import path from 'node:path';
-
 import { z } from 'zod';
-
 import type { Clock } from '../src/domain/clock.ts';
 import type { PermissionChoice } from '../src/domain/permission.ts';
 import type { Problem } from '../src/domain/settings.ts';
+import { codeOf } from './error-code.ts';
 import { withFileLock } from './file-lock.ts';
 import { readPrivate, setAside } from './private-file.ts';
 import { realFolder } from './real-folder.ts';
@@ -179,8 +178,4 @@ function parse(reading: Awaited<ReturnType<typeof readPrivate>>): Reading {
   }
   const { success, data } = fileSchema.safeParse(value);
   return success ? data : { damage: 'it does not hold what it should' };
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

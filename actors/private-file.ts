@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
+import { codeOf } from './error-code.ts';
 
 export type PrivateReading =
   /** Absent when there is no file. */
@@ -58,8 +59,4 @@ function faultOf({
   if (uid !== process.getuid()) return 'belongs to another user; move it away';
   if ((mode & 0o077) === 0) return undefined;
   return 'is open to other users; see that it is as you want it, then chmod 600 it';
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

@@ -17,6 +17,7 @@ import type {
 } from '../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
 import { classifyFailure } from '../src/policies/classify-failure.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
@@ -24,7 +25,6 @@ import { endOf, lastWordsOf } from './session-ending.ts';
 import { createExchange, hearsProgress } from './session-exchange.ts';
 import { describeError } from './session-failure.ts';
 import { createLightCalls, type LightCallOptions, type LightCalls } from './session-light-calls.ts';
-import { isRecord } from './session-messages.ts';
 import { profileOf } from './session-profile.ts';
 import { InputRequiredError, urlRequiredCode } from './session-question-rounds.ts';
 import type { SessionQuestions } from './session-questions.ts';

@@ -4,12 +4,12 @@
  */
 
 import { STATUS_CODES } from 'node:http';
-
 import type { FailureCause } from '../src/domain/failure.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { redact } from '../src/policies/redact.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import type { Seen } from './session-connection.ts';
-import { badResponse, isRecord, resultTooLarge, streamLost } from './session-messages.ts';
+import { badResponse, resultTooLarge, streamLost } from './session-messages.ts';
 import { SettingError } from './session-target.ts';
 
 // Deeper chains are loops or jokes.

@@ -12,8 +12,8 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { CallDeadline, type CallTime, timedOut } from './session-deadline.ts';
-import { isRecord } from './session-messages.ts';
 import { nextRequestId } from './session-request-ids.ts';
 
 export interface LightCallOptions {

@@ -7,8 +7,8 @@
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { isRecord } from './session-messages.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;

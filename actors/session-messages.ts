@@ -6,6 +6,7 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { isRecord } from '../src/policies/is-record.ts';
 import type { Envelope } from './message-envelope.ts';
 
 /** Marks errors that we made ourselves; travels in `data` and is compared by identity. */
@@ -100,8 +101,4 @@ function readMessage(value: unknown): JSONRPCMessage | undefined {
 
 function isRpcError(value: unknown): boolean {
   return isRecord(value) && Number.isInteger(value['code']) && typeof value['message'] === 'string';
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

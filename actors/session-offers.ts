@@ -6,9 +6,9 @@ import type {
   ListedResourceTemplate,
   PromptArgument,
 } from '../src/domain/catalog.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import type { ListKind, ReadItem } from './session-list.ts';
-import { isRecord } from './session-messages.ts';
 import { readName, readWords } from './session-tool.ts';
 
 // Longer than any address of the web; a data URL does not belong into a list.

@@ -6,8 +6,8 @@
 
 import type { FormChoice, FormField, NamedField, QuestionBody } from '../src/domain/question.ts';
 import { faultOf } from '../src/policies/form-answer.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
-import { isRecord } from './session-messages.ts';
 
 // A person fills it in: no honest form is longer.
 const maxFields = 64;

@@ -9,9 +9,9 @@
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../src/domain/question.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { type CallTime, renew, withDeadline } from './session-deadline.ts';
-import { isRecord } from './session-messages.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './session-question.ts';
 import type { SessionQuestions } from './session-questions.ts';
 

@@ -17,9 +17,9 @@ import type {
   QuestionKind,
   QuestionParty,
 } from '../src/domain/question.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import type { Connection } from './session-connection.ts';
 import type { CallDeadline } from './session-deadline.ts';
-import { isRecord } from './session-messages.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './session-question.ts';
 import type { SessionQuestions } from './session-questions.ts';
 

@@ -7,9 +7,9 @@ import type {
   RootFolder,
   SamplingRequest,
 } from '../src/domain/question.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
-import { isRecord } from './session-messages.ts';
 import { readForm } from './session-question-form.ts';
 
 // Twice a description: a question may have to explain itself.

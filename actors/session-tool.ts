@@ -1,9 +1,9 @@
 /** Reads one tool as a server announced it: the known fields, checked, bounded and printable. */
 
 import type { ListedTool, ToolAnnotations } from '../src/domain/tool.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
 import type { ListKind, ReadItem } from './session-list.ts';
-import { isRecord } from './session-messages.ts';
 
 const nameCharacters = 128;
 // Callers see at most 2,048; the digest that pins a definition should cover more.

@@ -14,6 +14,7 @@
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
+import { codeOf } from './error-code.ts';
 
 export interface WatchListener {
   changed(): void;
@@ -327,8 +328,4 @@ async function lookAt(place: string): Promise<Found | undefined> {
   } catch {
     return undefined;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }

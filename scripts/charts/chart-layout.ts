@@ -232,7 +232,8 @@ function centreOf({ x, y, width, height }: Box): Point {
   return { x: tidy(x + width / 2), y: tidy(y + height / 2) };
 }
 
-function tidy(length: number): number {
+/** To a tenth of a pixel: more digits would only lengthen the file. */
+export function tidy(length: number): number {
   return Math.round(length * 10) / 10;
 }
 

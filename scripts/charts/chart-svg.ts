@@ -14,6 +14,7 @@ import {
   letter,
   margin,
   type Point,
+  tidy,
 } from './chart-layout.ts';
 
 export function chartSvg(drawing: Drawing, title: string): string {
@@ -134,10 +135,6 @@ function tip(before: Point, { x, y }: Point): string {
   const dy = Math.sign(y - before.y);
   const [bx, by] = [x - 8 * dx, y - 8 * dy];
   return `<path class="tip" d="M${x} ${y}L${tidy(bx + 4 * dy)} ${tidy(by + 4 * dx)}L${tidy(bx - 4 * dy)} ${tidy(by - 4 * dx)}Z"/>`;
-}
-
-function tidy(length: number): number {
-  return Math.round(length * 10) / 10;
 }
 
 function escaped(text: string): string {

@@ -13,6 +13,7 @@ import {
   presetNames,
 } from '../domain/policy.ts';
 import { closestName } from '../policies/closest-name.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { isTroupeWide, takesEffect } from '../policies/policy-reach.ts';
 import { policySchemas, sentenceFor } from './policy-schema.ts';
 import type { TreePath } from './settings-tree.ts';
@@ -133,8 +134,4 @@ function unknownKey(key: string, names: readonly string[]): string {
 
 function presetNamed(value: unknown): PresetName | undefined {
   return presetNames.find((name) => name === value);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

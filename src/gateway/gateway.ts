@@ -6,7 +6,7 @@
 
 import { createThrottle, type Throttle } from '../../actors/session-throttle.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { ServerState } from '../domain/server-state.ts';
+import { isAtRest, type ServerState } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { CallMetrics } from './call-metrics.ts';
@@ -47,16 +47,6 @@ const firstListsMs = 5_000;
 
 /** In these a server is about to list its tools. */
 const startingStates: ReadonlySet<ServerState> = new Set(['queued', 'connecting', 'loadingTools']);
-
-/** In these a server does not become ready by itself. */
-const restingStates: ReadonlySet<ServerState> = new Set([
-  'disabled',
-  'blocked',
-  'authRequired',
-  'suspended',
-  'failed',
-  'stopped',
-]);
 
 export class Gateway {
   readonly troupe: Troupe;
@@ -221,7 +211,7 @@ export class Gateway {
     const rest = new AbortController();
     const look = (): void => {
       const state = this.troupe.status(server)?.state;
-      if (state !== undefined && restingStates.has(state)) rest.abort();
+      if (state !== undefined && isAtRest(state)) rest.abort();
     };
     const end = this.troupe.on('status.changed', look);
     look();

@@ -5,7 +5,6 @@
  */
 
 import { randomBytes } from 'node:crypto';
-
 import type { Clock } from '../domain/clock.ts';
 import type {
   Question,
@@ -14,6 +13,7 @@ import type {
   SamplingResult,
 } from '../domain/question.ts';
 import type { CallProgress } from '../domain/session.ts';
+import { isRecord } from '../policies/is-record.ts';
 
 /** What a client is asked, in the words of the protocol. */
 type InputRequests = Readonly<
@@ -209,8 +209,4 @@ function answerOf({ kind }: Question, response: unknown): QuestionAnswer {
   // Checked against the form by whoever asked.
   const filledIn = isRecord(content) ? { content: content as Record<string, string> } : {};
   return { action: 'accept', ...filledIn };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -10,8 +10,8 @@ import {
   isLegacyRequest,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
-
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
@@ -283,8 +283,4 @@ function listenedTo(body: unknown): readonly string[] {
   const addresses = isRecord(wanted) ? wanted['resourceSubscriptions'] : undefined;
   if (!Array.isArray(addresses)) return [];
   return [...new Set(addresses.filter((each) => typeof each === 'string'))].slice(0, maxWatched);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,8 @@
  * Templates stay templates, because what is put in front holds no braces.
  */
 
+import { isRecord } from '../policies/is-record.ts';
+
 const scheme = 'troupe://';
 
 export interface ResourceAddress {
@@ -39,8 +41,4 @@ export function withAddress(server: string, block: Block): Block {
   if (type === 'resource' && isRecord(resource) && typeof resource['uri'] === 'string')
     return { ...block, resource: { ...resource, uri: addressFor(server, resource['uri']) } };
   return block;
-}
-
-function isRecord(value: unknown): value is Block {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

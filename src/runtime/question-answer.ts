@@ -2,6 +2,7 @@
 
 import type { Question, QuestionAnswer, SamplingResult } from '../domain/question.ts';
 import { checkForm } from '../policies/form-answer.ts';
+import { isRecord } from '../policies/is-record.ts';
 
 const actions: readonly string[] = [
   'accept',
@@ -58,8 +59,4 @@ function isSamplingResult(value: unknown): value is SamplingResult {
     typeof content['type'] === 'string' &&
     (stopReason === undefined || typeof stopReason === 'string')
   );
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
