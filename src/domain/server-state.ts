@@ -92,6 +92,18 @@ export function isAtRest(state: ServerState): boolean {
   return restingStates.has(state);
 }
 
+const movingStates: ReadonlySet<ServerState> = new Set([
+  'queued',
+  'connecting',
+  'loadingTools',
+  'stopping',
+]);
+
+/** Says whether a server in this state is on its way to another, however long it takes. */
+export function isOnItsWay(state: ServerState): boolean {
+  return movingStates.has(state);
+}
+
 /** Where the tools shown for a server come from. */
 export const catalogStates = ['none', 'deferred', 'live', 'stale'] as const;
 export type CatalogState = (typeof catalogStates)[number];

@@ -1,17 +1,17 @@
 /** The token that clients of the gateway bring over HTTP: made once, kept where only its user can read it. */
 
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { makeFolders } from '../../actors/make-folders.ts';
+import { readPrivate } from '../../actors/private-file.ts';
 import { replaceWhole } from '../../actors/whole-file.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
 // 256 bits: nobody guesses it, however fast we answer.
 const tokenBytes = 32;
 const tokenPattern = /^[\w-]{43}$/;
-const ownerOnly = 0o077;
+// The token and a line end; whatever is longer is something else.
+const maxFileBytes = 64;
 
 export interface AccessToken {
   readonly file: string;
@@ -43,19 +43,7 @@ export async function accessToken(stateFolder: string): Promise<AccessToken> {
 }
 
 async function readToken(file: string): Promise<string | undefined> {
-  try {
-    // A link could lead to what somebody else has chosen.
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-    try {
-      const { mode, size } = await handle.stat();
-      const isOpenToOthers = process.platform !== 'win32' && (mode & ownerOnly) !== 0;
-      if (isOpenToOthers || size > 64) return undefined;
-      const token = (await handle.readFile('utf8')).trim();
-      return tokenPattern.test(token) ? token : undefined;
-    } finally {
-      await handle.close();
-    }
-  } catch {
-    return undefined;
-  }
+  const reading = await readPrivate(file, maxFileBytes);
+  const token = 'content' in reading ? reading.content?.trim() : undefined;
+  return token !== undefined && tokenPattern.test(token) ? token : undefined;
 }

@@ -6,7 +6,7 @@
 
 import { createThrottle, type Throttle } from '../../actors/session-throttle.ts';
 import type { Clock } from '../domain/clock.ts';
-import { isAtRest, type ServerState } from '../domain/server-state.ts';
+import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { CallMetrics } from './call-metrics.ts';
@@ -44,9 +44,6 @@ const identityMs = 30_000;
 // Many hosts ask for the tools once, right after the start, and never again. A server that is started by
 // a package runner lists its tools within this time, and a host waits longer for an answer.
 const firstListsMs = 5_000;
-
-/** In these a server is about to list its tools. */
-const startingStates: ReadonlySet<ServerState> = new Set(['queued', 'connecting', 'loadingTools']);
 
 export class Gateway {
   readonly troupe: Troupe;
@@ -188,7 +185,7 @@ export class Gateway {
         .snapshot()
         .servers.some(
           ({ name, state, catalog }) =>
-            this.#isShown(name) && catalog === 'none' && startingStates.has(state),
+            this.#isShown(name) && catalog === 'none' && isOnItsWay(state),
         );
     return new Promise((resolve) => {
       const finish = (): void => {

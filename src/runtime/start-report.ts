@@ -1,14 +1,7 @@
-import type { ServerState } from '../domain/server-state.ts';
+import { isOnItsWay } from '../domain/server-state.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import type { StatusBoard } from './status-board.ts';
 import type { StartReport } from './troupe.ts';
-
-const startingStates: ReadonlySet<ServerState> = new Set([
-  'queued',
-  'connecting',
-  'loadingTools',
-  'stopping',
-]);
 
 /** The servers that `ready()` waits for: all but those that start in the background. */
 export function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
@@ -27,7 +20,7 @@ export function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
 
 /** Says whether no server is on its way to something. */
 export function areSettled(statuses: readonly ServerStatus[]): boolean {
-  return statuses.every(({ state }) => !startingStates.has(state));
+  return statuses.every(({ state }) => !isOnItsWay(state));
 }
 
 /**
@@ -55,7 +48,7 @@ function isLive({ state }: ServerStatus): boolean {
 }
 
 function isPending({ state, catalog }: ServerStatus): boolean {
-  return catalog === 'none' && (startingStates.has(state) || state === 'dormant');
+  return catalog === 'none' && (isOnItsWay(state) || state === 'dormant');
 }
 
 function isFailed({ state, catalog }: ServerStatus): boolean {
