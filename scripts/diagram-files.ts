@@ -1,16 +1,19 @@
 /**
  * Which files hold a generated diagram, and what belongs into them: the text
- * diagram in the leading comment of each chart, the Mermaid files and the pictures.
+ * diagram in the leading comment of each chart, the Mermaid files, the pictures and
+ * the facts about them.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { AnyStateMachine } from 'xstate';
 import { serverMachine } from '../machines/server.ts';
 import { slotsMachine } from '../machines/slots.ts';
 import { troupeMachine } from '../machines/troupe.ts';
 import { chartMermaid } from '../src/testing/chart-mermaid.ts';
 import { chartOutline, chartText } from '../src/testing/chart-text.ts';
+import { type ChartPicture, type ChartSubject, chartFactsText } from './charts/chart-facts.ts';
 import { layOutChart, type PictureOptions } from './charts/chart-layout.ts';
 import { chartSvg } from './charts/chart-svg.ts';
 
@@ -25,6 +28,33 @@ export interface DiagramFile {
 // Four regions of its own: a picture in the picture, which nobody could read there.
 const ready = 'connection.engaged.ready';
 const serverRegions = ['connection', 'catalog', 'circuit'];
+
+/** The charts, with their pictures in the order of a page. */
+export const chartSubjects: readonly ChartSubject[] = [
+  {
+    machine: serverMachine,
+    chart: 'serverMachine',
+    setup: 'serverSetup',
+    pictures: [
+      shown('server.connection', 'Connection', 'connection'),
+      shown('server.ready', 'While it is ready', ready),
+      shown('server.catalog', 'Catalog', 'catalog'),
+      shown('server.circuit', 'Circuit', 'circuit'),
+    ],
+  },
+  {
+    machine: troupeMachine,
+    chart: 'troupeMachine',
+    setup: 'troupeSetup',
+    pictures: [shown('troupe', 'The root', 'troupe')],
+  },
+  {
+    machine: slotsMachine,
+    chart: 'slotsMachine',
+    setup: 'slotsMachine',
+    pictures: [shown('slots', 'The start permits', 'slots')],
+  },
+];
 
 /** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
 export const diagramFiles: readonly DiagramFile[] = [
@@ -43,7 +73,15 @@ export const diagramFiles: readonly DiagramFile[] = [
   picture('server.ready', serverMachine, { of: ready }),
   picture('server.catalog', serverMachine, { of: 'catalog' }),
   picture('server.circuit', serverMachine, { of: 'circuit' }),
+  {
+    path: 'visualizations/charts.json',
+    update: () => chartFactsText(fileURLToPath(new URL('..', import.meta.url)), chartSubjects),
+  },
 ];
+
+function shown(name: string, title: string, of: string): ChartPicture {
+  return { file: `${name}.svg`, title, of };
+}
 
 /** Names the files whose diagram differs from the chart. */
 export async function staleDiagrams(root: string): Promise<readonly string[]> {

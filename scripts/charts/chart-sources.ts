@@ -1,0 +1,156 @@
+/**
+ * Where in the sources a state, a transition, a guard, an action or a delay is
+ * written, and what its comment says. Read from the syntax of the files, because a
+ * running chart no longer knows.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import type { AnyStateNode } from 'xstate';
+
+/** A place in a file of the repository. */
+export interface SourcePlace {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+/** A named part of a chart: what it says of itself and how it is written. */
+export interface NamedSource extends SourcePlace {
+  readonly doc?: string;
+  readonly code: string;
+}
+
+// More than this is read in the file itself.
+const longestCode = 600;
+
+/** All that is declared at the top of the files of a folder, by its name, which is unique among charts. */
+export class ChartSources {
+  readonly #declared = new Map<string, ts.Expression>();
+
+  constructor(root: string, folder = 'machines') {
+    for (const name of readdirSync(join(root, folder)).sort()) {
+      if (!name.endsWith('.ts')) continue;
+      const path = `${folder}/${name}`;
+      const text = readFileSync(join(root, path), 'utf8');
+      const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+      for (const statement of file.statements) this.#noteStatement(statement);
+    }
+  }
+
+  /** The expression that a state of a chart is written as; undefined where it is computed. */
+  stateSource(chart: string, state: AnyStateNode): ts.Expression | undefined {
+    const root = this.#declared.get(chart);
+    return state.path.reduce<ts.Expression | undefined>((parent, key) => {
+      const states = this.member(parent, 'states');
+      return states === undefined ? undefined : this.member(states, key);
+    }, root);
+  }
+
+  /** The value of a key of an object, through spreads, names and the calls that wrap it. */
+  member(holder: ts.Expression | undefined, key: string): ts.Expression | undefined {
+    const object = this.#objectOf(holder);
+    // The last one wins, as it does when the code runs.
+    for (const property of [...(object?.properties ?? [])].reverse()) {
+      if (ts.isSpreadAssignment(property)) {
+        const found = this.member(property.expression, key);
+        if (found !== undefined) return found;
+      } else if (property.name !== undefined && nameOf(property.name) === key) {
+        if (ts.isPropertyAssignment(property)) return property.initializer;
+        if (ts.isShorthandPropertyAssignment(property)) return this.#declared.get(key);
+      }
+    }
+    return undefined;
+  }
+
+  /** An element of a list, through the names and calls that wrap it. */
+  element(list: ts.Expression | undefined, place: number): ts.Expression | undefined {
+    if (list === undefined) return undefined;
+    if (ts.isArrayLiteralExpression(list)) return list.elements[place];
+    if (ts.isAsExpression(list) || ts.isSatisfiesExpression(list)) {
+      return this.element(list.expression, place);
+    }
+    if (ts.isIdentifier(list)) return this.element(this.#declared.get(list.text), place);
+    return undefined;
+  }
+
+  /** One part of the `setup` of a chart: `guards`, `actions` or `delays`, by name. */
+  named(
+    setup: string,
+    part: 'actions' | 'delays' | 'guards',
+  ): Readonly<Record<string, NamedSource>> {
+    const parts = this.#objectOf(this.member(setupIn(this.#declared.get(setup)), part));
+    return Object.fromEntries(
+      (parts?.properties ?? []).flatMap((property) => {
+        if (property.name === undefined) return [];
+        const doc = commentOf(property);
+        const source = {
+          ...placeOf(property),
+          ...(doc === undefined ? {} : { doc }),
+          code: codeOf(property),
+        };
+        return [[nameOf(property.name), source] as const];
+      }),
+    );
+  }
+
+  #noteStatement(statement: ts.Statement): void {
+    if (!ts.isVariableStatement(statement)) return;
+    for (const { name, initializer } of statement.declarationList.declarations) {
+      if (ts.isIdentifier(name) && initializer !== undefined) {
+        this.#declared.set(name.text, initializer);
+      }
+    }
+  }
+
+  #objectOf(expression: ts.Expression | undefined): ts.ObjectLiteralExpression | undefined {
+    if (expression === undefined) return undefined;
+    if (ts.isObjectLiteralExpression(expression)) return expression;
+    if (ts.isAsExpression(expression) || ts.isSatisfiesExpression(expression)) {
+      return this.#objectOf(expression.expression);
+    }
+    if (ts.isParenthesizedExpression(expression)) return this.#objectOf(expression.expression);
+    // `setup({…})`, `x.createMachine({…})`, `x.createStateConfig({…})`.
+    if (ts.isCallExpression(expression)) return this.#objectOf(expression.arguments[0]);
+    if (ts.isIdentifier(expression)) return this.#objectOf(this.#declared.get(expression.text));
+    return undefined;
+  }
+}
+
+/** The setup that a chart is made from in one go: `setup({…}).createMachine({…})`. */
+function setupIn(expression: ts.Expression | undefined): ts.Expression | undefined {
+  if (expression === undefined || !ts.isCallExpression(expression)) return expression;
+  const { expression: callee } = expression;
+  return ts.isPropertyAccessExpression(callee) && ts.isCallExpression(callee.expression)
+    ? callee.expression
+    : expression;
+}
+
+export function placeOf(node: ts.Node): SourcePlace {
+  const file = node.getSourceFile();
+  const { line } = file.getLineAndCharacterOfPosition(node.getStart());
+  return { file: file.fileName, line: line + 1 };
+}
+
+/** The comment right before a property, without its marks and line breaks. */
+export function commentOf(node: ts.Node): string | undefined {
+  const text = node.getSourceFile().text;
+  const ranges = ts.getLeadingCommentRanges(text, node.getFullStart()) ?? [];
+  const words = ranges
+    .map(({ pos, end }) => text.slice(pos, end))
+    .flatMap((comment) => comment.replace(/^\/\*\*?|\*\/$/g, '').split('\n'))
+    .map((line) => line.replace(/^\s*(?:\/\/|\*)?\s*/, '').trim())
+    .filter((line) => line !== '');
+  return words.length === 0 ? undefined : words.join(' ');
+}
+
+function nameOf(name: ts.PropertyName): string {
+  return ts.isIdentifier(name) || ts.isStringLiteralLike(name) ? name.text : name.getText();
+}
+
+function codeOf(node: ts.Node): string {
+  const column = node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).character;
+  const code = node.getText().replaceAll(`\n${' '.repeat(column)}`, '\n');
+  return code.length <= longestCode ? code : `${code.slice(0, longestCode)}\n…`;
+}

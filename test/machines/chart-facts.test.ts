@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { ChartFacts } from '../../scripts/charts/chart-facts.ts';
+import { chartSubjects } from '../../scripts/diagram-files.ts';
+import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { machines } = JSON.parse(readFileSync(`${root}visualizations/charts.json`, 'utf8')) as {
+  readonly machines: Readonly<Record<string, ChartFacts>>;
+};
+
+function factsOf(id: string): ChartFacts {
+  const facts = machines[id];
+  if (facts === undefined) throw new Error(`no facts of ${id}`);
+  return facts;
+}
+
+/** The source from a line on: a transition may be written over several. */
+function sourceAt({ file, line }: { readonly file?: string; readonly line?: number }): string {
+  if (file === undefined || line === undefined) throw new Error('has no place');
+  const lines = readFileSync(root + file, 'utf8').split('\n');
+  return lines.slice(line - 1, line + 11).join('\n');
+}
+
+describe.each(chartSubjects)('the facts of $chart', ({ machine, pictures }) => {
+  const facts = factsOf(machine.id);
+  const states = statesOf(machine);
+
+  it('name the line of every state', () => {
+    expect(Object.keys(facts.states)).toEqual(states.map(pathOf));
+    for (const state of states.slice(1)) {
+      const [first] = sourceAt(facts.states[pathOf(state)] ?? {}).split('\n');
+      expect(first, pathOf(state)).toMatch(new RegExp(`\\b${state.key}\\b`));
+    }
+  });
+
+  it('name the lines of every transition', () => {
+    const all = states.flatMap((state) =>
+      transitionsOf(state).map((transition, place) => ({ id: `${state.id}#${place}`, transition })),
+    );
+    expect(Object.keys(facts.transitions)).toEqual(all.map(({ id }) => id));
+    for (const { id, transition } of all) {
+      const found = facts.transitions[id];
+      const source = sourceAt(found ?? {});
+      const parts = [...(found?.actions ?? []), found?.guard?.replace(/\W.*/, '')];
+      // What several transitions share is written elsewhere.
+      const isWhole = !source.split('\n', 1)[0]?.includes('...');
+      for (const part of parts)
+        if (part !== undefined && isWhole) expect(source, id).toContain(part);
+      const [target] = transition.target ?? [];
+      if (target !== undefined)
+        expect(source, id).toMatch(new RegExp(`\\b(${target.key}|settle)\\b`));
+    }
+  });
+
+  it('name a picture for every state', () => {
+    const shown = pictures.map(({ of }) => of);
+    for (const state of states) {
+      const path = pathOf(state);
+      const isShown = shown.some((of) => path === of || path.startsWith(`${of}.`));
+      const isWhole = state === machine.root || shown.includes(machine.id);
+      expect(isShown || isWhole, path).toBe(true);
+    }
+  });
+
+  it('have every guard, action and delay that a transition names', () => {
+    for (const { guard, actions, delay } of Object.values(facts.transitions)) {
+      // A guard with a fixed parameter is named with it.
+      if (guard !== undefined) expect(facts.guards).toHaveProperty(guard.replace(/\(.*\)$/, ''));
+      for (const action of actions) expect(facts.actions).toHaveProperty(action);
+      if (typeof delay === 'string') expect(facts.delays).toHaveProperty(delay);
+    }
+  });
+});
