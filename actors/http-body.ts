@@ -16,6 +16,7 @@ import {
 
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 
+import { headBytes, TooLongError } from './http-too-long.ts';
 import { maxMessageBytes } from './session-connection.ts';
 
 // Nobody compresses what is compressed, except to see what the reader does.
@@ -36,6 +37,7 @@ export function openBody(
 ): ReadableStream<Uint8Array> {
   const fits = isEndless(message) ? () => true : createByteCounter();
   let isOver = false;
+  let head: Buffer = Buffer.alloc(0);
   const fail = (controller: ReadableStreamDefaultController, error: unknown): void => {
     if (isOver) return;
     isOver = true;
@@ -53,8 +55,9 @@ export function openBody(
         source = decoded(message, (error) => fail(controller, explain(error)));
         source.on('data', (chunk: Buffer) => {
           if (isOver) return;
+          if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
           if (!fits(chunk)) {
-            fail(controller, unusable('The server sent more than 16 MB.'));
+            fail(controller, new TooLongError('The server sent more than 16 MB.', head));
             return;
           }
           controller.enqueue(chunk);

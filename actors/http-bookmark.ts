@@ -3,6 +3,7 @@
 import type { Clock } from '../src/domain/clock.ts';
 import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './http-events.ts';
 import { retryAfterOf } from './http-fetch.ts';
+import { TooLongError } from './http-too-long.ts';
 
 /**
  * What became of a stream.
@@ -19,6 +20,8 @@ export interface StreamListeners {
   /** Nothing is passed on once it is aborted. */
   readonly signal: AbortSignal;
   readonly onMessage: (text: string) => void;
+  /** A message was longer than is read, and the stream was left for it. */
+  readonly onTooLong?: (error: TooLongError) => void;
 }
 
 export class Bookmark {
@@ -50,7 +53,7 @@ export class Bookmark {
 
   /** Reads a stream that is there to its end. Never rejects. */
   async read(body: ReadableStream<Uint8Array>): Promise<StreamEnd> {
-    const { signal, onMessage } = this.#listeners;
+    const { signal, onMessage, onTooLong } = this.#listeners;
     const before = this.lastEventId;
     let isRetryNamed = false;
     try {
@@ -65,7 +68,8 @@ export class Bookmark {
           this.#retryMs = ms;
         },
       });
-    } catch {
+    } catch (error) {
+      if (error instanceof TooLongError && !signal.aborted) onTooLong?.(error);
       return 'cut';
     } finally {
       this.waitMs = this.#retryMs;

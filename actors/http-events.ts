@@ -6,8 +6,7 @@
  * whatever stands around it, and nothing is kept but the event that is under way.
  */
 
-import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-
+import { headBytes, TooLongError } from './http-too-long.ts';
 import { maxMessageBytes } from './session-connection.ts';
 
 export interface StreamEvent {
@@ -37,10 +36,7 @@ export async function readEvents(
     if (done) return;
     if (events.read(decoder.decode(value, { stream: true }))) continue;
     await reader.cancel();
-    throw new SdkError(
-      SdkErrorCode.ClientHttpUnexpectedContent,
-      'The server sent an event of more than 16 MB.',
-    );
+    throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
   }
 }
 
@@ -71,11 +67,20 @@ export class EventReader {
     this.#endsWithReturn = text.endsWith('\r');
     const rest = lines.pop() ?? '';
     for (const end of lines) {
-      if (!this.#count(end.length + 1)) return false;
+      if (!this.#count(end.length + 1)) {
+        this.#line.push(end);
+        return false;
+      }
       this.#endLine(end);
     }
     if (rest !== '') this.#line.push(rest);
     return this.#count(rest.length);
+  }
+
+  /** How the data of the event under way begin. */
+  head(): Uint8Array {
+    const line = /^data: ?(.*)/u.exec(this.#line.join('').slice(0, headBytes));
+    return Buffer.from(this.#data[0]?.slice(0, headBytes) ?? line?.[1] ?? '');
   }
 
   #count(characters: number): boolean {

@@ -24,6 +24,7 @@ import { createGuardedFetch } from './http-fetch.ts';
 import type { Liveness } from './http-liveness.ts';
 import { NewsStream } from './http-news.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './http-posts.ts';
+import { tooLongAnswer } from './http-too-long.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -255,7 +256,11 @@ export class HttpTransport implements Transport, Connection {
       return accepted(response);
     }
     if (!isJson(response)) return response;
-    for (const message of readMessages(await response.text())) this.#receive(message);
+    try {
+      for (const message of readMessages(await response.text())) this.#receive(message);
+    } catch (error) {
+      if (!this.#failTooLong(error, post.id)) throw error;
+    }
     if (this.#posts.isWaitedFor(post)) throw noAnswer();
     return accepted(response);
   }
@@ -271,6 +276,7 @@ export class HttpTransport implements Transport, Connection {
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
       onMessage: (text) => this.#read(text, post.id),
+      onTooLong: (error) => this.#failTooLong(error, post.id),
       resume: (lastEventId) => this.#askForEvents(headers, lastEventId, signal),
       onDoubt: () => this.#suspect(),
     });
@@ -331,6 +337,13 @@ export class HttpTransport implements Transport, Connection {
   #failUnanswered(id: string | number): void {
     if (this.#isOver || !this.#settled(id)) return;
     this.onmessage?.(ownErrorFor(id, streamLost, 'The response stream ended before the answer.'));
+  }
+
+  /** The request alone is told; says whether it was its answer. */
+  #failTooLong(error: unknown, id: string | number | undefined): boolean {
+    const answer = tooLongAnswer(error, id);
+    if (answer !== undefined) this.#receive(answer);
+    return answer !== undefined;
   }
 
   #onError(error: Error): void {

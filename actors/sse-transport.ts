@@ -20,6 +20,7 @@ import { createGuardedFetch } from './http-fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http-posts.ts';
 import { addressOf } from './http-request-failed.ts';
 import { AddressBlockedError } from './http-sockets.ts';
+import { tooLongAnswer } from './http-too-long.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -167,6 +168,9 @@ export class SseTransport implements Transport, Connection {
         },
       });
     } catch (error) {
+      // The stream is lost with it, but whose answer it was need not be told less than is known.
+      const answer = this.#isOver ? undefined : tooLongAnswer(error, undefined);
+      if (answer !== undefined) this.onmessage?.(answer);
       seen = { ...describeError(error, this.#setup.secrets), wasConnected: true };
     }
     this.#lose(seen);

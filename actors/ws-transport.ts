@@ -13,6 +13,7 @@ import { printableLine } from '../src/policies/printable.ts';
 import { retryAfterOf } from './http-fetch.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import { createSockets, type Sockets } from './http-sockets.ts';
+import { createEnvelopeReader } from './message-envelope.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -23,12 +24,15 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { readMessages } from './session-messages.ts';
+import { oversizedAnswer, readMessages } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 // As long as an HTTP session waits for a connection.
 const handshakeMs = 10_000;
 // Twice the way there and back of a distant server; whoever does not say goodbye by then is cut off.
+// A few times what is kept, so that one answer that is too long costs its own call; the package
+// ends the connection for more.
+const maxReadBytes = 4 * maxMessageBytes;
 const goodbyeMs = 1_000;
 const subprotocol = 'mcp';
 const reasonCharacters = 200;
@@ -104,7 +108,7 @@ export class WsTransport implements Transport, Connection {
         headers: { 'user-agent': `mcp-troupe/${version}`, ...headers },
         agent: this.#sockets.agentFor(asHttp(url)),
         handshakeTimeout: handshakeMs,
-        maxPayload: maxMessageBytes,
+        maxPayload: maxReadBytes,
         // What is compressed may be a thousand times as large.
         perMessageDeflate: false,
         followRedirects: false,
@@ -191,7 +195,7 @@ export class WsTransport implements Transport, Connection {
 
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#isOver) return;
-    const messages = isBinary ? [] : readMessages(textOf(data));
+    const messages = isBinary ? [] : messagesOf(bytesOf(data));
     if (messages.length === 0 && !this.#hasRemarked) {
       this.#hasRemarked = true;
       this.#setup.events.remark('sent something that is no MCP message');
@@ -254,9 +258,17 @@ function asHttp(url: URL): URL {
   return new URL(url.href.replace(/^ws/u, 'http'));
 }
 
-function textOf(data: RawData): string {
-  if (Array.isArray(data)) return Buffer.concat(data).toString('utf8');
-  return Buffer.from(data as ArrayBuffer).toString('utf8');
+function bytesOf(data: RawData): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
+}
+
+/** Of a message that is too long, what the request is told that it answers. */
+function messagesOf(bytes: Buffer): readonly JSONRPCMessage[] {
+  if (bytes.length <= maxMessageBytes) return readMessages(bytes.toString('utf8'));
+  const reader = createEnvelopeReader();
+  reader.push(bytes);
+  return [oversizedAnswer(reader.envelope()) ?? []].flat();
 }
 
 /** What `ws` finds wrong with a message is the server's answer, not a lost line. */

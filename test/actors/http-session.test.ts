@@ -160,6 +160,8 @@ describe('calls of an HTTP session', () => {
     ['accepted', { reason: 'badResponse', written: true }],
     ['html', { reason: 'badResponse', written: true }],
     ['huge-body', { reason: 'badResponse', written: true }],
+    ['huge-answer', { reason: 'resultTooLarge', written: true }],
+    ['huge-event', { reason: 'resultTooLarge', written: true }],
     ['deep-answer', { reason: 'resultTooLarge', written: true }],
     ['404-method', { reason: 'serverError', written: true, rpcCode: -32601 }],
     ['redirect', { reason: 'redirectBlocked', written: false }],

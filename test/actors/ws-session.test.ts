@@ -116,8 +116,25 @@ describe('a session over WebSocket', () => {
     expect(session.bench.lines).toEqual(['sent something that is no MCP message']);
   });
 
-  it('ends with a message of more than 16 MB', async () => {
+  it('fails a call whose answer has more than 16 MB, and no other', async () => {
     const session = await opened('huge-answer');
+    const slow = call(session.bench, 'slow');
+    await session.server.arrived('tools/call');
+    expect(await call(session.bench)).toEqual({
+      failure: {
+        reason: 'resultTooLarge',
+        written: true,
+        message: 'The server sent an answer of more than 16 MB.',
+      },
+    });
+    session.server.mode = 'ok';
+    expect(await call(session.bench)).toHaveProperty('result');
+    session.bench.send('session.close');
+    expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
+  });
+
+  it('ends with a message of more than 64 MB', async () => {
+    const session = await opened('endless-answer');
     expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('protocol');
   });
