@@ -144,7 +144,7 @@ function transitionSource(
   // Also an end of a child may be written as an event, `xstate.done.actor.*`.
   const on = sources.member(sources.member(state, 'on'), String(transition.eventType));
   const found = on ?? written?.();
-  return sources.element(found, siblingsBefore(transition)) ?? found ?? state;
+  return sources.transition(found, siblingsBefore(transition)) ?? state;
 }
 
 /** How many transitions of the same trigger are written before this one. */

@@ -64,15 +64,17 @@ export class ChartSources {
     return undefined;
   }
 
-  /** An element of a list, through the names and calls that wrap it. */
-  element(list: ts.Expression | undefined, place: number): ts.Expression | undefined {
-    if (list === undefined) return undefined;
-    if (ts.isArrayLiteralExpression(list)) return list.elements[place];
-    if (ts.isAsExpression(list) || ts.isSatisfiesExpression(list)) {
-      return this.element(list.expression, place);
+  /** One of the transitions of a trigger, which are one or a list of them, perhaps written elsewhere. */
+  transition(written: ts.Expression | undefined, place: number): ts.Expression | undefined {
+    if (written === undefined) return undefined;
+    if (ts.isAsExpression(written) || ts.isSatisfiesExpression(written)) {
+      return this.transition(written.expression, place);
     }
-    if (ts.isIdentifier(list)) return this.element(this.#declared.get(list.text), place);
-    return undefined;
+    const declared = this.#declarationOf(written);
+    if (declared !== undefined) return this.transition(declared, place);
+    return ts.isArrayLiteralExpression(written)
+      ? this.transition(written.elements[place], 0)
+      : written;
   }
 
   /** One part of the `setup` of a chart: `guards`, `actions` or `delays`, by name. */
@@ -93,6 +95,13 @@ export class ChartSources {
         return [[nameOf(property.name), source] as const];
       }),
     );
+  }
+
+  /** What a name, or a key of a named object, stands for. */
+  #declarationOf(expression: ts.Expression): ts.Expression | undefined {
+    if (ts.isIdentifier(expression)) return this.#declared.get(expression.text);
+    if (!ts.isPropertyAccessExpression(expression)) return undefined;
+    return this.member(expression.expression, expression.name.text);
   }
 
   #noteStatement(statement: ts.Statement): void {
