@@ -242,6 +242,7 @@ export const slotsMachine = setup({
   },
   actors: { meter: fromCallback<MeterCommand, MeterInput>(notProvided) },
   actions: {
+    /** Takes its place in the line, once. */
     joinLine: assign(({ context, event }) => {
       assertEvent(event, 'slot.requested');
       const { actorId, pool, demanded, retry, order } = event;
@@ -265,6 +266,7 @@ export const slotsMachine = setup({
       }
       enqueue.assign({ permits: context.permits.filter((it) => it.actorId !== actorId) });
     }),
+    /** It waits no more, or gives its permit back. */
     leave: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.returned');
       enqueue.cancel(lapseOf(event.actorId));
@@ -273,6 +275,7 @@ export const slotsMachine = setup({
         permits: context.permits.filter(({ actorId }) => actorId !== event.actorId),
       });
     }),
+    /** The start goes on: its permit counts for longer. */
     renewPatience: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.kept');
       const { actorId } = event;
@@ -294,6 +297,7 @@ export const slotsMachine = setup({
       for (const { actorId } of lost) enqueue.cancel(lapseOf(actorId));
       enqueue.assign({ permits: permits.filter((permit) => !lost.includes(permit)) });
     }),
+    /** Has the work of those who start measured, as long as somebody waits. */
     tellMeter: enqueueActions(({ context, enqueue }) => {
       // With the line, the meter ends.
       if (!hasLocalLine(context)) return;
@@ -307,10 +311,12 @@ export const slotsMachine = setup({
         enqueue.raise({ type: 'retries.refilled' }, { delay: 'refillPause' });
       }
     }),
+    /** As many may start at once as told. */
     resize: assign(({ event }) => {
       assertEvent(event, 'slots.resized');
       return { counts: event.counts };
     }),
+    /** Hands out what is free, in the order of the line. */
     grantFree: enqueueActions(({ context, event, enqueue }) => {
       const granted = nextInTurn(context);
       if (granted.length === 0) return;
@@ -346,7 +352,9 @@ export const slotsMachine = setup({
     }),
   },
   guards: {
+    /** A local server waits for a permit. */
     hasLocalLine: ({ context }) => hasLocalLine(context),
+    /** No local server waits. */
     hasNoLocalLine: ({ context }) => !hasLocalLine(context),
   },
   delays: {
@@ -357,6 +365,7 @@ export const slotsMachine = setup({
     // A start over the network is waiting, but for a few milliseconds of ours: this only
     // spreads the requests, 200 in a second to endpoints that take their time.
     remotePatience: 100,
+    /** Between two retries that come back to the stock, with jitter. */
     refillPause: ({ context: { seed, refillCount } }) =>
       Math.round(meanRefillMs * (1 + refillJitter * (2 * chanceOf(seed, refillCount) - 1))),
   },

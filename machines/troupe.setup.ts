@@ -162,6 +162,7 @@ export const troupeSetup = setup({
     settingsSource: fromCallback<SettingsCommand, Record<string, never>>(notProvided),
   },
   actions: {
+    /** Takes over what was read, and remembers whom it names no more. */
     noteSettings: assign(({ context, event }) => {
       assertEvent(event, ['settings.loaded', 'settings.relocated']);
       const names = new Set(event.settings.servers.map(({ name }) => name));
@@ -175,14 +176,17 @@ export const troupeSetup = setup({
         removed: newest([...stillRemoved, ...gone], rememberedNames),
       };
     }),
+    /** Whether the folder is trusted. */
     noteTrust: assign(({ event }) => {
       assertEvent(event, 'trust.changed');
       return { trusted: event.trusted };
     }),
+    /** The host's own list, within what was allowed at launch. */
     noteAllowed: assign(({ event }) => {
       assertEvent(event, 'allow.changed');
       return { hostAllowed: event.allowed };
     }),
+    /** What a person decided about a server as it is now. */
     noteDecision: assign(({ context, event }) => {
       assertEvent(event, ['approval.grant', 'approval.reject', 'approval.revoke']);
       const desired = desiredOf(context, event.server);
@@ -199,10 +203,12 @@ export const troupeSetup = setup({
         ),
       };
     }),
+    /** What persons decided, as it is on disk. */
     noteDecisions: assign(({ event }) => {
       assertEvent(event, 'approvals.changed');
       return { decisions: event.decisions };
     }),
+    /** A list of this generation is known from now on. */
     noteCatalog: assign(({ context, event }) => {
       assertEvent(event, 'catalog.listed');
       const key = catalogKey(event.server, event.generation);
@@ -210,6 +216,7 @@ export const troupeSetup = setup({
       const others = context.knownCatalogs.filter((known) => known !== key);
       return { knownCatalogs: newest([...others, key], rememberedCatalogs) };
     }),
+    /** A list that is kept no longer: its server is told. */
     forgetCatalog: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'catalog.forgotten');
       const { server, generation } = event;
@@ -220,12 +227,15 @@ export const troupeSetup = setup({
       const owner = actors.find((it) => it.generation === generation && !it.leaving);
       if (owner !== undefined) enqueue.sendTo(owner.actorId, { type: 'catalog.forgotten' });
     }),
+    /** One more serves. */
     noteReady: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
       serving: [...serving.filter((id) => id !== actorId), actorId],
     })),
+    /** One fewer serves. */
     noteFalter: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
       serving: serving.filter((id) => id !== actorId),
     })),
+    /** One gave up: its successor, or nobody, goes on. */
     noteGivenUp: assign(({ context }, { actorId }: ActorNews) => ({
       live: new Map(
         [...context.live].map(([name, server]) => [name, withGivenUp(server, actorId)]),
@@ -309,6 +319,7 @@ export const troupeSetup = setup({
       }
     }),
 
+    /** Hands the wish for a permit on, with the place in the settings. */
     requestSlot: enqueueActions(({ context, event, enqueue }) => {
       assertEvent(event, 'slot.requested');
       const owner = ownerOf(context, event.actorId);
@@ -316,6 +327,7 @@ export const troupeSetup = setup({
         owner === undefined ? Number.MAX_SAFE_INTEGER : placeOf(context.settings, owner[0]);
       enqueue.sendTo('slots', { ...event, order });
     }),
+    /** Tells who hands out permits what became of one. */
     passSlotNews: enqueueActions(({ event, enqueue }) => {
       assertEvent(event, ['slot.kept', 'slot.returned']);
       enqueue.sendTo('slots', event);
@@ -330,15 +342,18 @@ export const troupeSetup = setup({
         enqueue.sendTo(actorId, { type: 'slot.granted' });
       }
     }),
+    /** As many may start at once as the new settings say. */
     resizeSlots: enqueueActions(({ event, enqueue }) => {
       assertEvent(event, 'settings.loaded');
       enqueue.sendTo('slots', { type: 'slots.resized', counts: event.settings.slots });
     }),
+    /** Has the files read again, or the host settings exchanged. */
     passToSettingsSource: enqueueActions(({ event, enqueue }) => {
       assertEvent(event, ['settings.reload', 'settings.changed']);
       enqueue.sendTo('settingsSource', event);
     }),
 
+    /** The troupe ends: everybody is told to leave. */
     retireAll: enqueueActions(({ context, enqueue }) => {
       const live = [...context.live];
       enqueue.assign({ live: new Map(live.map(([name, server]) => [name, allLeaving(server)])) });
@@ -346,6 +361,7 @@ export const troupeSetup = setup({
         enqueue.sendTo(actorId, { type: 'server.retire' });
     }),
 
+    /** Starts the actor that hands out permits. */
     startSlots: enqueueActions(({ context, enqueue }) => {
       enqueue.spawnChild('slots', {
         id: 'slots',
@@ -376,11 +392,13 @@ export const troupeSetup = setup({
       };
       for (const orphan of Object.values(orphans)) orphan?.send({ type: 'io.dispose' });
     },
+    /** The actor that hands out permits broke: a new one. */
     replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
       if (actorId !== 'slots') return;
       const counts = context.settings?.slots ?? context.slots;
       enqueue.spawnChild('slots', { id: 'slots', input: { counts, seed: context.seed } });
     }),
+    /** Says that an actor broke, which is a fault of ours. */
     reportBroken: enqueueActions(({ enqueue }, { actorId, error }: ChildEnd) => {
       const message = error instanceof Error ? error.message : String(error);
       enqueue.emit({ type: 'actor.broke', actorId, message });
@@ -392,10 +410,12 @@ export const troupeSetup = setup({
     }),
   },
   guards: {
+    /** The last server is gone. */
     hasNoServers: ({ context }) => context.live.size === 0,
     // Only there does it matter to others who is ready.
     isHandingOver: ({ context }, { actorId }: ActorNews) =>
       ownerOf(context, actorId)?.[1].successor !== undefined,
+    /** It starts beside the generation that serves. */
     isSuccessor: ({ context }, { actorId }: ActorNews) =>
       ownerOf(context, actorId)?.[1].successor?.actorId === actorId,
   },
@@ -412,6 +432,7 @@ export const troupeSetup = setup({
     // Five seconds: above the 4 s of the close ladder, and the longest a person
     // who pressed Ctrl-C waits without doubt.
     stopDeadline: 5_000,
+    /** A fault that strikes at every birth must not become a storm. */
     respawnPause: 1_000,
     // Two minutes: five tries of a start and the waits between them take about one. Then what
     // the settings say has to count, whether or not it works.

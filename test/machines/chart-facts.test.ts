@@ -70,4 +70,10 @@ describe.each(chartSubjects)('the facts of $chart', ({ machine, pictures }) => {
       if (typeof delay === 'string') expect(facts.delays).toHaveProperty(delay);
     }
   });
+
+  it('explain every guard, action and delay', () => {
+    for (const named of [facts.guards, facts.actions, facts.delays]) {
+      for (const [name, { doc }] of Object.entries(named)) expect(doc, name).toMatch(/\w/);
+    }
+  });
 });
