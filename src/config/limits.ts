@@ -6,7 +6,7 @@ import type { Layers } from './layers.ts';
 import type { ParsedDocument } from './parse-settings.ts';
 import type { ParsedServer } from './server-entry.ts';
 
-type LimitingList = Limit['list'] | 'disabledServers';
+type LimitingList = Limit['list'] | 'disabledServers' | 'permissions.ask' | 'permissions.deny';
 
 export interface Limits {
   /** Absent = all are allowed. */

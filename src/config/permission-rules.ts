@@ -1,8 +1,9 @@
 /** The lists of all layers that say which calls may go out. */
 
 import type { PermissionRules } from '../domain/permission.ts';
-import type { Settings } from '../domain/settings.ts';
+import type { PlacedRules, Settings } from '../domain/settings.ts';
 import type { Layers } from './layers.ts';
+import { placeOfList } from './limits.ts';
 import type { ParsedDocument } from './parse-settings.ts';
 
 /** What all layers say. A layer that only narrows can ask and deny; what it allows is not heard. */
@@ -10,7 +11,9 @@ export function permissionsOf({ own, narrowing }: Layers): Pick<Settings, 'permi
   const ofOwn = joined(own, ['allow', 'ask', 'deny']);
   const ofOthers = joined(narrowing, ['ask', 'deny']);
   const isEmpty = Object.keys(ofOwn).length === 0 && Object.keys(ofOthers).length === 0;
-  return isEmpty ? {} : { permissions: { own: ofOwn, narrowing: ofOthers } };
+  if (isEmpty) return {};
+  const places = [...own.flatMap(placesIn), ...narrowing.flatMap(placesIn)];
+  return { permissions: { own: ofOwn, narrowing: ofOthers, places } };
 }
 
 function joined(
@@ -22,4 +25,14 @@ function joined(
     return patterns.length === 0 ? [] : [[verdict, patterns] as const];
   });
   return Object.fromEntries(lists);
+}
+
+/** Those that keep calls back: nobody asks which list let one go. */
+function placesIn(document: ParsedDocument): readonly PlacedRules[] {
+  return (['deny', 'ask'] as const).flatMap((verdict) => {
+    const patterns = document.mcp.permissions?.[verdict];
+    if (patterns === undefined) return [];
+    const source = placeOfList(document, `permissions.${verdict}`);
+    return [{ rules: { [verdict]: patterns }, source }];
+  });
 }

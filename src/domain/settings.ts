@@ -131,6 +131,14 @@ export interface Limit {
 export interface LayeredPermissions {
   readonly own: PermissionRules;
   readonly narrowing: PermissionRules;
+  /** The same lists with their places, so that a person can be told which one decided. */
+  readonly places: readonly PlacedRules[];
+}
+
+/** The lists of one verdict, as one file has them. */
+export interface PlacedRules {
+  readonly rules: PermissionRules;
+  readonly source: SourceRef;
 }
 
 /** How many servers may be starting at once. */

@@ -3,23 +3,18 @@
  * levels and watched resources of two clients never meet.
  */
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  LOG_LEVEL_META_KEY,
-  Server,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { Server } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
 import type { CompletionRequest } from '../domain/catalog.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import type { CallOptions } from '../runtime/troupe.ts';
+import { ClientRequests, inputRequiredIn, levelOf } from './client-requests.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
-import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
+import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
 import { type LogLevel, levelPasses, logLevels } from './log-level.ts';
-import { failedCall, failedRequest, invalidParams, RpcError, troupeErrorOf } from './rpc-error.ts';
-import { refOf, shownResult, unknownName } from './view.ts';
+import { failedRequest } from './rpc-error.ts';
+import { refOf } from './view.ts';
 
 /** What a client may ask besides its lists; a field more does no harm. */
 const params = {
@@ -64,8 +59,7 @@ export class GatewayClient implements Audience {
   readonly server: Server;
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
-  /** The requests under way, with the server that each is about: they are told what it logs. */
-  readonly #underWay = new Map<ServerContext, string>();
+  readonly #requests: ClientRequests;
   readonly #watched = new Map<string, () => void>();
   readonly #ears: ClientEars;
   /** Lists that changed while it could not be told. */
@@ -88,6 +82,7 @@ export class GatewayClient implements Audience {
       inputRequired: { maxRounds },
       ...(instructions === undefined ? {} : { instructions }),
     });
+    this.#requests = new ClientRequests(gateway, era, this.server);
     if (capabilities.tools !== undefined) this.#offerTools();
     if (capabilities.resources !== undefined)
       this.#offerResources(capabilities.resources.subscribe === true);
@@ -124,7 +119,7 @@ export class GatewayClient implements Audience {
   /** A request under way at this server is told first; other clients only if they asked for logs. */
   logged(server: string, line: Readonly<Record<string, unknown>>): void {
     const notification = { method: 'notifications/message', params: { ...line } };
-    const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];
+    const context = this.#requests.underWayAt(server);
     if (context !== undefined) {
       const wanted = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : this.#level;
       if (this.#era === 'modern' && wanted === undefined) return;
@@ -166,7 +161,7 @@ export class GatewayClient implements Audience {
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },
-      ({ name, arguments: args = {} }, context) => this.#call(name, args, context),
+      ({ name, arguments: args = {} }, context) => this.#requests.call(name, args, context),
     );
   }
 
@@ -177,7 +172,7 @@ export class GatewayClient implements Audience {
       resourceTemplates: view.resourceTemplates(),
     }));
     this.server.setRequestHandler('resources/read', { params: params.read }, ({ uri }, context) =>
-      this.#request(
+      this.#requests.request(
         context,
         () => view.resourceAt(uri),
         async ({ server, name }, options) => {
@@ -211,7 +206,7 @@ export class GatewayClient implements Audience {
       'prompts/get',
       { params: params.prompt },
       ({ name: exposed, arguments: args }, context) =>
-        this.#request(
+        this.#requests.request(
           context,
           () => view.promptNamed(exposed),
           async ({ server, name }, options) => {
@@ -234,7 +229,7 @@ export class GatewayClient implements Audience {
       'completion/complete',
       { params: params.completion },
       ({ ref, argument, context: known }, context) =>
-        this.#request(
+        this.#requests.request(
           context,
           () => refOf(view, ref),
           async (meant, options) => {
@@ -262,143 +257,6 @@ export class GatewayClient implements Audience {
     });
   }
 
-  async #call(exposed: string, args: Readonly<Record<string, unknown>>, context: ServerContext) {
-    const { view, troupe, metrics, clock } = this.#gateway;
-    const startedAt = clock.now();
-    const ended = (server: string, code: string): void =>
-      metrics.ended(server, code, clock.now() - startedAt);
-    let about = '';
-    try {
-      return await this.#gateway.during(async () => {
-        const { server, name } = view.toolNamed(exposed);
-        about = server;
-        const subject = `tool ${server} ${name}`;
-        const result = await this.#converse(server, subject, context, async (options) => {
-          const report = await troupe.callServerTool(server, name, args, options);
-          return inputRequiredIn(report.result) ?? shownResult(view, server, report.result);
-        });
-        ended(server, codeOf(result));
-        return result;
-      });
-    } catch (error) {
-      if (error instanceof RpcError) throw error;
-      const failed = troupeErrorOf(error);
-      // What has never been a server is no label either: clients would fill the counters with it.
-      ended(failed.code === 'SERVER_UNKNOWN' ? '' : about, failed.code);
-      const isUnknown = failed.code === 'SERVER_UNKNOWN';
-      // What a client gave back from the round before was refused: that is between the two of them.
-      if (failed.rpcCode === invalidParams && context.mcpReq.requestState() !== undefined)
-        throw failedRequest(failed);
-      return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
-    }
-  }
-
-  #toolNames(): readonly string[] {
-    return this.#gateway.view.tools().map(({ name }) => String(name));
-  }
-
-  async #request<Meant extends { readonly server: string; readonly name: string }>(
-    context: ServerContext,
-    find: () => Meant,
-    ask: (meant: Meant, options: CallOptions) => Promise<Answer>,
-  ): Promise<Answer> {
-    try {
-      return await this.#gateway.during(async () => {
-        const meant = find();
-        const subject = `${context.mcpReq.method} ${meant.server} ${meant.name}`;
-        return this.#converse(meant.server, subject, context, (options) => ask(meant, options));
-      });
-    } catch (error) {
-      throw failedRequest(error);
-    }
-  }
-
-  /**
-   * Goes through one turn of a request: to its end, or to what the client is asked first. Nothing of
-   * the client goes along but what it asks for: no header, no token, no metadata.
-   */
-  async #converse(
-    server: string,
-    subject: string,
-    context: ServerContext,
-    ask: (options: CallOptions) => Promise<Answer>,
-  ): Promise<Answer> {
-    const { signal, _meta } = context.mcpReq;
-    const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
-    const giveUp = (): void => call.abort();
-    const progressToken = _meta?.progressToken;
-    call.onProgress = (progress) => {
-      const notification = { ...progress, progressToken };
-      if (progressToken !== undefined)
-        context.mcpReq
-          .notify({ method: 'notifications/progress', params: notification })
-          .catch(ignore);
-    };
-    this.#underWay.set(context, server);
-    signal.addEventListener('abort', giveUp, { once: true });
-    if (signal.aborted) giveUp();
-    try {
-      const turn = await call.turn();
-      if ('result' in turn) return turn.result;
-      this.#gateway.held.keep(call);
-      return { resultType: 'input_required', ...turn };
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-      call.onProgress = undefined;
-      this.#underWay.delete(context);
-    }
-  }
-
-  /** The call that this request goes on with, having answered what was asked. */
-  #heldCall(subject: string, { mcpReq }: ServerContext): HeldCall | undefined {
-    const state = mcpReq.requestState<string>();
-    if (!HeldCalls.isState(state)) return undefined;
-    const held = this.#gateway.held.take(state, subject);
-    if (held === undefined)
-      throw new RpcError(invalidParams, 'Invalid or expired requestState', {
-        reason: 'invalid_request_state',
-      });
-    held.answer(mcpReq.inputResponses);
-    return held;
-  }
-
-  #begin(
-    subject: string,
-    { mcpReq }: ServerContext,
-    ask: (options: CallOptions) => Promise<Answer>,
-  ): HeldCall {
-    const call = new HeldCall(subject);
-    const capabilities = this.#capabilitiesOf(mcpReq.envelope);
-    const requestState = mcpReq.requestState<string>();
-    call.begin(() =>
-      ask({
-        signal: call.signal,
-        ...(mcpReq._meta?.progressToken === undefined
-          ? {}
-          : { onProgress: (progress) => call.onProgress?.(progress) }),
-        onQuestion: (question, asking) =>
-          canAnswer(question.kind, capabilities)
-            ? call.ask(question, asking)
-            : { action: 'decline' },
-        round: {
-          capabilities: capabilities ?? {},
-          ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
-          ...(requestState === undefined ? {} : { requestState }),
-        },
-      }),
-    );
-    return call;
-  }
-
-  /** What this client can be asked: a modern one says it with each request. */
-  #capabilitiesOf(
-    envelope: Readonly<Record<string, unknown>> | undefined,
-  ): Readonly<Record<string, unknown>> | undefined {
-    if (this.#era === 'legacy') return this.server.getClientCapabilities();
-    const said = envelope?.[CLIENT_CAPABILITIES_META_KEY];
-    return typeof said === 'object' && said !== null ? { ...said } : undefined;
-  }
-
   #send(notification: {
     readonly method: string;
     readonly params?: Record<string, unknown>;
@@ -408,26 +266,10 @@ export class GatewayClient implements Audience {
 
   #closed(): void {
     this.#leave();
+    this.#requests.close();
     for (const end of this.#watched.values()) end();
     this.#watched.clear();
   }
-}
-
-/** What a modern server wants first, to be passed on as it is. */
-function inputRequiredIn(result: object): Answer | undefined {
-  const isAsking = 'resultType' in result && result.resultType === 'input_required';
-  return isAsking ? { ...result } : undefined;
-}
-
-function codeOf({ resultType, isError }: Answer): string {
-  if (resultType === 'input_required') return 'inputRequired';
-  return isError === true ? 'toolError' : 'ok';
-}
-
-/** The level that a modern request asks for; without it, it wants no log. */
-function levelOf(envelope: Readonly<Record<string, unknown>> | undefined): LogLevel | undefined {
-  const level = envelope?.[LOG_LEVEL_META_KEY];
-  return logLevels.find((each) => each === level);
 }
 
 /** Nobody listens any more; whoever closed the connection knows. */

@@ -47,6 +47,7 @@ export class HeldCall {
   onProgress: ((progress: CallProgress) => void) | undefined;
   readonly #open = new Map<string, Open>();
   readonly #stop = new AbortController();
+  #isAnswered = false;
   #result: Promise<{ readonly result: Answer }> | undefined;
   #onQuestion: (() => void) | undefined;
 
@@ -61,6 +62,8 @@ export class HeldCall {
 
   readonly ask: QuestionHandler = (question, { signal }) =>
     new Promise((resolve) => {
+      // A call in the background has been answered with a receipt: nobody comes back for it.
+      if (this.#isAnswered) return resolve({ action: 'decline' });
       const settle = (answer: QuestionAnswer): void => {
         this.#open.delete(question.id);
         resolve(answer);
@@ -93,7 +96,10 @@ export class HeldCall {
     });
     const done = await Promise.race([this.#result ?? asked, asked]);
     this.#onQuestion = undefined;
-    if (done !== undefined) return done;
+    if (done !== undefined) {
+      this.#isAnswered = true;
+      return done;
+    }
     const requests = [...this.#open].map(([id, { question }]) => [id, requestOf(question)]);
     return {
       inputRequests: Object.fromEntries(requests) as InputRequests,
@@ -125,11 +131,15 @@ export class HeldCalls {
     return state?.startsWith(statePrefix) === true;
   }
 
+  get size(): number {
+    return this.#kept.size;
+  }
+
   /** Keeps a call until its client comes back, or for as long as a call may last. */
   keep(call: HeldCall): void {
     const [oldest] = this.#kept.values();
-    if (this.#kept.size >= maxHeld && oldest !== undefined) this.#drop(oldest.call);
-    const timer = this.#clock.setTimeout(() => this.#drop(call), heldMs);
+    if (this.#kept.size >= maxHeld && oldest !== undefined) this.drop(oldest.call);
+    const timer = this.#clock.setTimeout(() => this.drop(call), heldMs);
     this.#kept.set(call.state, { call, timer });
   }
 
@@ -142,10 +152,11 @@ export class HeldCalls {
   }
 
   close(): void {
-    for (const { call } of [...this.#kept.values()]) this.#drop(call);
+    for (const { call } of [...this.#kept.values()]) this.drop(call);
   }
 
-  #drop(call: HeldCall): void {
+  /** Its client will not come back. */
+  drop(call: HeldCall): void {
     const kept = this.#kept.get(call.state);
     if (kept === undefined) return;
     this.#forget(kept);

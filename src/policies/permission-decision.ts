@@ -31,6 +31,16 @@ export function verdictByRules(
   return rules.allow?.some(fits) === true ? 'allow' : undefined;
 }
 
+/** The pattern by which rules give a tool this verdict, an exact one first; undefined when none does. */
+export function patternBehind(
+  rules: PermissionRules,
+  tool: PermittedTool,
+  verdict: PermissionVerdict,
+): PermissionPattern | undefined {
+  const fitting = (rules[verdict] ?? []).filter((pattern) => isAbout(pattern, tool));
+  return fitting.find((pattern) => !isPattern(pattern)) ?? fitting[0];
+}
+
 /** The strictest of what was said; undefined when nobody said anything. */
 export function strictestVerdict(
   ...voices: readonly (PermissionVerdict | undefined)[]

@@ -24,11 +24,13 @@ import { approvalFingerprint } from '../policies/fingerprint.ts';
 import {
   type ChoiceSubject,
   isRemembered,
+  type PermittedTool,
+  patternBehind,
   strictestVerdict,
   verdictByRules,
 } from '../policies/permission-decision.ts';
 import { digestOfShown } from '../policies/tool-pins.ts';
-import { type Denial, denied } from './permission-refusal.ts';
+import { type DecidingRule, type Denial, denied } from './permission-refusal.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { TroupeOptions } from './troupe.ts';
 
@@ -98,7 +100,7 @@ export class PermissionDesk {
     const byPolicy = policy.approval.perCall && !trust ? 'ask' : 'allow';
     const verdict = strictestVerdict(byRules, byHost) ?? byPolicy;
     if (verdict === 'deny') throw denied(asked.shown, 'host');
-    if (verdict === 'ask') await this.#askPerson(request, asked);
+    if (verdict === 'ask') await this.#askPerson(request, asked, byRules);
   }
 
   /**
@@ -112,11 +114,28 @@ export class PermissionDesk {
     const verdict = strictestVerdict(
       verdictByRules(own, shown),
       verdictByRules(narrowing, shown),
-      // In the entry of a server its own names are meant.
-      verdictByRules(ofServer, { server, tool, name: tool }),
+      verdictByRules(ofServer, inEntry({ server, tool })),
     );
-    if (verdict === 'deny') throw denied(shown, 'rule');
+    if (verdict === 'deny') throw denied(shown, 'rule', this.#ruleBehind('deny', desired, shown));
     return verdict;
+  }
+
+  /** The rule that keeps a call back; undefined when it was no rule. */
+  #ruleBehind(
+    verdict: 'ask' | 'deny',
+    { source, tools }: DesiredServer,
+    shown: ExposedTool,
+  ): DecidingRule | undefined {
+    const inOwnEntry = patternBehind(tools.permissions ?? {}, inEntry(shown), verdict);
+    if (inOwnEntry !== undefined) {
+      const key = `tools.permissions.${verdict} of ${source.key}`;
+      return { pattern: inOwnEntry, source: { ...source, key } };
+    }
+    for (const { rules, source: place } of this.#settings()?.permissions?.places ?? []) {
+      const pattern = patternBehind(rules, shown, verdict);
+      if (pattern !== undefined) return { pattern, source: place };
+    }
+    return undefined;
   }
 
   async #askHost(
@@ -131,7 +150,11 @@ export class PermissionDesk {
     return verdict ?? { denial: 'hookNonsense' };
   }
 
-  async #askPerson(request: PermissionRequest, asked: PermissionCase): Promise<void> {
+  async #askPerson(
+    request: PermissionRequest,
+    asked: PermissionCase,
+    byRules: 'allow' | 'ask' | undefined,
+  ): Promise<void> {
     const { desired, shown, signal } = asked;
     const subject: ChoiceSubject = {
       server: shown.server,
@@ -141,7 +164,10 @@ export class PermissionDesk {
     };
     if (isRemembered(await this.store.choices(), subject) || signal.aborted) return;
     const ask = asked.ask ?? this.#ask;
-    if (ask === undefined) throw denied(shown, 'nobody');
+    if (ask === undefined) {
+      const rule = byRules === 'ask' ? this.#ruleBehind('ask', desired, shown) : undefined;
+      throw denied(shown, 'nobody', rule);
+    }
     const answer = await this.#inTime(askMs, signal, (own) => ask(request, { signal: own }));
     if (signal.aborted) return;
     if ('denial' in answer) throw denied(shown, answer.denial);
@@ -198,4 +224,9 @@ function requestOf({ desired, shown, args }: PermissionCase): PermissionRequest 
     ...(annotations === undefined ? {} : { annotations }),
     isTrusted: desired.trust,
   };
+}
+
+/** In the entry of a server its own names are meant. */
+function inEntry({ server, tool }: Pick<ExposedTool, 'server' | 'tool'>): PermittedTool {
+  return { server, tool, name: tool };
 }

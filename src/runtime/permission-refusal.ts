@@ -1,5 +1,7 @@
 /** What a call is told that nobody allowed. */
 
+import type { PermissionPattern } from '../domain/permission.ts';
+import type { SourceRef } from '../domain/settings.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
@@ -14,13 +16,21 @@ export type Denial =
   | 'nonsense'
   | 'hookNonsense';
 
-const reasons: Readonly<Record<Denial, (tool: ExposedTool) => string>> = {
-  rule: ({ name }) =>
-    `a rule of the settings denies it. See the permissions there; the exposed name is ${name}`,
+/** The rule that decided about a call, and where it is written. */
+export interface DecidingRule {
+  readonly pattern: PermissionPattern;
+  readonly source: SourceRef;
+}
+
+const reasons: Readonly<
+  Record<Denial, (tool: ExposedTool, rule: DecidingRule | undefined) => string>
+> = {
+  rule: ({ name }, rule) =>
+    `${inWords(rule)} denies it. Change it there, or do without; the exposed name is ${name}`,
   host: () => 'the host denies it. Do without it, or ask whoever runs the host',
   person: () => 'a person said no. Ask why before you call it again',
-  nobody: ({ name }) =>
-    `a person must allow it and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": ["${name}"] } } }`,
+  nobody: ({ name }, rule) =>
+    `${rule === undefined ? 'a person must allow it' : `${inWords(rule)} wants a person to allow it`} and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": ["${name}"] } } }`,
   late: () => 'nobody answered in time whether it may. Call again when somebody is there to answer',
   broken: () => 'the host failed while it decided. See its warnings and mend its callback',
   nonsense: () =>
@@ -32,11 +42,19 @@ const reasons: Readonly<Record<Denial, (tool: ExposedTool) => string>> = {
 // Another attempt is worth it only where a person may still say yes.
 const mayBeAskedAgain: ReadonlySet<Denial> = new Set(['nobody', 'late']);
 
-export function denied(shown: ExposedTool, why: Denial): TroupeError {
+export function denied(shown: ExposedTool, why: Denial, rule?: DecidingRule): TroupeError {
   const { server, tool } = shown;
   return new TroupeError(
     'PERMISSION_DENIED',
-    `Tool ${tool} of ${server} was not called: ${reasons[why](shown)}.`,
+    `Tool ${tool} of ${server} was not called: ${reasons[why](shown, rule)}.`,
     { server, tool, retryable: mayBeAskedAgain.has(why) },
   );
+}
+
+function inWords(rule: DecidingRule | undefined): string {
+  if (rule === undefined) return 'a rule of the settings';
+  const { pattern, source } = rule;
+  const { file, key, line } = source;
+  const place = file === undefined ? '' : ` of ${file}${line === undefined ? '' : `:${line}`}`;
+  return `the rule ${JSON.stringify(pattern)} in ${key}${place}`;
 }

@@ -169,20 +169,20 @@ export function post(
   });
 }
 
-const initialize = {
+const initialize = (capabilities: object) => ({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
   params: {
     protocolVersion: '2025-11-25',
-    capabilities: {},
+    capabilities,
     clientInfo: { name: 'plain', version: '1' },
   },
-};
+});
 
 /** Opens a session by hand and gives its id. */
-export async function openSession(url: URL): Promise<string> {
-  const response = await post(url, initialize);
+export async function openSession(url: URL, capabilities: object = {}): Promise<string> {
+  const response = await post(url, initialize(capabilities));
   await response.text();
   const id = response.headers.get('mcp-session-id');
   if (id === null) throw new Error(`no session: ${response.status}`);

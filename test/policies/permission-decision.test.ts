@@ -8,6 +8,7 @@ import {
 } from '../../src/domain/permission.ts';
 import {
   isRemembered,
+  patternBehind,
   strictestVerdict,
   verdictByRules,
 } from '../../src/policies/permission-decision.ts';
@@ -34,6 +35,15 @@ describe('rules about calls', () => {
 
   it.each(rows)('that name %s', (_what, rules, verdict) => {
     expect(verdictByRules(rules, tool)).toBe(verdict);
+  });
+
+  it.each([
+    ['the exact one of several', { ask: [wide, exact] }, exact],
+    ['the first of several wide ones', { ask: [wide, '*'] }, wide],
+    ['none of another verdict', { deny: [wide] }, undefined],
+    ['none of another tool', { ask: ['mcp__db__drop'] }, undefined],
+  ] as const)('are told by %s', (_what, rules, pattern) => {
+    expect(patternBehind(rules, tool, 'ask')).toBe(pattern);
   });
 
   it('are as strict together as the strictest of them', () => {

@@ -22,6 +22,14 @@ async function goes(options: ScriptedTroupeOptions, prepare?: (there: Stage) => 
   return sent(there).length === 1 ? 'sent' : (made.error?.code ?? made.state);
 }
 
+async function refusedBy(options: ScriptedTroupeOptions) {
+  const there = await stage(options);
+  const made = call(there, 'db');
+  await there.settle();
+  expect(sent(there)).toEqual([]);
+  return { made };
+}
+
 /** An `askPermission` that is answered by the test. */
 function person() {
   const questions: { request: PermissionRequest; signal: AbortSignal }[] = [];
@@ -339,6 +347,45 @@ describe('a question to a person', () => {
     await there.settle();
     expect(made.error).toMatchObject({ ...denied, retryable: true });
     expect(made.error?.message).toContain('"mcp__db__query"');
+  });
+
+  it('names the rule that wants it asked, and its file', async () => {
+    const { made } = await refusedBy({ settings: asking });
+    expect(made.error?.message).toContain(
+      `the rule "mcp__db__*" in mcp.permissions.ask of ${settingsFile}:`,
+    );
+  });
+
+  it.each([
+    [
+      'an entry',
+      { settings: under({}, { tools: { permissions: { ask: ['que*'] } } }) },
+      'the rule "que*" in tools.permissions.ask of mcpServers.db of /project/troupe.json',
+    ],
+    [
+      'a file of the folder',
+      { settings: db, projectSettings: { mcp: { permissions: { deny: ['*'] } } } },
+      'the rule "*" in mcp.permissions.deny of /project/.mcp.json',
+    ],
+    [
+      'the host itself',
+      { settings: db, hostSettings: { mcp: { permissions: { deny: [{ server: 'db' }] } } } },
+      'the rule {"server":"db"} in mcp.permissions.deny denies it',
+    ],
+    [
+      'no rule',
+      { settings: db, permission: () => 'ask' as const },
+      'a person must allow it and nobody',
+    ],
+    [
+      'a policy',
+      { settings: db, policy: { approval: { perCall: true } } },
+      'a person must allow it and nobody',
+    ],
+  ])('is refused in the words of %s', async (_what, options, words) => {
+    const { made } = await refusedBy(options);
+    expect(made.error).toMatchObject(denied);
+    expect(made.error?.message).toContain(words);
   });
 
   it.each([

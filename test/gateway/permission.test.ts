@@ -1,0 +1,175 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+
+import { pong, servers } from '../runtime/stage.ts';
+import {
+  connect,
+  type GatewayStage,
+  gatewayStage,
+  listen,
+  openSession,
+  post,
+} from './gateway-stage.ts';
+
+const asking = servers(
+  { db: 'db', web: 'web' },
+  { permissions: { ask: [{ server: 'db' }], deny: ['mcp__web__*'] } },
+);
+
+interface Form {
+  readonly message: string;
+  readonly requestedSchema?: unknown;
+}
+
+/** A client whose person answers forms as the test says. */
+function withPerson(
+  there: GatewayStage,
+  mode: 'auto' | 'legacy',
+  asked: Form[],
+  answer: () => unknown,
+): Promise<Client> {
+  return connect(
+    there,
+    mode,
+    (client) => {
+      client.setRequestHandler('elicitation/create', async ({ params }) => {
+        asked.push(params as Form);
+        return (await answer()) as { action: 'accept' };
+      });
+    },
+    { elicitation: { form: {} } },
+  );
+}
+
+const decided = (decision: string) => ({ action: 'accept', content: { decision } });
+const query = { name: 'db__query', arguments: { sql: 'select 1' } };
+const denied = {
+  isError: true,
+  _meta: { 'mcp-troupe/error': { code: 'PERMISSION_DENIED', outcome: 'not_executed' } },
+};
+
+describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)', (mode) => {
+  it('is put to the person at the client that made it, and to no other', async () => {
+    const there = await gatewayStage({ settings: asking });
+    const asked: Form[] = [];
+    const overheard: Form[] = [];
+    const one = await withPerson(there, mode, asked, () => decided('allow'));
+    await withPerson(there, mode, overheard, () => decided('deny'));
+    const answer = one.callTool(query);
+    (await there.nextCall('db')).answer(pong);
+    expect(await answer).toMatchObject(pong);
+    expect(asked).toMatchObject([
+      {
+        mode: 'form',
+        message: 'May query of db be called?\nWith: {"sql":"select 1"}',
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            decision: {
+              type: 'string',
+              title: 'Decision',
+              oneOf: [
+                { const: 'allow', title: 'Allow once' },
+                { const: 'allowTool', title: 'Always allow query' },
+                { const: 'allowServer', title: 'Always allow every tool of db' },
+                { const: 'deny', title: 'Deny' },
+              ],
+            },
+          },
+          required: ['decision'],
+        },
+      },
+    ]);
+    expect(overheard).toEqual([]);
+  });
+
+  it.each([
+    ['allow', 2],
+    ['allowTool', 1],
+    ['allowServer', 1],
+  ])('and is allowed with %s is asked about %i times in two calls', async (decision, times) => {
+    const there = await gatewayStage({ settings: asking });
+    const asked: Form[] = [];
+    const client = await withPerson(there, mode, asked, () => decided(decision));
+    for (const _ of [1, 2]) {
+      const answer = client.callTool(query);
+      (await there.nextCall('db')).answer(pong);
+      await answer;
+    }
+    expect(asked).toHaveLength(times);
+  });
+
+  it.each([
+    ['denies', decided('deny')],
+    ['declines', { action: 'decline' }],
+    ['closes the form', { action: 'cancel' }],
+    ['answers something else', decided('always')],
+  ])('is never sent when the person %s', async (_what, said) => {
+    const there = await gatewayStage({ settings: asking });
+    const client = await withPerson(there, mode, [], () => said);
+    const result = await client.callTool(query);
+    expect(result).toMatchObject(denied);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('is denied at once for a client that cannot be asked, with the rule, its file and what to do', async () => {
+    const there = await gatewayStage({ settings: asking });
+    const client = await connect(there, mode);
+    const result = await client.callTool(query);
+    expect(result).toMatchObject(denied);
+    const [{ text } = { text: '' }] = result.content as { text: string }[];
+    expect(text).toContain(
+      'the rule {"server":"db"} in mcp.permissions.ask of /project/troupe.json:',
+    );
+    expect(text).toContain('"allow": ["mcp__db__query"]');
+    const other = await client.callTool({ name: 'web__query', arguments: {} });
+    expect(other).toMatchObject(denied);
+    expect(JSON.stringify(other.content)).toContain(
+      'in mcp.permissions.deny of /project/troupe.json:',
+    );
+  });
+
+  it('is denied when the person takes too long', async () => {
+    const there = await gatewayStage({ settings: asking });
+    let show: () => void = () => undefined;
+    const isShown = new Promise<void>((resolve) => {
+      show = resolve;
+    });
+    let answer: (said: unknown) => void = () => undefined;
+    const client = await withPerson(there, mode, [], () => {
+      show();
+      return new Promise((resolve) => {
+        answer = resolve;
+      });
+    });
+    const result = client.callTool(query);
+    await isShown;
+    await there.advance(120_001);
+    answer(decided('allow'));
+    expect(await result).toMatchObject(denied);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+});
+
+describe('a call whose client is gone while it is asked', () => {
+  it('is never sent', async () => {
+    const there = await gatewayStage({ settings: asking });
+    const session = await openSession(there.url, { elicitation: { form: {} } });
+    const headers = { 'mcp-session-id': session };
+    const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: query };
+    const answer = await post(there.url, message, headers);
+    const reader = answer.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    expect(new TextDecoder().decode(value)).toContain('elicitation/create');
+    await listen(there.url, session);
+    await fetch(there.url, {
+      method: 'DELETE',
+      headers: { ...headers, authorization: `Bearer ${'a'.repeat(43)}` },
+    });
+    while (!(await reader?.read())?.done);
+    await there.settle();
+    expect(there.gateway.callsInFlight).toBe(0);
+    expect(there.gateway.held.size).toBe(0);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+});
