@@ -50,6 +50,8 @@ const maxWatched = 256;
 export interface ClientEars {
   /** Whether it can be told something that it has not asked for. */
   readonly canHear: () => boolean;
+  /** Whether it has asked for news of this resource otherwise than by a request of its own for each. */
+  readonly listensFor?: (address: string) => boolean;
   readonly onClosed: () => void;
 }
 
@@ -112,7 +114,7 @@ export class GatewayClient implements Audience {
 
   resourceUpdated(server: string, uri: string): void {
     const address = this.#gateway.view.addressOf(server, uri);
-    if (this.#watched.has(address))
+    if (this.#watched.has(address) || this.#ears.listensFor?.(address) === true)
       this.#send({ method: 'notifications/resources/updated', params: { uri: address } });
   }
 

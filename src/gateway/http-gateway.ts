@@ -25,6 +25,7 @@ import {
   refuseUnknown,
 } from './http-door.ts';
 import { HttpSessions } from './http-sessions.ts';
+import { addressesIn, watchAll } from './listening.ts';
 
 export interface HttpGatewayOptions extends DoorRules {
   readonly host: string;
@@ -47,8 +48,6 @@ const lookEveryMs = 1_000;
 const keepAliveMs = 60_000;
 const maxHeaderBytes = 16_384;
 const maxSockets = 512;
-// As many as a server of the runtime can be asked for.
-const maxWatched = 256;
 
 /** @throws TroupeError `USAGE` when the address cannot be had. */
 export async function startHttpGateway(
@@ -194,7 +193,8 @@ class Reception {
     const gone = goneSignal(response);
     const web = webRequest(request, gone);
     if (!(await isLegacyRequest(web, body))) {
-      const unwatch = this.#watchFor(body);
+      // It names the resources it wants to hear of when it begins to listen.
+      const unwatch = watchAll(this.#gateway, listenedTo(body));
       try {
         const answer = await this.#modern.fetch(
           web,
@@ -212,22 +212,6 @@ class Reception {
     } finally {
       sent();
     }
-  }
-
-  /** A modern client names the resources it wants to hear of when it begins to listen. */
-  #watchFor(body: unknown): () => void {
-    const ends = listenedTo(body).flatMap((address) => {
-      try {
-        const { server, name } = this.#gateway.view.resourceAt(address);
-        return [this.#gateway.troupe.subscribe(server, name)];
-      } catch {
-        // What cannot be watched is not announced either; the others are.
-        return [];
-      }
-    });
-    return () => {
-      for (const end of ends) end();
-    };
   }
 
   #tellHealth(response: ServerResponse): void {
@@ -278,9 +262,5 @@ function plainHeaders(type: string): Record<string, string> {
 /** Addresses in a request to listen; of anything else none. */
 function listenedTo(body: unknown): readonly string[] {
   if (!isRecord(body) || body['method'] !== 'subscriptions/listen') return [];
-  const { params } = body;
-  const wanted = isRecord(params) ? params['notifications'] : undefined;
-  const addresses = isRecord(wanted) ? wanted['resourceSubscriptions'] : undefined;
-  if (!Array.isArray(addresses)) return [];
-  return [...new Set(addresses.filter((each) => typeof each === 'string'))].slice(0, maxWatched);
+  return addressesIn(body['params']);
 }

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+
+import { crash } from '../runtime/stage.ts';
+import { connect, gatewayStage } from './gateway-stage.ts';
+import { stdioStage } from './stdio-stage.ts';
+
+const [all, one] = ['troupe://db/note://all', 'troupe://db/note://1'];
+const updated = 'notifications/resources/updated';
+const acknowledged = 'notifications/subscriptions/acknowledged';
+
+describe('a modern client that listens over stdio', () => {
+  const listening = async () => {
+    const there = await stdioStage('modern');
+    const watched = (): readonly string[] => there.sessions.of('db').watched;
+    const listen = async (id: number, ...resourceSubscriptions: readonly string[]) => {
+      there.begin(id, 'subscriptions/listen', { notifications: { resourceSubscriptions } });
+      expect(await there.heard()).toMatchObject({ method: acknowledged });
+      await there.settle();
+    };
+    /** Whatever was said before has been taken in when a later request is answered. */
+    const stopListening = async (requestId: number): Promise<void> => {
+      there.notify('notifications/cancelled', { requestId });
+      await there.ask('tools/list');
+    };
+    return { there, watched, listen, stopListening };
+  };
+
+  it('has the server asked to tell of exactly the resources it names', async () => {
+    const { there, watched, listen } = await listening();
+    await listen(1, all, 'note://nowhere');
+    expect(watched()).toEqual(['note://all']);
+    there.sessions.of('db').update('note://1');
+    there.sessions.of('db').update('note://all');
+    expect(await there.heard()).toMatchObject({
+      method: updated,
+      params: { uri: all, _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } },
+    });
+  });
+
+  it('is told on each of its streams what that one is about, and the last one to end ends the watch', async () => {
+    const { there, watched, listen, stopListening } = await listening();
+    await listen(1, all);
+    await listen(2, all, one);
+    there.sessions.of('db').update('note://all');
+    const both = [await there.heard(), await there.heard()];
+    expect(both.map(({ params }) => params?.['_meta'])).toEqual([
+      { 'io.modelcontextprotocol/subscriptionId': 1 },
+      { 'io.modelcontextprotocol/subscriptionId': 2 },
+    ]);
+    await stopListening(2);
+    expect(watched()).toEqual(['note://all']);
+    await stopListening(1);
+    expect(watched()).toEqual([]);
+  });
+
+  it('leaves nothing watched when it is gone', async () => {
+    const { there, watched, listen } = await listening();
+    await listen(1, all);
+    await there.leave();
+    expect(watched()).toEqual([]);
+  });
+
+  it('goes on hearing after its server was lost and came back', async () => {
+    const { there, watched, listen } = await listening();
+    await listen(1, all);
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    expect(there.sessions.scripts.filter(({ input }) => input.server === 'db')).toHaveLength(2);
+    expect(watched()).toEqual(['note://all']);
+    there.sessions.of('db').update('note://all');
+    expect(await there.heard()).toMatchObject({ method: updated, params: { uri: all } });
+  });
+});
+
+describe('modern clients that listen over HTTP', () => {
+  it('share one watch, which the last of them ends, and which outlives a reconnect', async () => {
+    const there = await gatewayStage();
+    const ends: (() => void)[] = [];
+    const nextEnd = () => new Promise<void>((resolve) => void ends.push(resolve));
+    const subscribe = there.troupe.subscribe.bind(there.troupe);
+    there.troupe.subscribe = (server, uri) => {
+      const end = subscribe(server, uri);
+      return () => {
+        end();
+        ends.shift()?.();
+      };
+    };
+    const heard: string[][] = [[], []];
+    let tell: () => void = () => undefined;
+    const clients = await Promise.all(
+      heard.map((list) =>
+        connect(there, 'auto', (client) => {
+          client.setNotificationHandler(updated, ({ params }) => {
+            list.push(params.uri);
+            tell();
+          });
+        }),
+      ),
+    );
+    const [first, second] = await Promise.all(
+      clients.map((client, at) =>
+        client.listen({ resourceSubscriptions: at === 0 ? [all] : [all, one] }),
+      ),
+    );
+    expect(there.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    expect(there.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
+    const told = new Promise<void>((resolve) => {
+      tell = () => {
+        if (heard.flat().length === 3) resolve();
+      };
+    });
+    there.sessions.of('db').update('note://all');
+    there.sessions.of('db').update('note://1');
+    await told;
+    expect(heard).toEqual([[all], [all, one]]);
+    const ended = [nextEnd(), nextEnd()];
+    await second?.close();
+    await Promise.all(ended);
+    expect(there.sessions.of('db').watched).toEqual(['note://all']);
+    const last = nextEnd();
+    await first?.close();
+    await last;
+    expect(there.sessions.of('db').watched).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+/** A gateway over stdin and stdout, and a client that writes the lines itself. */
+
+import { PassThrough } from 'node:stream';
+import { onTestFinished } from 'vitest';
+
+import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
+import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
+
+export type Line = Readonly<Record<string, unknown>> & {
+  readonly params?: Record<string, unknown>;
+};
+
+export interface StdioStage extends GatewayStage {
+  /** Sends a request; settles with its answer. */
+  ask(method: string, params?: object): Promise<Line>;
+  /** Sends a request that is not answered for now, under this id. */
+  begin(id: number, method: string, params?: object): void;
+  notify(method: string, params: object): void;
+  /** The next notification; one that came already counts. */
+  heard(): Promise<Line>;
+  /** Ends the gateway's side. */
+  leave(): Promise<void>;
+}
+
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+export async function stdioStage(
+  era: 'legacy' | 'modern',
+  options: GatewayStageOptions = {},
+): Promise<StdioStage> {
+  const there = await gatewayStage(options);
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const face = startStdioGateway(there.gateway, { stdin, stdout });
+  onTestFinished(() => face.close(0));
+  const answers = new Map<unknown, (line: Line) => void>();
+  const news: Line[] = [];
+  const wanted: ((line: Line) => void)[] = [];
+  let rest = '';
+  stdout.on('data', (chunk: Buffer) => {
+    const lines = `${rest}${chunk.toString('utf8')}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const text of lines) {
+      const line = JSON.parse(text) as Line;
+      if (!('method' in line)) answers.get(line['id'])?.(line);
+      else if (wanted.length > 0) wanted.shift()?.(line);
+      else news.push(line);
+    }
+  });
+  let count = 1_000;
+  const write = (message: object): void =>
+    void stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const begin: StdioStage['begin'] = (id, method, params = {}) =>
+    write({ id, method, params: era === 'modern' ? { _meta: envelope, ...params } : params });
+  const ask: StdioStage['ask'] = (method, params) => {
+    count += 1;
+    const id = count;
+    begin(id, method, params);
+    return new Promise((resolve) => {
+      answers.set(id, resolve);
+    });
+  };
+  if (era === 'modern') await ask('server/discover');
+  else
+    await ask('initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'lines', version: '1' },
+    });
+  return {
+    ...there,
+    ask,
+    begin,
+    notify: (method, params) => write({ method, params }),
+    heard: () =>
+      new Promise((resolve) => {
+        const line = news.shift();
+        if (line === undefined) wanted.push(resolve);
+        else resolve(line);
+      }),
+    leave: () => face.close(0),
+  };
+}
