@@ -27,7 +27,7 @@ import { promptKind, resourceKind, templateKind } from './session-offers.ts';
 import type { SessionPorts } from './session-ports.ts';
 import { createRelisting, type Relisting } from './session-relisting.ts';
 import { createThrottle, type Throttle } from './session-throttle.ts';
-import { toolKind } from './session-tool.ts';
+import { toolKind, toolWithHeadersKind } from './session-tool.ts';
 import { createWatching } from './session-watched.ts';
 
 const instructionsCharacters = 16_384;
@@ -42,6 +42,8 @@ export interface SessionCatalogSetup {
   readonly input: SessionInput;
   readonly ports: Pick<SessionPorts, 'clock' | 'catalogs' | 'watched'>;
   readonly client: Client;
+  /** Requests have headers that servers of the modern era may want arguments in. */
+  readonly hasHeaders: boolean;
   readonly secrets: readonly string[];
   /** False as soon as the session is ending: nothing is told any more. */
   readonly isOpen: () => boolean;
@@ -186,10 +188,11 @@ export class SessionCatalog {
   }
 
   async #listTools(): Promise<void> {
-    const { isOpen, describe, onListFailed, listTimeoutMs } = this.#setup;
+    const { isOpen, describe, onListFailed, listTimeoutMs, hasHeaders } = this.#setup;
     if (!isOpen()) return;
     const limitMs = listTimeoutMs();
-    const [list] = this.#offers('tools') ? await this.#fetch([toolKind], limitMs) : [noItems];
+    const kind = hasHeaders ? toolWithHeadersKind : toolKind;
+    const [list] = this.#offers('tools') ? await this.#fetch([kind], limitMs) : [noItems];
     if (!isOpen() || list === undefined) return;
     if ('items' in list) {
       this.#listed(list);

@@ -115,7 +115,7 @@ export class Session {
   #opened(client: Client, connection: Connection, era: 'legacy' | 'modern'): void {
     const { actorId, session } = this.#input;
     this.#state = 'open';
-    const catalog = this.#createCatalog(client);
+    const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();
     const handle = createHandle({
@@ -152,11 +152,12 @@ export class Session {
     });
   }
 
-  #createCatalog(client: Client): SessionCatalog {
+  #createCatalog(client: Client, hasHeaders: boolean): SessionCatalog {
     return new SessionCatalog({
       input: this.#input,
       ports: this.#ports,
       client,
+      hasHeaders,
       secrets: this.#opening.secrets,
       isOpen: () => this.#isOpen(),
       listTimeoutMs: () => this.#policy().connect.listTimeoutMs,

@@ -1,6 +1,7 @@
 /** Reads one tool as a server announced it: the known fields, checked, bounded and printable. */
 
 import type { ListedTool, ToolAnnotations } from '../src/domain/tool.ts';
+import { wrongArgumentHeader } from '../src/policies/argument-headers.ts';
 import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine, printableText } from '../src/policies/printable.ts';
 import type { ListKind, ReadItem } from './session-list.ts';
@@ -17,6 +18,16 @@ export const toolKind: ListKind<ListedTool> = {
   one: 'tool',
   many: 'tools',
   read: readTool,
+};
+
+/** Tools whose arguments may have to be repeated as headers of the request. */
+export const toolWithHeadersKind: ListKind<ListedTool> = {
+  ...toolKind,
+  read(value) {
+    const read = readTool(value);
+    if (typeof read === 'string') return read;
+    return wrongArgumentHeader(read.item.inputSchema) ?? read;
+  },
 };
 
 /** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */

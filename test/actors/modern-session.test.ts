@@ -1,10 +1,10 @@
 /** Sessions with servers of the present SDK, in both eras, over stdio and HTTP. */
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler, Server as LowServer } from '@modelcontextprotocol/server';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
@@ -18,6 +18,7 @@ interface Remote {
   readonly url: string;
   /** Methods of the requests, in the order in which they came. */
   readonly asked: string[];
+  readonly headers: readonly IncomingHttpHeaders[];
   readonly notify: ReturnType<typeof createMcpHandler>['notify'];
   /** Ends the streams that the server keeps open, as an outage would. */
   cut(): void;
@@ -37,13 +38,18 @@ function local(mode: 'both' | 'modern', era: ServerSpec['era']): ServerSpec {
   return { type: 'stdio', command, args: [script, mode], env: {}, cwd: '/tmp', era };
 }
 
-async function startRemote(legacy: 'stateless' | 'reject'): Promise<Remote> {
-  const handler = createMcpHandler(() => createSampleServer(), { legacy });
+async function startRemote(
+  legacy: 'stateless' | 'reject',
+  create: Parameters<typeof createMcpHandler>[0] = () => createSampleServer(),
+): Promise<Remote> {
+  const handler = createMcpHandler(create, { legacy });
   const serve = toNodeHandler(handler);
   const asked: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
     const method = request.headers['mcp-method'];
     if (typeof method === 'string') asked.push(method);
+    headers.push(request.headers);
     void serve(request as Parameters<typeof serve>[0], response);
   });
   http = server;
@@ -52,6 +58,7 @@ async function startRemote(legacy: 'stateless' | 'reject'): Promise<Remote> {
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     asked,
+    headers,
     notify: handler.notify,
     cut: () => server.closeAllConnections(),
   };
@@ -177,6 +184,41 @@ describe('a modern server over HTTP', () => {
     remote.notify.resourceUpdated('note://all');
     await session.told('changed note://all', 4);
     expect(session.facts.filter(({ type }) => type === 'session.closed')).toEqual([]);
+  });
+});
+
+/** A server whose tools want the argument `region` in a header. */
+function createMarkingServer(headerNames: Readonly<Record<string, string>>): LowServer {
+  const server = new LowServer(
+    { name: 'marking', version: '1.0.0' },
+    { capabilities: { tools: {} } },
+  );
+  const tools = Object.entries(headerNames).map(([name, header]) => {
+    const region = { type: 'string', 'x-mcp-header': header };
+    return { name, inputSchema: { type: 'object' as const, properties: { region } } };
+  });
+  server.setRequestHandler('tools/list', () => ({ tools }));
+  server.setRequestHandler('tools/call', () => ({ content: [] }));
+  return server;
+}
+
+describe('a modern server over HTTP that wants arguments in headers', () => {
+  it('gets them there, and is asked for no tool whose header cannot be sent', async () => {
+    const names = { sell: 'Region', break: 'My Region', split: 'A\r\nB' };
+    const remote = await startRemote('reject', () => createMarkingServer(names));
+    bench = createBench(remoteSpec(remote))();
+    bench.send('session.open');
+    await bench.next('session.opened');
+    bench.send('session.list');
+    const { failure } = await bench.next('session.impaired');
+    expect(failure?.message).toBe(
+      'Not all tools are listed: tool "break": has an x-mcp-header that is no name of a header; ' +
+        'tool "split": has an x-mcp-header that is no name of a header.',
+    );
+    expect(bench.catalog.map(({ name }) => name)).toEqual(['sell']);
+    await bench.handle().callTool('sell', { region: 'Zürich' }, callOptions());
+    const sent = remote.headers.at(-1)?.['mcp-param-region'];
+    expect(sent).toBe(`=?base64?${Buffer.from('Zürich').toString('base64')}?=`);
   });
 });
 
