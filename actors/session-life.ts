@@ -21,6 +21,7 @@ import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
 import type { AskableThings } from './session-question.ts';
 import { SessionQuestions } from './session-questions.ts';
+import { completeResults } from './session-result-type.ts';
 
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
@@ -115,6 +116,7 @@ export class Session {
   #opened(client: Client, connection: Connection, era: 'legacy' | 'modern'): void {
     const { actorId, session } = this.#input;
     this.#state = 'open';
+    if (era === 'modern') completeResults(connection.transport);
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();

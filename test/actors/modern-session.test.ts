@@ -222,6 +222,45 @@ describe('a modern server over HTTP that wants arguments in headers', () => {
   });
 });
 
+describe('a modern server that forgets the type of its results', () => {
+  it('is taken at its word', async () => {
+    const answers: Readonly<Record<string, object>> = {
+      'server/discover': {
+        resultType: 'complete',
+        ttlMs: 0,
+        cacheScope: 'private',
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {} },
+        serverInfo: { name: 'forgetful', version: '1.0.0' },
+      },
+      'tools/list': {
+        ttlMs: 0,
+        cacheScope: 'private',
+        tools: [{ name: 'sell', inputSchema: { type: 'object' } }],
+      },
+      'tools/call': { content: [{ type: 'text', text: 'sold' }] },
+    };
+    const server = createServer((request, response) => {
+      request.setEncoding('utf8').on('data', (body: string) => {
+        const { id, method } = JSON.parse(body) as { id: number; method: string };
+        const message = { jsonrpc: '2.0', id, result: answers[method] ?? {} };
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(message));
+      });
+    });
+    http = server;
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/mcp`;
+    bench = createBench({ type: 'http', url, headers: {}, era: 'modern' })();
+    bench.send('session.open');
+    await bench.next('session.opened');
+    bench.send('session.list');
+    await bench.next('session.listed');
+    const outcome = await bench.handle().callTool('sell', {}, callOptions());
+    expect(outcome).toMatchObject({ result: { content: [{ text: 'sold' }] } });
+  });
+});
+
 describe('a modern server over stdio', () => {
   it('cannot be met with the old handshake, and says so for good', async () => {
     bench = createBench(local('modern', 'legacy'))();

@@ -1,0 +1,126 @@
+/** What the results of the conformance suite mean, and how they are shown. */
+
+export type Role = 'server' | 'client';
+
+/** One of the things that a scenario looks at, as the suite writes it down. */
+export interface Check {
+  readonly id: string;
+  readonly name: string;
+  readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'INFO' | 'SKIPPED';
+  readonly errorMessage?: string;
+}
+
+export interface ScenarioResult {
+  readonly scenario: string;
+  readonly checks: readonly Check[];
+  /** Why our client gave up, where it did and the scenario does not expect it. */
+  readonly trouble?: string | undefined;
+}
+
+/** A scenario that we know to fail. */
+export interface ExpectedFailure {
+  readonly scenario: string;
+  readonly reason: string;
+}
+
+export interface Run {
+  readonly role: Role;
+  readonly revision: string;
+  readonly required: readonly string[];
+  readonly unscored: readonly string[];
+  readonly results: readonly ScenarioResult[];
+  readonly expected: readonly ExpectedFailure[];
+}
+
+export interface Row {
+  readonly scenario: string;
+  readonly isRequired: boolean;
+  readonly end: 'passed' | 'failed' | 'not run';
+  /** It failed, and may. */
+  readonly isExpected: boolean;
+  /** Ends the run with a failure. */
+  readonly isWrong: boolean;
+  readonly checkCount: number;
+  readonly note: string;
+}
+
+/** One row for each scenario of the revision, in its order. */
+export function judge({ required, unscored, results, expected }: Run): readonly Row[] {
+  return [...required, ...unscored].map((scenario) => {
+    const isRequired = required.includes(scenario);
+    const result = results.find((each) => each.scenario === scenario);
+    const known = expected.find((each) => each.scenario === scenario);
+    const faults = faultsOf(result);
+    const checkCount = result?.checks.filter(({ status }) => status === 'SUCCESS').length ?? 0;
+    const end = faults.length > 0 ? 'failed' : checkCount > 0 ? 'passed' : 'not run';
+    const isExpected = end === 'failed' && known !== undefined;
+    const isStale = end !== 'failed' && known !== undefined;
+    const note = isStale
+      ? 'is expected to fail, and does not: take it out of the list'
+      : isExpected
+        ? known.reason
+        : faults.join('; ');
+    // A scenario that looked at nothing is no proof.
+    const isMissing = isRequired && end === 'not run';
+    const isWrong = isStale || isMissing || (end === 'failed' && !isExpected);
+    return { scenario, isRequired, end, isExpected, isWrong, checkCount, note };
+  });
+}
+
+/** The suite's own verdict leaves warnings out for servers; we take them as failures of both. */
+function faultsOf(result: ScenarioResult | undefined): readonly string[] {
+  const { checks = [], trouble } = result ?? {};
+  const failed = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
+  return [
+    ...failed.map(({ name, errorMessage }) => `${name}: ${errorMessage ?? 'failed'}`),
+    ...(trouble === undefined ? [] : [trouble]),
+  ];
+}
+
+export function rowLines(rows: readonly Row[]): string {
+  return aligned(
+    rows.map((row) => [
+      row.isWrong ? 'WRONG' : '',
+      row.isExpected ? 'expected' : row.end,
+      row.isRequired ? '' : 'unscored',
+      row.scenario,
+      `${row.checkCount} checks`,
+      row.note.slice(0, 200),
+    ]),
+  );
+}
+
+/** One line for each run: how many scenarios passed and failed. */
+export function summary(runs: readonly { readonly title: string; readonly rows: readonly Row[] }[]) {
+  const head = ['', 'required', 'passed', 'failed', 'expected', 'unscored', 'passed', 'failed'];
+  const lines = runs.map(({ title, rows }) => {
+    const required = rows.filter(({ isRequired }) => isRequired);
+    const unscored = rows.filter(({ isRequired }) => !isRequired);
+    const expected = required.filter(({ isExpected }) => isExpected).length;
+    const passed = count(required, 'passed');
+    return [
+      title,
+      ...[required.length, passed, required.length - passed - expected, expected],
+      ...[unscored.length, count(unscored, 'passed'), count(unscored, 'failed')],
+    ].map(String);
+  });
+  return aligned([head, ...lines]);
+}
+
+function count(rows: readonly Row[], end: Row['end']): number {
+  return rows.filter((row) => row.end === end).length;
+}
+
+function aligned(table: readonly (readonly string[])[]): string {
+  const widths = table[0]?.map((_, column) =>
+    Math.max(...table.map((row) => row[column]?.length ?? 0)),
+  );
+  return table
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
