@@ -11,23 +11,15 @@
  * revision, `-- --role client` one role, `-- --scenario NAME` one scenario, in full.
  */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { parse } from 'yaml';
 
 import { startClientHost } from './conformance/client-role.ts';
 import { startGateway } from './conformance/server-role.ts';
-import { requirementsOf, resultsIn, root, runSuite } from './conformance/suite.ts';
-import {
-  type ExpectedFailure,
-  judge,
-  type Role,
-  type Row,
-  rowLines,
-  summary,
-} from './conformance/verdict.ts';
+import { expectedFailures, requirementsOf, resultsIn, runSuite } from './conformance/suite.ts';
+import { judge, type Role, type Row, rowLines, summary } from './conformance/verdict.ts';
 
 interface Part {
   readonly title: string;
@@ -51,8 +43,7 @@ const { values, positionals } = parseArgs({
 const isWanted = (revision: string): boolean =>
   positionals.length === 0 || positionals.includes(revision);
 
-const file = path.join(root, 'scripts', 'conformance-expected-failures.yaml');
-const expected = parse(readFileSync(file, 'utf8')) as Record<Role, readonly ExpectedFailure[]>;
+const expected = expectedFailures();
 const folder = mkdtempSync(path.join(tmpdir(), 'troupe-conformance-'));
 const runs: { readonly title: string; readonly rows: readonly Row[] }[] = [];
 try {
@@ -87,12 +78,14 @@ async function runServers(): Promise<void> {
 
 async function runClients(): Promise<void> {
   for (const revision of revisions.filter(isWanted)) {
-    const { command, stop, ...host } = await startClientHost();
+    const host = await startClientHost();
     try {
       const title = `client ${revision}`;
-      await run({ title, role: 'client', revision, args: ['--command', command], ...host });
+      const { command, env, troubles } = host;
+      const args = ['--command', command];
+      await run({ title, role: 'client', revision, args, env, troubles });
     } finally {
-      stop();
+      host.stop();
     }
   }
 }

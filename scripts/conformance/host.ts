@@ -85,8 +85,7 @@ function happens(troupe: Troupe, name: TroupeEventName): Promise<void> {
 async function useAll(troupe: Troupe, wanted?: readonly WantedCall[]): Promise<void> {
   for (const { name, arguments: args } of wanted ?? callsOf(troupe.tools()))
     await tryOut(troupe.callServerTool('server', name, args, limit));
-  for (const { uri } of troupe.resources())
-    await tryOut(troupe.readResource('server', uri, limit));
+  for (const { uri } of troupe.resources()) await tryOut(troupe.readResource('server', uri, limit));
   for (const { name } of troupe.prompts())
     await tryOut(troupe.getPrompt('server', name, {}, limit));
 }

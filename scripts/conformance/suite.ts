@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 
-import type { Check, Role, ScenarioResult } from './verdict.ts';
+import type { Check, ExpectedFailure, Role, ScenarioResult } from './verdict.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const suite = path.join(root, 'node_modules', '@modelcontextprotocol', 'conformance');
@@ -39,6 +39,20 @@ export function requirementsOf(role: Role, revision: string): Requirements {
   };
   const unscored = document.not_scored.filter(({ leg }) => leg === role);
   return { required: document[role], unscored: unscored.map(({ scenario }) => scenario) };
+}
+
+/** What we know to fail, by role. */
+export function expectedFailures(): Readonly<Record<Role, readonly ExpectedFailure[]>> {
+  const file = path.join(root, 'scripts', 'conformance-expected-failures.yaml');
+  const groups = parse(readFileSync(file, 'utf8')) as Record<
+    Role,
+    readonly { readonly reason: string; readonly scenarios: readonly string[] }[]
+  >;
+  const of = (role: Role): readonly ExpectedFailure[] =>
+    groups[role].flatMap(({ reason, scenarios }) =>
+      scenarios.map((scenario) => ({ scenario, reason })),
+    );
+  return { server: of('server'), client: of('client') };
 }
 
 /** Settles with all that the suite printed. */

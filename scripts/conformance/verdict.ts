@@ -91,7 +91,9 @@ export function rowLines(rows: readonly Row[]): string {
 }
 
 /** One line for each run: how many scenarios passed and failed. */
-export function summary(runs: readonly { readonly title: string; readonly rows: readonly Row[] }[]) {
+export function summary(
+  runs: readonly { readonly title: string; readonly rows: readonly Row[] }[],
+) {
   const head = ['', 'required', 'passed', 'failed', 'expected', 'unscored', 'passed', 'failed'];
   const lines = runs.map(({ title, rows }) => {
     const required = rows.filter(({ isRequired }) => isRequired);

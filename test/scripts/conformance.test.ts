@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+
+import { expectedFailures, requirementsOf } from '../../scripts/conformance/suite.ts';
+import {
+  type Check,
+  judge,
+  type Row,
+  rowLines,
+  summary,
+} from '../../scripts/conformance/verdict.ts';
+
+const check = (status: Check['status']): Check => ({ id: 'a', name: 'A', status });
+
+function judged(
+  checks: readonly Check[] | undefined,
+  more: { expected?: true; trouble?: string },
+): Row {
+  const [row] = judge({
+    role: 'client',
+    revision: '2025-11-25',
+    required: ['one'],
+    unscored: [],
+    results: checks === undefined ? [] : [{ scenario: 'one', checks, trouble: more.trouble }],
+    expected: more.expected ? [{ scenario: 'one', reason: 'not built' }] : [],
+  });
+  if (row === undefined) throw new Error('no row');
+  return row;
+}
+
+describe('the verdict on a conformance run', () => {
+  it.each([
+    ['passes', [check('SUCCESS'), check('INFO')], {}, 'passed', false],
+    ['fails', [check('SUCCESS'), check('FAILURE')], {}, 'failed', true],
+    ['only warns', [check('SUCCESS'), check('WARNING')], {}, 'failed', true],
+    ['passes, but its client gave up', [check('SUCCESS')], { trouble: 'late' }, 'failed', true],
+    ['looks at nothing', [check('SKIPPED')], {}, 'not run', true],
+    ['is missing', undefined, {}, 'not run', true],
+    ['fails as expected', [check('FAILURE')], { expected: true as const }, 'failed', false],
+    ['passes against expectation', [check('SUCCESS')], { expected: true as const }, 'passed', true],
+    ['should fail and looks at nothing', [], { expected: true as const }, 'not run', true],
+  ])('of a required scenario that %s', (_what, checks, more, end, isWrong) => {
+    expect(judged(checks, more)).toMatchObject({ end, isWrong });
+  });
+
+  it('does not ask for scenarios that are not scored, but for news of them', () => {
+    const scenarios = ['runs', 'rests', 'breaks'];
+    const rows = judge({
+      role: 'server',
+      revision: '2025-11-25',
+      required: [],
+      unscored: scenarios,
+      results: [
+        { scenario: 'runs', checks: [check('SUCCESS')] },
+        { scenario: 'breaks', checks: [check('FAILURE')] },
+      ],
+      expected: [],
+    });
+    expect(rows.map(({ isWrong }) => isWrong)).toEqual([false, false, true]);
+  });
+
+  it('is shown as a line for each scenario and one for the run', () => {
+    const rows = [judged([check('SUCCESS')], {}), judged([check('FAILURE')], { expected: true })];
+    expect(rowLines(rows).split('\n')).toEqual([
+      '  passed      one  1 checks',
+      '  expected    one  0 checks  not built',
+    ]);
+    expect(
+      summary([{ title: 'client', rows }])
+        .split('\n')
+        .at(-1),
+    ).toMatch(/^client +2 +1 +0 +1 +0 +0 +0$/);
+  });
+});
+
+describe('the failures that are expected of the conformance suite', () => {
+  it.each(['server', 'client'] as const)('are log-in and what is not scored (%s)', (role) => {
+    const all = ['2025-11-25', '2026-07-28'].map((revision) => requirementsOf(role, revision));
+    const required = all.flatMap((each) => each.required);
+    const unscored = all.flatMap((each) => each.unscored);
+    const known = expectedFailures()[role];
+    expect(known.length).toBeGreaterThan(0);
+    for (const { scenario, reason } of known) {
+      expect([...required, ...unscored]).toContain(scenario);
+      expect(reason.length).toBeGreaterThan(20);
+      if (!scenario.startsWith('auth/')) expect(required).not.toContain(scenario);
+    }
+    expect(new Set(known.map(({ scenario }) => scenario)).size).toBe(known.length);
+  });
+});
