@@ -7,13 +7,13 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
   type Server,
-  type ServerContext,
 } from '@modelcontextprotocol/server';
 
 import type { AskPermission } from '../domain/permission.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
+import type { RequestContext } from './light-call.ts';
 import { type LogLevel, logLevels } from './log-level.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import { failedCall, failedRequest, invalidParams, RpcError, troupeErrorOf } from './rpc-error.ts';
@@ -24,7 +24,7 @@ export class ClientRequests {
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
   /** Those under way, with the server that each is about. */
-  readonly #underWay = new Map<ServerContext, string>();
+  readonly #underWay = new Map<RequestContext, string>();
   /** Calls that were to come back to this connection. */
   readonly #waiting = new Set<HeldCall>();
 
@@ -45,13 +45,13 @@ export class ClientRequests {
   }
 
   /** A request that this server is at work for. */
-  underWayAt(server: string): ServerContext | undefined {
+  underWayAt(server: string): RequestContext | undefined {
     const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];
     return context;
   }
 
   /** Calls a tool by the name that clients see. */
-  async call(exposed: string, args: Readonly<Record<string, unknown>>, context: ServerContext) {
+  async call(exposed: string, args: Readonly<Record<string, unknown>>, context: RequestContext) {
     const { view, troupe, metrics, clock } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
@@ -88,7 +88,7 @@ export class ClientRequests {
 
   /** Asks for anything else; `find` says of whom. */
   async request<Meant extends { readonly server: string; readonly name: string }>(
-    context: ServerContext,
+    context: RequestContext,
     find: () => Meant,
     ask: (meant: Meant, options: CallOptions) => Promise<Answer>,
   ): Promise<Answer> {
@@ -110,7 +110,7 @@ export class ClientRequests {
   async #converse(
     server: string,
     subject: string,
-    context: ServerContext,
+    context: RequestContext,
     ask: (options: CallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
@@ -141,7 +141,7 @@ export class ClientRequests {
   }
 
   /** The call that this request goes on with, having answered what was asked. */
-  #heldCall(subject: string, { mcpReq }: ServerContext): HeldCall | undefined {
+  #heldCall(subject: string, { mcpReq }: RequestContext): HeldCall | undefined {
     const state = mcpReq.requestState<string>();
     if (!HeldCalls.isState(state)) return undefined;
     const held = this.#gateway.held.take(state, subject);
@@ -156,7 +156,7 @@ export class ClientRequests {
 
   #begin(
     subject: string,
-    { mcpReq }: ServerContext,
+    { mcpReq }: RequestContext,
     ask: (options: CallOptions) => Promise<Answer>,
   ): HeldCall {
     const call = new HeldCall(subject);

@@ -12,6 +12,7 @@ import { ClientRequests, inputRequiredIn, levelOf } from './client-requests.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
+import { LightCall, type PlainRequest } from './light-call.ts';
 import { type LogLevel, levelPasses, logLevels } from './log-level.ts';
 import { failedRequest } from './rpc-error.ts';
 import { refOf } from './view.ts';
@@ -62,6 +63,9 @@ export class GatewayClient implements Audience {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #requests: ClientRequests;
+  /** Calls that began without the SDK, by their requests. */
+  readonly #light = new Map<string | number, LightCall>();
+  readonly #handedOver = new WeakMap<Request, LightCall>();
   readonly #watched = new Map<string, () => void>();
   readonly #ears: ClientEars;
   /** Lists that changed while it could not be told. */
@@ -150,6 +154,27 @@ export class GatewayClient implements Audience {
     };
   }
 
+  /** Calls a tool without the SDK; undefined where that has to look at the request itself. */
+  callLightly(request: PlainRequest): LightCall | undefined {
+    const { id, name, args } = request;
+    if (this.server.getCapabilities().tools === undefined || this.#light.has(id)) return undefined;
+    const call = new LightCall(id, request.progressToken, (context) =>
+      this.#requests.call(name, args, context).finally(() => this.#light.delete(id)),
+    );
+    this.#light.set(id, call);
+    return call;
+  }
+
+  /** A request of the SDK goes on with a call that began without it. */
+  handOver(call: LightCall, request: Request): void {
+    this.#handedOver.set(request, call);
+  }
+
+  /** The client wants no answer to this request any more. */
+  cancel(id: string | number): void {
+    this.#light.get(id)?.abort();
+  }
+
   #offerList(method: string, list: () => Answer): void {
     this.server.setRequestHandler(method, { params: params.list }, async () => {
       await this.#gateway.firstLists();
@@ -163,7 +188,12 @@ export class GatewayClient implements Audience {
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },
-      ({ name, arguments: args = {} }, context) => this.#requests.call(name, args, context),
+      ({ name, arguments: args = {} }, context) => {
+        const { http, mcpReq } = context;
+        const isFirst = mcpReq.requestState() === undefined;
+        const begun = isFirst && http?.req !== undefined && this.#handedOver.get(http.req);
+        return begun ? begun.goOn(context) : this.#requests.call(name, args, context);
+      },
     );
   }
 
@@ -271,6 +301,7 @@ export class GatewayClient implements Audience {
     this.#requests.close();
     for (const end of this.#watched.values()) end();
     this.#watched.clear();
+    for (const call of this.#light.values()) call.abort();
   }
 }
 

@@ -42,7 +42,7 @@ interface Open {
 export class HeldCall {
   /** What was asked for; another request cannot take the call over. */
   readonly subject: string;
-  readonly state = `${statePrefix}${randomBytes(16).toString('base64url')}`;
+  #state: string | undefined;
   /** Told how far it is; who listens changes with every request. */
   onProgress: ((progress: CallProgress) => void) | undefined;
   readonly #open = new Map<string, Open>();
@@ -53,6 +53,12 @@ export class HeldCall {
 
   constructor(subject: string) {
     this.subject = subject;
+  }
+
+  /** The name under which it waits for its client. */
+  get state(): string {
+    this.#state ??= `${statePrefix}${randomBytes(16).toString('base64url')}`;
+    return this.#state;
   }
 
   /** Fires when nobody wants the call any more. */

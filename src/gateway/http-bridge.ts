@@ -1,6 +1,7 @@
 /** Between the requests of Node and those of the web, which the SDK takes. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LightAnswer } from './http-sessions.ts';
 
 // What a client has not read yet of what we answered. The longest result fits twice; a client
 // that reads slower than its servers speak is let go rather than kept in memory.
@@ -8,6 +9,8 @@ const maxUnsentBytes = 33_554_432;
 
 // All that the protocol itself looks at. The token stays behind: nobody further in needs it.
 const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);
+
+const ownHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 /** The request as the SDK wants it; its body is given beside it, read and parsed. */
 export function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
@@ -29,6 +32,27 @@ export function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
+/** Sends what was answered without the SDK. */
+export function sendLight(
+  { session, document }: Extract<LightAnswer, { readonly session: string }>,
+  response: ServerResponse,
+): void {
+  const headers = { 'mcp-session-id': session, ...ownHeaders };
+  if (document === undefined) {
+    // A stream without an answer: who gave the request up reads none.
+    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end();
+    return;
+  }
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...document }));
+  response
+    .writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': body.length,
+      ...headers,
+    })
+    .end(body);
+}
+
 /** Sends the SDK's answer; settles when it is sent, or nobody is there to read it. */
 export async function sendWeb(
   answer: Response,
@@ -37,8 +61,7 @@ export async function sendWeb(
 ): Promise<void> {
   response.writeHead(answer.status, {
     ...Object.fromEntries(answer.headers),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
+    ...ownHeaders,
   });
   if (answer.body === null) {
     response.end();

@@ -16,7 +16,7 @@ import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import { maxBodyBytes, readBody, refuseBody } from './http-body.ts';
-import { goneSignal, sendWeb, webRequest } from './http-bridge.ts';
+import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import {
   type DoorRules,
   type Knock,
@@ -190,6 +190,8 @@ class Reception {
 
   /** Hands a request to the protocol, in the era that it speaks. */
   async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+    const light = await this.#sessions.answerLightly(request.headers, body);
+    if (light !== undefined && 'document' in light) return sendLight(light, response);
     const gone = goneSignal(response);
     const web = webRequest(request, gone);
     if (!(await isLegacyRequest(web, body))) {
@@ -206,7 +208,7 @@ class Reception {
       }
       return;
     }
-    const { response: answer, sent } = await this.#sessions.answer(web, body);
+    const { response: answer, sent } = await this.#sessions.answer(web, body, light?.toHandOver);
     try {
       await sendWeb(answer, response, gone);
     } finally {

@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   isInitializeRequest,
   WebStandardStreamableHTTPServerTransport,
@@ -11,6 +12,8 @@ import {
 
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
+import type { Answer } from './held-calls.ts';
+import { givenUpBy, type LightCall, plainRequestIn } from './light-call.ts';
 
 // A person's machine has a handful of clients; this many only ever leak.
 const maxSessions = 256;
@@ -23,6 +26,14 @@ export interface SessionAnswer {
   readonly response: Response;
   readonly sent: () => void;
 }
+
+/** How a call went on without the SDK: to its answer (none when it was given up), or not to its end. */
+export type LightAnswer =
+  | {
+      readonly session: string;
+      readonly document: { readonly id: string | number; readonly result: Answer } | undefined;
+    }
+  | { readonly toHandOver: LightCall };
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
@@ -48,14 +59,39 @@ export class HttpSessions {
     return this.#sessions.size;
   }
 
-  /** Answers a request; its body was read, if it has one. */
-  async answer(request: Request, body: unknown): Promise<SessionAnswer> {
+  /** Answers a plain call without the SDK. Undefined: it is none. */
+  async answerLightly(
+    headers: IncomingHttpHeaders,
+    body: unknown,
+  ): Promise<LightAnswer | undefined> {
+    const id = headers['mcp-session-id'];
+    const session = typeof id === 'string' ? this.#sessions.get(id) : undefined;
+    if (typeof id !== 'string' || session === undefined) return undefined;
+    const { client } = session;
+    const givenUp = givenUpBy(body);
+    if (givenUp !== undefined) client.cancel(givenUp as string | number);
+    const request = plainRequestIn(headers, body, client.server.getNegotiatedProtocolVersion());
+    const call = request === undefined ? undefined : client.callLightly(request);
+    if (request === undefined || call === undefined) return undefined;
+    session.answering += 1;
+    try {
+      const result = await call.plainAnswer();
+      if (call.isAborted) return { session: id, document: undefined };
+      if (result === undefined) return { toHandOver: call };
+      return { session: id, document: { id: request.id, result } };
+    } finally {
+      this.#ended(session);
+    }
+  }
+
+  /** Answers a request; its body was read, if it has one. A call may have begun for it. */
+  async answer(request: Request, body: unknown, begun?: LightCall): Promise<SessionAnswer> {
     const id = request.headers.get('mcp-session-id');
     if (id !== null) {
       const session = this.#sessions.get(id);
-      return session === undefined
-        ? rpcRefusal(404, -32_001, 'Session not found')
-        : this.#use(session, request, body);
+      if (session === undefined) return rpcRefusal(404, -32_001, 'Session not found');
+      if (begun !== undefined) session.client.handOver(begun, request);
+      return this.#use(session, request, body);
     }
     const isOpening =
       request.method === 'POST' &&
@@ -110,9 +146,8 @@ export class HttpSessions {
   async #use(session: Session, request: Request, body: unknown): Promise<SessionAnswer> {
     let opensStream = false;
     const sent = (): void => {
-      session.answering -= 1;
       if (opensStream) session.isListening = false;
-      session.lastUsedAt = this.#gateway.clock.now();
+      this.#ended(session);
     };
     session.answering += 1;
     try {
@@ -128,6 +163,11 @@ export class HttpSessions {
       sent();
       throw error;
     }
+  }
+
+  #ended(session: Session): void {
+    session.answering -= 1;
+    session.lastUsedAt = this.#gateway.clock.now();
   }
 
   /** Lets go of the session that was idle for longest; false when all are at work. */
