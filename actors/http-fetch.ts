@@ -32,6 +32,7 @@ import {
   type ResolveAll,
   type Sockets,
 } from './http-sockets.ts';
+import { maxMessageBytes } from './session-connection.ts';
 
 // Servers that ask for less would be hammered, those that ask for more forgotten.
 const shortestRetryMs = 1_000;
@@ -46,6 +47,12 @@ export interface Refusal {
 
 export interface GuardedFetch {
   readonly fetch: FetchLike;
+  /** Posts to the server, without all that `fetch` is; a short answer of JSON is read at once. */
+  readonly post: (
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ) => Promise<string | Response>;
   /** The last answer that was not a success. */
   readonly lastRefusal: () => Refusal | undefined;
   /** Closes every connection; what is asked for afterwards is refused. */
@@ -84,40 +91,57 @@ export function createGuardedFetch({
 }: GuardedFetchSetup): GuardedFetch {
   const reach = createReach(home, clock, resolve);
   let refusal: Refusal | undefined;
-  const ask = async (order: Order): Promise<Response> => {
+  const ask = async <Answer>(
+    order: Order,
+    read: (message: IncomingMessage, explain: Explain) => Answer | Promise<Answer>,
+  ): Promise<Answer> => {
     let wasConnected = false;
     const onConnected = (): void => {
       wasConnected = true;
     };
-    const explain = (error: unknown): unknown =>
+    const explain: Explain = (error) =>
       error instanceof SdkError || order.signal?.aborted === true
         ? error
         : new RequestFailedError(order.url, error, wasConnected);
     try {
       const message = await exchange(order, reach.socketsFor(order.url), clock, onConnected);
-      return responseOf(order, message, explain);
+      return await read(message, explain);
     } catch (error) {
       throw explain(error);
     }
   };
+  const looked = async (response: Response, body: unknown): Promise<Response> => {
+    if (!response.ok) refusal = refusalOf(response, clock);
+    if (answersElsewhere || !isAcceptedOnly(response) || !isRequest(body)) return response;
+    await response.body?.cancel();
+    throw new SdkError(
+      SdkErrorCode.ClientHttpUnexpectedContent,
+      `The server answered a request with status ${response.status} and no result.`,
+    );
+  };
   return {
     lastRefusal: () => refusal,
     close: () => reach.close(),
+    async post(headers, body, signal) {
+      signal.throwIfAborted();
+      const order: Order = { url: home, method: 'POST', headers, body, signal };
+      const answer = await ask<string | Response>(
+        order,
+        (message, explain) => shortJson(message) ?? responseOf(order, message, explain),
+      );
+      return typeof answer === 'string' ? answer : looked(answer, body);
+    },
     async fetch(url, init = {}) {
       const order = await orderOf(url, init);
-      const response = await followed(order, init.redirect ?? 'follow', ask);
-      if (!response.ok) refusal = refusalOf(response, clock);
-      if (!answersElsewhere && isAcceptedOnly(response) && isRequest(init.body)) {
-        await response.body?.cancel();
-        throw new SdkError(
-          SdkErrorCode.ClientHttpUnexpectedContent,
-          `The server answered a request with status ${response.status} and no result.`,
-        );
-      }
-      return response;
+      const response = await followed(order, init.redirect ?? 'follow', (each) =>
+        ask(each, (message, explain) => responseOf(each, message, explain)),
+      );
+      return looked(response, init.body);
     },
   };
 }
+
+type Explain = (error: unknown) => unknown;
 
 interface Reach {
   /** Throws what is in the way of a connection there. */
@@ -207,14 +231,20 @@ const defaultHeaders = {
   'user-agent': `mcp-troupe/${version}`,
 };
 
+/** What is sent where these headers are given. */
+export function sentHeaders(given: Headers): Record<string, string> {
+  const headers: Record<string, string> = { ...defaultHeaders };
+  for (const [name, value] of given) if (!ownHeaders.has(name)) headers[name] = value;
+  return headers;
+}
+
 async function orderOf(url: string | URL, init: RequestInit): Promise<Order> {
   const { signal } = init;
   signal?.throwIfAborted();
   const { body, type } = await bodyOf(init.body);
   signal?.throwIfAborted();
-  const headers: Record<string, string> = { ...defaultHeaders };
   const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
-  for (const [name, value] of given) if (!ownHeaders.has(name)) headers[name] = value;
+  const headers = sentHeaders(given);
   if (type !== undefined) headers['content-type'] ??= type;
   const method = init.method?.toUpperCase() ?? 'GET';
   return { url: new URL(url), method, headers, body, signal: signal ?? undefined };
@@ -237,13 +267,27 @@ async function bodyOf(given: RequestInit['body']): Promise<OrderBody> {
   return { body, ...(type !== null && { type }) };
 }
 
+/** Reads an answer that is JSON of a known length; leaves any other alone. */
+function shortJson(message: IncomingMessage): Promise<string> | undefined {
+  const { statusCode, headers } = message;
+  const isPlain = statusCode === 200 && headers['content-encoding'] === undefined;
+  const isJson = headers['content-type']?.toLowerCase().startsWith('application/json') === true;
+  // Node reads no more than was announced.
+  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  if (!isPlain || !isJson || length > maxMessageBytes) return undefined;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    message
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .once('end', () => resolve(decoder.decode(Buffer.concat(chunks))))
+      .once('error', reject);
+  });
+}
+
+const decoder = new TextDecoder();
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
-function responseOf(
-  { url, method }: Order,
-  message: IncomingMessage,
-  explain: (error: unknown) => unknown,
-): Response {
+function responseOf({ url, method }: Order, message: IncomingMessage, explain: Explain): Response {
   const { statusCode: status = 0, statusMessage: statusText = '', rawHeaders } = message;
   if (status < 200 || status > 599) {
     message.destroy();

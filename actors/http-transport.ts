@@ -20,7 +20,7 @@ import type { SessionEvidence } from '../src/domain/session.ts';
 import { readAnswer } from './http-answer.ts';
 import { startDeadline } from './http-deadline.ts';
 import { isEventStream } from './http-events.ts';
-import { createGuardedFetch } from './http-fetch.ts';
+import { createGuardedFetch, sentHeaders } from './http-fetch.ts';
 import type { Liveness } from './http-liveness.ts';
 import { NewsStream } from './http-news.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './http-posts.ts';
@@ -48,6 +48,8 @@ const postHeader = 'mcp-troupe-post';
 
 interface HandedOver {
   readonly post: Post;
+  /** What the server answered already. */
+  answer?: Response | undefined;
   /** Called when the stream of the answer is over, and not because it was given up. */
   readonly onStreamEnd: (() => void) | undefined;
 }
@@ -69,6 +71,9 @@ export class HttpTransport implements Transport, Connection {
   readonly #liveness: Pick<Liveness, 'suspect' | 'heard'>;
   readonly #news: NewsStream;
   #newsHeaders: Headers | undefined;
+  /** The headers of the last POST of the SDK, for those that it does not make. */
+  #postHeaders: Readonly<Record<string, string>> = {};
+  #protocolVersion: string | undefined;
   readonly #posts: Posts;
   /** Which POST the SDK is about to make, by the number in a header that stays here. */
   readonly #handedOver = new Map<string, HandedOver>();
@@ -122,6 +127,7 @@ export class HttpTransport implements Transport, Connection {
   }
 
   setProtocolVersion(version: string): void {
+    this.#protocolVersion = version;
     this.#inner.setProtocolVersion(version);
   }
 
@@ -139,8 +145,15 @@ export class HttpTransport implements Transport, Connection {
     options?.requestSignal?.addEventListener('abort', () => this.#giveUp(id), { once: true });
     this.#handedOverCount += 1;
     const number = String(this.#handedOverCount);
-    this.#handedOver.set(number, { post, onStreamEnd: options?.onRequestStreamEnd });
+    const handedOver: HandedOver = { post, onStreamEnd: options?.onRequestStreamEnd };
+    this.#handedOver.set(number, handedOver);
     try {
+      if (
+        options === undefined &&
+        this.#knowsHeaders() &&
+        (await this.#sendLightly(message, handedOver))
+      )
+        return;
       await this.#wire.send(message, { headers: { ...options?.headers, [postHeader]: number } });
     } catch (error) {
       if (id !== undefined) this.#settled(id);
@@ -149,6 +162,42 @@ export class HttpTransport implements Transport, Connection {
       this.#handedOver.delete(number);
       if (!post.isStreaming) this.#posts.end(post);
     }
+  }
+
+  /** Whether the last POST of the SDK was one of this session as it is now. */
+  #knowsHeaders(): boolean {
+    const headers = this.#postHeaders;
+    return (
+      this.#protocolVersion !== undefined &&
+      headers['mcp-protocol-version'] === this.#protocolVersion &&
+      headers['mcp-session-id'] === this.sessionId
+    );
+  }
+
+  /**
+   * Posts a message of ours, which needs nothing of the SDK. False: it was answered in a way that the
+   * SDK is to see, as if it had asked.
+   */
+  async #sendLightly(message: JSONRPCMessage, handedOver: HandedOver): Promise<boolean> {
+    const { post } = handedOver;
+    try {
+      const answer = await this.#guarded.post(
+        this.#postHeaders,
+        JSON.stringify(message),
+        post.signal,
+      );
+      if (typeof answer === 'string') this.#takeAnswer(answer, post);
+      else handedOver.answer = answer;
+      return typeof answer === 'string';
+    } catch (error) {
+      this.#onError(error as Error);
+      throw error;
+    }
+  }
+
+  #takeAnswer(text: string, post: Post): void {
+    for (const message of readMessages(text)) this.#receive(message);
+    if (this.#posts.isWaitedFor(post)) throw noAnswer();
   }
 
   requestOf(message: JSONRPCMessage): string | number | undefined {
@@ -228,8 +277,11 @@ export class HttpTransport implements Transport, Connection {
     const handedOver = this.#handedOver.get(headers.get(postHeader) ?? '');
     if (handedOver === undefined) return this.#guarded.fetch(url, init);
     headers.delete(postHeader);
-    const { signal } = handedOver.post;
-    const response = await this.#guarded.fetch(url, { ...init, headers, signal });
+    const { post, answer } = handedOver;
+    handedOver.answer = undefined;
+    this.#postHeaders = sentHeaders(headers);
+    const response =
+      answer ?? (await this.#guarded.fetch(url, { ...init, headers, signal: post.signal }));
     if (this.sessionId === undefined) await assertSessionId(response);
     return response.ok ? this.#readAnswer(response, headers, handedOver) : response;
   }
@@ -257,11 +309,10 @@ export class HttpTransport implements Transport, Connection {
     }
     if (!isJson(response)) return response;
     try {
-      for (const message of readMessages(await response.text())) this.#receive(message);
+      this.#takeAnswer(await response.text(), post);
     } catch (error) {
       if (!this.#failTooLong(error, post.id)) throw error;
     }
-    if (this.#posts.isWaitedFor(post)) throw noAnswer();
     return accepted(response);
   }
 

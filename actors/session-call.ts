@@ -119,9 +119,11 @@ function resultOf(
   };
 }
 
+const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
+
 export function createHandle(setup: CallerSetup): SessionHandle {
   const { client, clock, connection } = setup;
-  const isLight = connection.kind === 'stdio' && client.getProtocolEra() !== 'modern';
+  const isLight = lightKinds.has(connection.kind) && client.getProtocolEra() !== 'modern';
   const light = isLight ? createLightCalls(clock, connection.transport) : undefined;
   // After the light calls, whose answers it must see as well.
   const exchange = createExchange(setup);
