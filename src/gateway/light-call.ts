@@ -39,15 +39,18 @@ export function plainRequestIn(
   body: unknown,
   negotiatedVersion: string | undefined,
 ): PlainRequest | undefined {
-  const { accept = '' } = headers;
-  if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
-    return undefined;
-  const version = headers['mcp-protocol-version'];
-  if (version !== undefined && version !== negotiatedVersion) return undefined;
+  if (!areUsual(headers, negotiatedVersion)) return undefined;
   if (!isRecord(body) || !hasOnly(body, requestKeys)) return undefined;
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== '2.0' || method !== 'tools/call' || !isId(id)) return undefined;
-  if (!isRecord(params) || !hasOnly(params, paramKeys)) return undefined;
+  return isRecord(params) ? callIn(id, params) : undefined;
+}
+
+function callIn(
+  id: RequestId,
+  params: Readonly<Record<string, unknown>>,
+): PlainRequest | undefined {
+  if (!hasOnly(params, paramKeys)) return undefined;
   const { name, arguments: args = {}, _meta: meta = {} } = params;
   if (typeof name !== 'string' || name === '' || !isRecord(args)) return undefined;
   if (!isRecord(meta) || !hasOnly(meta, metaKeys)) return undefined;
@@ -59,6 +62,16 @@ export function plainRequestIn(
 const requestKeys: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
 const paramKeys: ReadonlySet<string> = new Set(['name', 'arguments', '_meta']);
 const metaKeys: ReadonlySet<string> = new Set(['progressToken']);
+
+function areUsual(headers: IncomingHttpHeaders, negotiatedVersion: string | undefined): boolean {
+  const { accept = '' } = headers;
+  const version = headers['mcp-protocol-version'] ?? negotiatedVersion;
+  return (
+    accept.includes('application/json') &&
+    accept.includes('text/event-stream') &&
+    version === negotiatedVersion
+  );
+}
 
 function hasOnly(value: object, keys: ReadonlySet<string>): boolean {
   return Object.keys(value).every((key) => keys.has(key));

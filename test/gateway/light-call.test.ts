@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest';
+
+import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
+import { callFailure, pong } from '../runtime/stage.ts';
+import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
+
+type Extra = Readonly<Record<string, unknown>>;
+
+/** A field that means nothing, for which the SDK has to look at the request itself. */
+const aside = { _meta: { 'example.org/aside': true } };
+
+/** A session, and what it posts. */
+async function client(there: GatewayStage) {
+  const session = await openSession(there.url);
+  const send = (message: Extra): Promise<Response> =>
+    post(there.url, { jsonrpc: '2.0', ...message }, { 'mcp-session-id': session });
+  return {
+    session,
+    send,
+    call: (id: number, extra: Extra = {}) =>
+      send({ id, method: 'tools/call', params: { name: 'db__query', ...extra } }),
+  };
+}
+
+/** The messages of an answer, in whichever form it came. */
+async function messagesOf(response: Response): Promise<readonly unknown[]> {
+  const text = await response.text();
+  if (response.headers.get('content-type') === 'application/json') return [JSON.parse(text)];
+  return [...text.matchAll(/^data: (.+)$/gm)].map(([, data = '']) => JSON.parse(data) as unknown);
+}
+
+function aborted(call: ScriptedCall): Promise<void> {
+  return new Promise((resolve) => {
+    const fail = call.fail.bind(call);
+    call.fail = (failure) => {
+      fail(failure);
+      resolve();
+    };
+  });
+}
+
+describe.each([
+  ['alone', {}],
+  ['by the SDK', aside],
+])('a call of a session, answered %s', (_way, extra: Extra) => {
+  it('has the result of its server', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const answer = call(7, { ...extra, arguments: { sql: 'select 1' } });
+    const atServer = await there.nextCall('db');
+    expect(atServer).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
+    atServer.answer(pong);
+    expect(await messagesOf(await answer)).toEqual([{ jsonrpc: '2.0', id: 7, result: pong }]);
+  });
+
+  it('has the error of a name that nothing has, and reaches no server', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const [message] = await messagesOf(await call(7, { ...extra, name: 'db__quer' }));
+    expect(message).toMatchObject({ id: 7, error: { code: -32_602 } });
+  });
+
+  it('says what became of it when it failed, and is made once', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const answer = call(7, extra);
+    (await there.nextCall('db')).fail(callFailure('crashed', true));
+    expect(await messagesOf(await answer)).toMatchObject([
+      { id: 7, result: { isError: true, _meta: { 'mcp-troupe/error': { code: 'CRASHED' } } } },
+    ]);
+    expect(there.gateway.callsInFlight).toBe(0);
+  });
+
+  it('is not answered when its client gives it up', async () => {
+    const there = await gatewayStage();
+    const { call, send } = await client(there);
+    const answer = call(7, extra);
+    const atServer = await there.nextCall('db');
+    const end = aborted(atServer);
+    const params = { requestId: 7 };
+    expect((await send({ method: 'notifications/cancelled', params })).status).toBe(202);
+    await end;
+    expect((await answer).status).toBe(200);
+    await send({ id: 8, method: 'ping' });
+    expect(there.gateway.callsInFlight).toBe(0);
+  });
+
+  it('is given up with its session', async () => {
+    const there = await gatewayStage();
+    const { call, session } = await client(there);
+    const answer = call(7, extra);
+    const end = aborted(await there.nextCall('db'));
+    const headers = { authorization: `Bearer ${'a'.repeat(43)}`, 'mcp-session-id': session };
+    expect((await fetch(there.url, { method: 'DELETE', headers })).status).toBe(200);
+    await end;
+    expect(await messagesOf(await answer)).toEqual([]);
+  });
+
+  it('tells its progress before its result', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const { _meta: meta = {} } = extra as { readonly _meta?: object };
+    const answer = call(7, { _meta: { ...meta, progressToken: 'far' } });
+    const atServer = await there.nextCall('db');
+    atServer.progress({ progress: 1, total: 2 });
+    atServer.progress({ progress: 2, total: 2 });
+    atServer.answer(pong);
+    expect(await messagesOf(await answer)).toMatchObject([
+      { method: 'notifications/progress', params: { progressToken: 'far', progress: 1 } },
+      { method: 'notifications/progress', params: { progressToken: 'far', progress: 2 } },
+      { id: 7, result: pong },
+    ]);
+  });
+
+  it('tells what its server logs meanwhile, before its result', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const answer = call(7, extra);
+    const atServer = await there.nextCall('db');
+    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    atServer.answer(pong);
+    expect(await messagesOf(await answer)).toMatchObject([
+      { method: 'notifications/message', params: { data: 'working' } },
+      { id: 7, result: pong },
+    ]);
+  });
+
+  it('passes on content of every kind', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const result = {
+      content: [
+        { type: 'text', text: 'a picture', annotations: { audience: ['user'] } },
+        { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+      ],
+      structuredContent: { pictures: 1 },
+    };
+    const answer = call(7, extra);
+    (await there.nextCall('db')).answer(result);
+    expect(await messagesOf(await answer)).toMatchObject([{ id: 7, result }]);
+  });
+});
+
+describe('a call that is answered alone', () => {
+  it('has one JSON document for an answer, of its session and for no cache', async () => {
+    const there = await gatewayStage();
+    const { call, session } = await client(there);
+    const answer = call(7);
+    (await there.nextCall('db')).answer(pong);
+    const { status, headers } = await answer;
+    expect(status).toBe(200);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'application/json',
+      'mcp-session-id': session,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+  });
+
+  it('becomes a stream when there is more to tell, and is not made again', async () => {
+    const there = await gatewayStage();
+    const { call } = await client(there);
+    const answer = call(7);
+    const atServer = await there.nextCall('db');
+    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    expect((await answer).headers.get('content-type')).toBe('text/event-stream');
+    atServer.answer(pong);
+    await (await answer).text();
+    const next = call(7);
+    const second = await there.nextCall('db');
+    second.answer({ content: [{ type: 'text', text: 'another' }] });
+    expect(await messagesOf(await next)).toMatchObject([
+      { id: 7, result: { content: [{ text: 'another' }] } },
+    ]);
+  });
+
+  it('may be given up after it became a stream', async () => {
+    const there = await gatewayStage();
+    const { call, send } = await client(there);
+    const answer = call(7);
+    const end = aborted(await there.nextCall('db'));
+    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    await answer;
+    await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
+    await end;
+    await send({ id: 8, method: 'ping' });
+    expect(there.gateway.callsInFlight).toBe(0);
+  });
+
+  it('is one of a request about which there is no doubt', async () => {
+    const there = await gatewayStage();
+    const { send, call, session } = await client(there);
+    const name = 'db__query';
+    for (const params of [{ name: 7 }, { name, arguments: [] }, {}]) {
+      const [message] = await messagesOf(await send({ id: 7, method: 'tools/call', params }));
+      expect(message).toMatchObject({ id: 7, error: { code: -32_602 } });
+    }
+    const accept = { 'mcp-session-id': session, accept: 'application/json' };
+    const plain = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name } };
+    expect((await post(there.url, plain, accept)).status).toBe(406);
+    const version = { 'mcp-session-id': session, 'mcp-protocol-version': '1999-01-01' };
+    expect((await post(there.url, plain, version)).status).toBe(400);
+    const answer = call(8);
+    (await there.nextCall('db')).answer(pong);
+    expect(await messagesOf(await answer)).toMatchObject([{ id: 8 }]);
+  });
+});
