@@ -23,11 +23,21 @@ const allowed = [
     may: ['^actors/', '^src/(domain|policies|config)/', '^machines/'],
   },
   {
+    folder: '^src/recorder/',
+    name: 'recorder',
+    may: ['^src/(recorder|domain|policies)/', '^machines/', '^actors/'],
+  },
+  {
     folder: '^src/runtime/',
     name: 'runtime',
-    may: ['^src/(runtime|domain|policies|config)/', '^machines/', '^actors/'],
+    may: ['^src/(runtime|recorder|domain|policies|config)/', '^machines/', '^actors/'],
   },
-  { folder: '^visualizations/', name: 'visualizations', may: ['^visualizations/', '^src/domain/'] },
+  {
+    folder: '^visualizations/',
+    name: 'visualizations',
+    // A page that applies records does so as the recorder does.
+    may: ['^visualizations/', '^src/domain/', '^src/recorder/picture\\.ts$'],
+  },
 ];
 
 /** Packages that a folder may import; folders not named here may import any dependency. */

@@ -44,6 +44,28 @@ export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
 
 export type {
+  ActorKey,
+  ActorLife,
+  ActorRecord,
+  EventFacts,
+  EventRecord,
+  GapRecord,
+  GoneRecord,
+  IgnoredRecord,
+  Inspection,
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+  MachineKey,
+  PicturedActor,
+  ReconciledRecord,
+  StateRecord,
+  StatusRecord,
+  StepRecord,
+  TimerEndRecord,
+  TimerRecord,
+} from './domain/inspection.ts';
+export type {
   AskPermission,
   PermissionAnswer,
   PermissionChoice,
@@ -153,6 +175,7 @@ export type {
   CallReport,
   CatalogSnapshot,
   HostPolicy,
+  InspectOptions,
   PluginSource,
   RequestReport,
   SettingsFile,

@@ -75,6 +75,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'status(server)',
     'The status of one server; undefined when there is none of that name.',
   ],
+  inspection: [
+    'inspection',
+    'What the charts do, as records, once it was started: see [recording](docs/library.md#recording-what-the-charts-do).',
+  ],
   explain: [
     'explain(server)',
     'Why a server is as it is: what decided, what would move it, which timers run, what was tried. See [explaining](docs/library.md#explaining).',

@@ -35,6 +35,7 @@ import { checkOptions, checkState } from './check-options.ts';
 import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
+import { inspectionOf } from './inspection-desk.ts';
 import { Listeners } from './listeners.ts';
 import { PermissionDesk } from './permission-desk.ts';
 import { PersonNeeds } from './person-needs.ts';
@@ -84,6 +85,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #needs = new PersonNeeds();
   readonly #budget = new BudgetWatch((list) => this.#problems.setOfBudget(list));
   readonly #records: ServerRecords;
+  readonly inspection: Troupe['inspection'];
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
@@ -98,7 +100,6 @@ class RunningTroupe extends ServerRequests implements Troupe {
     super();
     const startedAt = parts.clock.now();
     checkOptions(options);
-    if (options.inspect === true) parts.report('This version has no inspector.', 'inspect: true');
     this.#parts = parts;
     this.#progress = new TroupeProgress(parts.clock, startedAt, () => this.#board);
     this.#listeners = new Listeners((name, error) => {
@@ -170,6 +171,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       results: parts,
       absentError: (server) => this.#absentError(server),
     });
+    this.inspection = inspectionOf(options, this, this.#root, this.#listeners, parts);
     this.#ended = this.#follow();
     this.#root.start();
   }
@@ -336,9 +338,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     return this.#ended;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.stop();
 
   /** Follows the root from its start to its end. */
   #follow(): Promise<void> {

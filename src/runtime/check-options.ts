@@ -12,6 +12,9 @@ const aFunction = z.custom<(...args: never[]) => unknown>((value) => typeof valu
 
 const fileScopes = ['managed', 'user', 'project', 'workspace', 'local', 'config'] as const;
 
+// A few hundred megabytes, which somebody may want for an hour.
+const mostRecords = 1_000_000;
+
 const optionsSchema = z.strictObject({
   sources: z
     .array(z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]))
@@ -49,7 +52,9 @@ const optionsSchema = z.strictObject({
   trusted: z.boolean().optional(),
   // Checked by `hostPolicy`.
   policy: z.unknown().optional(),
-  inspect: z.boolean().optional(),
+  inspect: z
+    .union([z.boolean(), z.strictObject({ records: z.int().min(1).max(mostRecords).optional() })])
+    .optional(),
   seed: z.number().int().optional(),
   clock: z
     .looseObject({

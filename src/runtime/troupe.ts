@@ -22,6 +22,7 @@ import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-ev
 import type { HostRule } from '../domain/host-rule.ts';
 
 import type { AskForInput } from '../domain/input.ts';
+import type { Inspection } from '../domain/inspection.ts';
 import type { AskPermission, PermissionChoice, PermissionHook } from '../domain/permission.ts';
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
@@ -64,6 +65,12 @@ export interface HostPolicy extends PolicyOverrides {
   readonly preset?: PresetName;
 }
 
+/** How much of what the charts do is recorded. */
+export interface InspectOptions {
+  /** Most records to keep in memory. Default: 10,000. */
+  readonly records?: number;
+}
+
 export interface TroupeOptions {
   /** Settings files, lowest precedence first. Default: none. */
   readonly sources?: readonly (string | SettingsFile)[];
@@ -98,8 +105,8 @@ export interface TroupeOptions {
    * Default: `default`.
    */
   readonly policy?: PresetName | HostPolicy;
-  /** Reserved for the inspector. This version records nothing, and warns when it is asked to. */
-  readonly inspect?: boolean;
+  /** Whether what the charts do is recorded from the beginning: see {@link Troupe.inspection}. Default: false. */
+  readonly inspect?: boolean | InspectOptions;
   /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
   readonly seed?: number;
   /** Default: the real clock. */
@@ -264,6 +271,8 @@ export interface ApprovalRequest {
 }
 
 export interface Troupe extends AsyncDisposable {
+  /** What the charts do, for people who develop: recorded once it was started, here or by `inspect` of the options. */
+  readonly inspection: Inspection;
   /**
    * Settles when the startup gate has passed, counted from the creation, though reading the
    * settings takes half of it at most; never rejects.

@@ -57,6 +57,8 @@ export interface ScriptedTroupeOptions {
   readonly findExecutable?: NonNullable<TroupeParts['findExecutable']>;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: TroupeParts['keepCatalogs'];
+  /** Whether what the charts do is recorded from the beginning. Default: false. */
+  readonly record?: TroupeOptions['inspect'];
   /** Sees every event of the charts, for example `recordTrace().inspect`. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
@@ -163,11 +165,12 @@ function hostOptions({
   permission,
   askPermission,
   hostSettings: settings,
+  record: inspect,
   onQuestion,
   questions,
   roots,
 }: ScriptedTroupeOptions): TroupeOptions {
-  const host = { plugins, rules, bare, policy, allow, settings };
+  const host = { plugins, rules, bare, policy, allow, settings, inspect };
   const people = { permission, askPermission, onQuestion, questions, roots };
   const all = { ...host, ...people };
   const given = Object.entries(all).filter(([, value]) => value !== undefined);

@@ -120,6 +120,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
       emit('status.changed', { status });
     },
     listenerCount: () => listeners.size,
+    inspection: new Proxy({} as StandIn['inspection'], { get: notHere }),
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
     tools: () => parts.tools ?? [],

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
 import { callFailure, pong, servers, setUp, stage, tool, watch } from './stage.ts';
@@ -237,15 +236,5 @@ describe('a deadline of one tool', () => {
     there.sessions.of('db').calls[0]?.answer(pong);
     await there.settle();
     expect(made.state).toBe('done');
-  });
-});
-
-describe('options that a later version will obey', () => {
-  it('are accepted, and said to have no effect yet', async () => {
-    const warned = once(process, 'warning');
-    const troupe = createTroupe({ policy: 'default', inspect: true });
-    const [warning] = (await warned) as [Error];
-    expect(warning.message).toContain('This version has no inspector.');
-    await troupe.stop();
   });
 });

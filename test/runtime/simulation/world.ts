@@ -25,6 +25,8 @@ export interface WorldOptions {
   readonly flapMs: readonly [low: number, high: number];
   /** Given at launch; null = all may connect. */
   readonly bound: readonly string[] | null;
+  /** How many records are kept of what the charts do. Default: nothing is recorded. */
+  readonly records?: number;
   /** Sees every event of the charts. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
@@ -73,7 +75,7 @@ export class World {
   /** When the machine woke last. */
   wokenAt: number | undefined;
 
-  constructor({ seed, servers, gatedCount, flapMs, bound, inspect }: WorldOptions) {
+  constructor({ seed, servers, gatedCount, flapMs, bound, records, inspect }: WorldOptions) {
     this.#servers = servers;
     const own = servers.slice(0, servers.length - gatedCount);
     const gated = servers.slice(servers.length - gatedCount);
@@ -88,6 +90,7 @@ export class World {
       settings: this.#ownContent(),
       projectSettings: this.#projectContent(),
       ...(bound === null ? {} : { allow: bound }),
+      ...(records === undefined ? {} : { record: { records } }),
       onQuestion: this.questions.handler,
       inspect: (event) => {
         this.#root ??= event.actorRef as AnyActorRef;

@@ -1,0 +1,128 @@
+/**
+ * What of a context is recorded. The lists are complete, so that a field that is added
+ * to a chart does not compile until somebody has decided. Of a server and of the
+ * permits all that decides anything: with it, a snapshot can be built again.
+ */
+
+import type { ServerContext } from '../../machines/server.ts';
+import type { SlotsContext } from '../../machines/slots.ts';
+import type { TroupeContext } from '../../machines/troupe.context.ts';
+import type { MachineKey } from '../domain/inspection.ts';
+import { isRecord } from '../policies/is-record.ts';
+import { shownValue } from './shown-value.ts';
+
+/** As it is, only how much of it, or not at all. */
+type Shown = 'data' | 'count' | 'hidden';
+
+const server: Readonly<Record<keyof ServerContext, Shown>> = {
+  actorId: 'data',
+  name: 'data',
+  generation: 'data',
+  transport: 'data',
+  startup: 'data',
+  policy: 'data',
+  verdict: 'data',
+  stopWanted: 'data',
+  startWanted: 'data',
+  succeeds: 'data',
+  hasStoredCatalog: 'data',
+  seed: 'data',
+  retiring: 'data',
+  demanded: 'data',
+  awaited: 'data',
+  session: 'data',
+  attempt: 'data',
+  waits: 'data',
+  quietWaits: 'data',
+  hasServed: 'data',
+  loss: 'data',
+  lastError: 'data',
+  crashTimes: 'data',
+  lossTimes: 'data',
+  impairments: 'data',
+  failedLooks: 'data',
+  wakeSpreadMs: 'data',
+  delayMs: 'data',
+  failedCalls: 'data',
+  cooldownMs: 'data',
+  era: 'data',
+  pid: 'data',
+};
+
+const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
+  counts: 'data',
+  seed: 'data',
+  stockCount: 'data',
+  waiting: 'data',
+  permits: 'data',
+  retriesLeft: 'data',
+  refillCount: 'data',
+  overtakings: 'data',
+};
+
+// Of thousands of servers every pass would be a record of a megabyte.
+const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
+  seed: 'data',
+  startedAt: 'data',
+  trusted: 'data',
+  launchBound: 'data',
+  slots: 'data',
+  startupGateMs: 'data',
+  hostAllowed: 'data',
+  decisions: 'count',
+  stopWishes: 'data',
+  startWishes: 'data',
+  // They hold commands, environments and headers.
+  settings: 'hidden',
+  live: 'count',
+  serving: 'count',
+  removed: 'count',
+  knownCatalogs: 'count',
+  spawnCount: 'data',
+};
+
+const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>> = {
+  server: Object.entries(server),
+  slots: Object.entries(slots),
+  troupe: Object.entries(troupe),
+};
+
+// A policy is shared by hundreds of servers, and never changes.
+const shownObjects = new WeakMap<object, unknown>();
+
+/** The values of a context that differ from those before; undefined when none does. */
+export function changedFacts(
+  machine: MachineKey,
+  before: object | undefined,
+  now: object,
+): Readonly<Record<string, unknown>> | undefined {
+  const changed: Record<string, unknown> = {};
+  for (const [name, how] of tables[machine]) {
+    if (how === 'hidden') continue;
+    const value: unknown = Reflect.get(now, name);
+    if (before !== undefined && Reflect.get(before, name) === value) continue;
+    const shown = how === 'count' ? sizeOf(value) : shownOnce(value);
+    if (shown !== undefined) changed[name] = shown;
+  }
+  return Object.keys(changed).length === 0 ? undefined : changed;
+}
+
+/** All that a context shows. */
+export function contextFacts(machine: MachineKey, context: object): Record<string, unknown> {
+  return { ...changedFacts(machine, undefined, context) };
+}
+
+function shownOnce(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return shownValue(value);
+  const known = shownObjects.get(value);
+  if (known !== undefined) return known;
+  const shown = shownValue(value);
+  shownObjects.set(value, shown);
+  return shown;
+}
+
+function sizeOf(value: unknown): number {
+  if (value instanceof Map) return value.size;
+  if (Array.isArray(value)) return value.length;
+  return isRecord(value) ? Object.keys(value).length : 0;
+}

@@ -1,0 +1,168 @@
+/**
+ * What was seen, the newest of it, and what was true before: whatever leaves the ring
+ * becomes part of the picture that the rest begins with, so that any moment that is
+ * still there can be drawn. Bounded, whatever happens for however long.
+ */
+
+import type {
+  ActorKey,
+  InspectionPicture,
+  InspectionRecord,
+  PicturedActor,
+} from '../domain/inspection.ts';
+import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/status.ts';
+import { contextFacts } from './context-facts.ts';
+import { applyRecord, canvasOf, pictureOf } from './picture.ts';
+import { picturedActor, recordOf } from './render.ts';
+import type { ActorFile, Seen, Stand } from './seen.ts';
+
+const none: Stand['nodes'] = [];
+
+/** An actor that nothing is known of yet. */
+export const newStand: Stand = { life: 'active', nodes: none, context: undefined };
+
+/** What is true besides actors. */
+interface Told {
+  readonly servers: Map<string, ServerStatus>;
+  troupe: TroupeStatus | undefined;
+}
+
+export class Ledger {
+  readonly #capacity: number;
+  readonly #ring: Seen[] = [];
+  #last = 0;
+  /** Of the last thing that left the ring. */
+  #baseT = 0;
+  /** All that were there before the first thing that is kept, or came since. */
+  readonly #actors = new Map<ActorKey, ActorFile>();
+  readonly #before: Told = { servers: new Map(), troupe: undefined };
+  readonly #now: Told = { servers: new Map(), troupe: undefined };
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get first(): number {
+    return this.#last - this.#ring.length + 1;
+  }
+
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Names of the servers that were told of and are not gone. */
+  servers(): readonly string[] {
+    return [...this.#now.servers.keys()];
+  }
+
+  /** Has to be called before anything is noted about the actor. */
+  open(file: ActorFile): void {
+    this.#actors.set(file.key, file);
+  }
+
+  /** What was true before everything. */
+  begin({ servers, troupe }: TroupeSnapshot): void {
+    for (const told of [this.#before, this.#now]) {
+      for (const status of servers) told.servers.set(status.name, status);
+      told.troupe = troupe;
+    }
+  }
+
+  push(seen: Seen): void {
+    const place = this.#last % this.#capacity;
+    const oldest = this.#ring[place];
+    if (oldest !== undefined) {
+      this.#baseT = oldest.t;
+      noteTold(this.#before, oldest);
+      if ('actor' in oldest) this.#forget(oldest);
+    }
+    this.#ring[place] = seen;
+    this.#last += 1;
+    noteTold(this.#now, seen);
+  }
+
+  record(n: number): InspectionRecord {
+    return recordOf(this.#at(n), n);
+  }
+
+  picture(at: number): InspectionPicture | undefined {
+    if (at === this.#last) return this.#pictureNow();
+    if (!this.#isKept(at)) return undefined;
+    const canvas = canvasOf(this.#pictureBefore());
+    for (let n = this.first; n <= at; n += 1) applyRecord(canvas, this.record(n));
+    return pictureOf(canvas);
+  }
+
+  context(actor: ActorKey, at: number): Readonly<Record<string, unknown>> | undefined {
+    const file = this.#actors.get(actor);
+    if (file?.machine === undefined || !this.#isKept(at)) return undefined;
+    const stand = at === this.#last ? file.now : this.#standAt(file, at);
+    return stand?.context === undefined ? undefined : contextFacts(file.machine, stand.context);
+  }
+
+  #standAt(file: ActorFile, at: number): Stand | undefined {
+    for (let n = at; n >= this.first; n -= 1) {
+      const seen = this.#at(n);
+      if (seen.kind === 'state' && seen.actor === file) return seen.stand;
+    }
+    return file.base?.stand;
+  }
+
+  #isKept(at: number): boolean {
+    return Number.isInteger(at) && at >= this.first - 1 && at <= this.#last;
+  }
+
+  #at(n: number): Seen {
+    return this.#ring[(n - 1) % this.#capacity] as Seen;
+  }
+
+  #forget(seen: Extract<Seen, { readonly actor: ActorFile }>): void {
+    const { actor } = seen;
+    if (seen.kind === 'actor') {
+      actor.base = { stand: newStand, timers: new Map() };
+    } else if (seen.kind === 'state') {
+      if (actor.base !== undefined) actor.base.stand = seen.stand;
+      if (seen.stand.life === 'active') return;
+      actor.base?.timers.clear();
+      if (actor.parent !== undefined) this.#actors.delete(actor.key);
+    } else if (seen.kind === 'timer') {
+      actor.base?.timers.delete(seen.id);
+      actor.base?.timers.set(seen.id, { id: seen.id, ms: seen.ms, armedAt: seen.t });
+    } else if (seen.kind === 'timerEnd') {
+      actor.base?.timers.delete(seen.id);
+    }
+  }
+
+  #pictureBefore(): InspectionPicture {
+    const actors = [...this.#actors.values()].flatMap((file) =>
+      file.base === undefined
+        ? []
+        : [picturedActor(file, file.base.stand, file.base.timers.values())],
+    );
+    return drawn(this.first - 1, this.#baseT, actors, this.#before);
+  }
+
+  #pictureNow(): InspectionPicture {
+    const t = this.#ring.length === 0 ? 0 : this.#at(this.#last).t;
+    const actors = [...this.#actors.values()]
+      .filter(({ now, parent }) => now.life === 'active' || parent === undefined)
+      .map((file) => picturedActor(file, file.now, file.timers.values()));
+    return drawn(this.#last, t, actors, this.#now);
+  }
+}
+
+function noteTold(told: Told, seen: Seen): void {
+  if (seen.kind === 'status') told.servers.set(seen.status.name, seen.status);
+  else if (seen.kind === 'gone') told.servers.delete(seen.server);
+  else if (seen.kind === 'reconciled') told.troupe = seen.troupe;
+}
+
+function drawn(
+  n: number,
+  t: number,
+  actors: readonly PicturedActor[],
+  { servers, troupe }: Told,
+): InspectionPicture {
+  const byKey = new Map(actors.map((each) => [each.actor, each]));
+  return pictureOf({ n, t, actors: byKey, servers, troupe });
+}

@@ -1,0 +1,341 @@
+/**
+ * Writes down what the charts of a troupe do, as XState's own inspection tells it. A
+ * ring of small objects takes in what happens; they become records when somebody asks.
+ *
+ * It never throws, because an inspector that throws breaks the actor for good, and it
+ * holds no actor, because whoever is held is never collected.
+ */
+
+import type { AnyActorRef, InspectionEvent } from 'xstate';
+import { nameOf } from '../../machines/troupe.context.ts';
+import type { Clock } from '../domain/clock.ts';
+import type {
+  ActorKey,
+  ActorLife,
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+} from '../domain/inspection.ts';
+import type { Step } from '../domain/plan.ts';
+import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/status.ts';
+import { version } from '../domain/version.ts';
+import { machineHashes, machineKeyOf } from './chart-names.ts';
+import { factsOf } from './event-facts.ts';
+import { Ledger, newStand } from './ledger.ts';
+import type { ActorFile, Seen, Stand } from './seen.ts';
+
+/** A few megabytes, and some minutes of a busy troupe. */
+const defaultRecordCount = 10_000;
+
+export interface RecorderOptions {
+  readonly clock: Clock;
+  /** Most records to keep. Default: 10,000. */
+  readonly records?: number;
+  /** Hears once when something could not be written down. */
+  readonly report: (message: string, error: unknown) => void;
+}
+
+export class Recorder implements InspectionSource {
+  readonly startedAt: string;
+  readonly version = version;
+  readonly #clock: Clock;
+  readonly #startedAtMs: number;
+  readonly #report: RecorderOptions['report'];
+  readonly #ledger: Ledger;
+  readonly #files = new WeakMap<object, ActorFile>();
+  readonly #followers = new Set<() => void>();
+  #isWaking = false;
+  #hasFailed = false;
+
+  constructor({ clock, records = defaultRecordCount, report }: RecorderOptions) {
+    this.#clock = clock;
+    this.#ledger = new Ledger(records);
+    this.#report = report;
+    this.#startedAtMs = clock.now();
+    this.startedAt = new Date(clock.wallNow()).toISOString();
+  }
+
+  get machines(): InspectionSource['machines'] {
+    return machineHashes();
+  }
+
+  get first(): number {
+    return this.#ledger.first;
+  }
+
+  get last(): number {
+    return this.#ledger.last;
+  }
+
+  /** Looks at the whole system of a root from now on; what is true already becomes the picture before the first record. */
+  attach(root: AnyActorRef, truth: TroupeSnapshot): void {
+    this.#adopt(root);
+    this.#ledger.begin(truth);
+    root.system.inspect((event) => this.#observe(event));
+    // A root that throws has no parent to tell.
+    root.subscribe({ error: () => this.#guarded(() => this.#end(this.#fileOf(root), 'error')) });
+  }
+
+  noteStatus(status: ServerStatus): void {
+    this.#guarded(() => this.#push({ kind: 'status', t: this.#now(), status }));
+  }
+
+  /** Which servers there are: those that were told of and are none any more are gone. */
+  notePresent(isPresent: (server: string) => boolean): void {
+    this.#guarded(() => {
+      for (const server of this.#ledger.servers()) {
+        if (!isPresent(server)) this.#push({ kind: 'gone', t: this.#now(), server });
+      }
+    });
+  }
+
+  noteReconciled(plan: readonly Step[], durationMs: number, troupe: TroupeStatus): void {
+    this.#guarded(() => {
+      const steps = plan.filter(({ step }) => step !== 'keep');
+      this.#push({ kind: 'reconciled', t: this.#now(), plan: steps, durationMs, troupe });
+    });
+  }
+
+  picture(at = this.last): InspectionPicture | undefined {
+    return this.#ledger.picture(at);
+  }
+
+  records(from: number, limit: number): readonly InspectionRecord[] {
+    const start = Math.max(from, this.first);
+    const count = Math.max(0, Math.min(limit, this.last - start + 1));
+    return Array.from({ length: count }, (_, place) => this.#ledger.record(start + place));
+  }
+
+  context(actor: ActorKey, at = this.last): Readonly<Record<string, unknown>> | undefined {
+    return this.#ledger.context(actor, at);
+  }
+
+  follow(onMore: () => void): () => void {
+    // The same function may follow twice.
+    const follower = (): void => onMore();
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
+  #observe(event: InspectionEvent): void {
+    // Not `guarded`: it would cost a closure for each of them.
+    try {
+      this.#note(event);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #note(event: InspectionEvent): void {
+    // Only actors of our own system are inspected, whose references are full ones.
+    const actor = this.#fileOf(event.actorRef as AnyActorRef);
+    switch (event.type) {
+      case '@xstate.event':
+        this.#noteEvent(actor, event);
+        return;
+      case '@xstate.microstep':
+        this.#noteStep(actor, event);
+        return;
+      case '@xstate.snapshot':
+        this.#noteSnapshot(actor, event.snapshot);
+        return;
+      case '@xstate.action':
+        this.#noteAction(actor, event.action);
+        return;
+      case '@xstate.actor':
+      default:
+    }
+  }
+
+  #noteEvent(
+    actor: ActorFile,
+    { event, sourceRef }: Extract<InspectionEvent, { readonly type: '@xstate.event' }>,
+  ): void {
+    const { type } = event;
+    const from = sourceRef === undefined ? undefined : this.#fileOf(sourceRef as AnyActorRef);
+    if (from === actor && actor.timers.size > 0) this.#noteFired(actor, event);
+    if (type === 'xstate.init') actor.isStarted = true;
+    // The chart of a child threw; it says nothing about itself.
+    if (from !== undefined && type.startsWith('xstate.error.actor.')) this.#end(from, 'error');
+    this.#push({ kind: 'event', t: this.#now(), actor, from, type, facts: factsOf(event) });
+  }
+
+  #noteStep(
+    actor: ActorFile,
+    {
+      event: { type },
+      _transitions: transitions,
+    }: Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>,
+  ): void {
+    const [first] = transitions;
+    if (first !== undefined) {
+      // Taken at once: the event that is named beside it did not cause it.
+      const cause = first.eventType === '' ? '' : type;
+      this.#push({ kind: 'step', t: this.#now(), actor, type: cause, transitions });
+    } else if (!type.startsWith('xstate.')) {
+      this.#push({ kind: 'ignored', t: this.#now(), actor, type });
+    }
+  }
+
+  #noteSnapshot(actor: ActorFile, snapshot: unknown): void {
+    const stand = standOf(snapshot);
+    const { now } = actor;
+    if (stand.life !== 'active') this.#end(actor, stand.life, stand);
+    else if (now.nodes !== stand.nodes || now.context !== stand.context) this.#enter(actor, stand);
+  }
+
+  #noteAction(actor: ActorFile, action: { readonly type: string; readonly params: unknown }): void {
+    if (action.type === 'xstate.raise') {
+      this.#noteRaised(actor, action.params as Raised);
+    } else if (action.type === 'xstate.cancel') {
+      const { sendId: id } = action.params as { readonly sendId: string };
+      if (actor.timers.delete(id)) this.#noteTimerEnd(actor, id, false);
+    } else if (action.type === 'xstate.stopChild' && action.params !== undefined) {
+      // Who was never started ends without a word.
+      const child = this.#fileOf(action.params as AnyActorRef);
+      if (!child.isStarted) this.#end(child, 'stopped');
+    }
+  }
+
+  #noteRaised(actor: ActorFile, { event, delay, id = event.type }: Raised): void {
+    // Without a delay it is word from one region to another.
+    if (typeof delay !== 'number') return;
+    const t = this.#now();
+    actor.timers.delete(id);
+    actor.timers.set(id, { id, ms: delay, armedAt: t, event });
+    this.#push({ kind: 'timer', t, actor, id, ms: delay });
+  }
+
+  #noteFired(actor: ActorFile, event: unknown): void {
+    for (const [id, timer] of actor.timers) {
+      if (timer.event !== event) continue;
+      actor.timers.delete(id);
+      this.#noteTimerEnd(actor, id, true);
+      return;
+    }
+  }
+
+  #noteTimerEnd(actor: ActorFile, id: string, fired: boolean): void {
+    this.#push({ kind: 'timerEnd', t: this.#now(), actor, id, fired });
+  }
+
+  #enter(actor: ActorFile, stand: Stand): void {
+    const before = actor.now.context;
+    actor.now = stand;
+    this.#push({ kind: 'state', t: this.#now(), actor, stand, before });
+  }
+
+  #end(actor: ActorFile, life: ActorLife, { nodes, context }: Stand = actor.now): void {
+    if (actor.now.life !== 'active') return;
+    actor.timers.clear();
+    this.#enter(actor, { life, nodes, context });
+  }
+
+  #fileOf(ref: AnyActorRef): ActorFile {
+    const known = this.#files.get(ref);
+    if (known !== undefined) return known;
+    const actor = this.#open(ref);
+    this.#push({ kind: 'actor', t: this.#now(), actor });
+    return actor;
+  }
+
+  #open(ref: AnyActorRef): ActorFile {
+    // Everything that is read here is there from the first line of its constructor on.
+    const { sessionId: key, id } = ref;
+    const parentRef: AnyActorRef | undefined = ref._parent;
+    const parent = parentRef === undefined ? undefined : this.#fileOf(parentRef);
+    const machine = machineKeyOf((ref as unknown as WithLogic).logic.id);
+    const server = machine === 'server' ? nameOf(id) : parent?.server;
+    const file: ActorFile = {
+      key,
+      id,
+      ...(parent === undefined ? {} : { parent: parent.key }),
+      ...(machine === undefined ? {} : { machine }),
+      ...(server === undefined ? {} : { server }),
+      now: newStand,
+      timers: new Map(),
+      isStarted: false,
+      base: undefined,
+    };
+    this.#files.set(ref, file);
+    this.#ledger.open(file);
+    return file;
+  }
+
+  /** Takes in an actor that was there before us, and all below it. */
+  #adopt(ref: AnyActorRef): void {
+    const file = this.#open(ref);
+    const snapshot = ref.getSnapshot() as LooseSnapshot;
+    file.now = standOf(snapshot);
+    file.isStarted = true;
+    for (const scheduled of Object.values(ref.system.getSnapshot()._scheduledEvents)) {
+      const { source, event, id, delay, startedAt } = scheduled;
+      if ((source as unknown) !== ref) continue;
+      // XState stamps with the time of day, whatever clock it was given.
+      const armedAt = Math.min(0, startedAt - Date.now());
+      file.timers.set(id, { id, ms: delay, armedAt, event });
+    }
+    file.base = { stand: file.now, timers: new Map(file.timers) };
+    for (const child of Object.values(snapshot.children ?? {})) this.#adopt(child);
+  }
+
+  #now(): number {
+    return this.#clock.now() - this.#startedAtMs;
+  }
+
+  #push(seen: Seen): void {
+    this.#ledger.push(seen);
+    if (this.#followers.size > 0 && !this.#isWaking) this.#wake();
+  }
+
+  /** Many records cause one call, after whatever is happening now. */
+  #wake(): void {
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      for (const follower of [...this.#followers]) this.#guarded(follower);
+    }).unref();
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    try {
+      this.#report('The recorder could not write something down; records are missing.', error);
+    } catch {
+      // Nobody is left to tell.
+    }
+  }
+}
+
+/** Of a chart where it is, of all others only how they stand. */
+function standOf(snapshot: unknown): Stand {
+  const { status, _nodes: nodes = newStand.nodes, context } = snapshot as LooseSnapshot;
+  return { life: status, nodes, context };
+}
+
+interface LooseSnapshot {
+  readonly status: ActorLife;
+  readonly _nodes?: Stand['nodes'];
+  readonly context?: object;
+  readonly children?: Readonly<Record<string, AnyActorRef>>;
+}
+
+interface WithLogic {
+  readonly logic: { readonly id?: unknown };
+}
+
+/** What XState says of an event that a chart sends to itself. */
+interface Raised {
+  readonly id?: string;
+  readonly delay?: unknown;
+  readonly event: { readonly type: string };
+}

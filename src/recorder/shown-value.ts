@@ -1,0 +1,59 @@
+/** Values for people's eyes: plain data, bounded, printable, without secrets. Reads values of any kind and never throws. */
+
+import { printableLine } from '../policies/printable.ts';
+import { redact, secretsInText, secretsOf } from '../policies/redact.ts';
+
+// Two lines of a terminal; what is longer is a text, and not what decides anything.
+const longestText = 200;
+// Deeper than all that a context holds; an endless one has to end somewhere.
+const deepest = 8;
+// More than any list that decides something; the rest is counted.
+const longestList = 1_000;
+
+export function shownText(text: string): string {
+  const bounded = text.length > longestText * 4 ? text.slice(0, longestText * 4) : text;
+  const found = secretsInText(bounded);
+  const clean = found.length === 0 ? bounded : redact(bounded, secretsOf(found));
+  return printableLine(clean, longestText);
+}
+
+/** Undefined for what is no data. */
+export function shownValue(value: unknown, depth = 0): unknown {
+  switch (typeof value) {
+    case 'string':
+      return shownText(value);
+    case 'number':
+      return Number.isFinite(value) ? value : String(value);
+    case 'boolean':
+      return value;
+    case 'object':
+      return value === null ? null : shownObject(value, depth);
+    default:
+      return undefined;
+  }
+}
+
+const tooDeep = '[deeper]';
+const unreadable = '[unreadable]';
+
+function shownObject(value: object, depth: number): unknown {
+  if (depth >= deepest) return tooDeep;
+  try {
+    if (Array.isArray(value)) return shownList(value, depth);
+    const entries = Object.entries(value).slice(0, longestList);
+    return Object.fromEntries(
+      entries.flatMap(([key, each]) => {
+        const shown = shownValue(each, depth + 1);
+        return shown === undefined ? [] : [[shownText(key), shown] as const];
+      }),
+    );
+  } catch {
+    return unreadable;
+  }
+}
+
+function shownList(list: readonly unknown[], depth: number): readonly unknown[] {
+  const shown = list.slice(0, longestList).map((each) => shownValue(each, depth + 1) ?? null);
+  const left = list.length - shown.length;
+  return left === 0 ? shown : [...shown, `[${left} more]`];
+}
