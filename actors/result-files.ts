@@ -7,39 +7,35 @@
 import { randomBytes } from 'node:crypto';
 import { constants, lstat, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import type { ResultPolicy } from '../src/domain/policy.ts';
 import { makeFolders } from './make-folders.ts';
 
 export interface ResultFilesPorts {
   readonly stateDir: string;
   /** Milliseconds since 1970. */
   readonly wallNow: () => number;
-  /** Default: 1,000 files, 256 MB, a week. */
-  readonly limits?: ResultFileLimits;
 }
 
-export interface ResultFileLimits {
-  readonly files: number;
-  readonly bytes: number;
-  readonly ageMs: number;
-}
+/** As the policy has them now. */
+export type ResultFileLimits = Pick<
+  ResultPolicy,
+  'filesMaxCount' | 'filesMaxBytes' | 'filesMaxAgeMs'
+>;
 
 export interface ResultFiles {
   /** Settles with the path of the new file; undefined when it cannot be written. Never rejects. */
-  save(content: string | Uint8Array, extension: string): Promise<string | undefined>;
+  save(
+    content: string | Uint8Array,
+    extension: string,
+    limits: ResultFileLimits,
+  ): Promise<string | undefined>;
 }
-
-const usualLimits: ResultFileLimits = {
-  // As many as a long conversation leaves behind.
-  files: 1_000,
-  // Sixteen of the largest answers there can be.
-  bytes: 256 * 1024 * 1024,
-  // A week: who needs one for longer has copied it.
-  ageMs: 604_800_000,
-};
 
 const ownName = /^[0-9a-f]{32}\.[a-z0-9]{1,4}$/;
 const flags =
   constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+
+type Write = (...asked: Parameters<ResultFiles['save']>) => Promise<string>;
 
 interface Kept {
   readonly name: string;
@@ -47,14 +43,13 @@ interface Kept {
   readonly writtenAt: number;
 }
 
-export function createResultFiles(ports: ResultFilesPorts): ResultFiles {
-  const { stateDir, wallNow, limits = usualLimits } = ports;
+export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): ResultFiles {
   const folder = path.join(stateDir, 'results');
   /** Oldest first; undefined = not looked yet. */
   let kept: Kept[] | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
-  const write = async (content: string | Uint8Array, extension: string): Promise<string> => {
+  const write: Write = async (content, extension, limits) => {
     makeFolders(folder);
     // Whoever can put a link in its place would be given what tools answer.
     if (!(await lstat(folder)).isDirectory()) throw new Error('The folder is not a folder.');
@@ -62,36 +57,42 @@ export function createResultFiles(ports: ResultFilesPorts): ResultFiles {
     const name = `${randomBytes(16).toString('hex')}.${extension}`;
     if (!ownName.test(name)) throw new Error('This is no extension.');
     const bytes = Buffer.byteLength(content);
-    if (bytes > limits.bytes) throw new Error('It is larger than all files may be.');
+    if (bytes > limits.filesMaxBytes) throw new Error('It is larger than all files may be.');
     const file = path.join(folder, name);
     const handle = await open(file, flags, 0o600);
     try {
       await handle.writeFile(content);
+    } catch (error) {
+      // A full disk: half an answer is none, and nobody would ever count it.
+      await rm(file, { force: true }).catch(() => undefined);
+      throw error;
     } finally {
       await handle.close();
     }
     kept.push({ name, bytes, writtenAt: wallNow() });
-    await sweep();
+    // What cannot be removed is tried again with the next file; this one is there.
+    await sweep(limits).catch(() => undefined);
     return file;
   };
 
-  const sweep = async (): Promise<void> => {
+  const sweep = async (limits: ResultFileLimits): Promise<void> => {
     let files = kept ?? [];
     let bytes = files.reduce((sum, one) => sum + one.bytes, 0);
-    const oldest = wallNow() - limits.ageMs;
+    const oldest = wallNow() - limits.filesMaxAgeMs;
     for (const { name, bytes: own, writtenAt } of [...files]) {
-      if (files.length <= limits.files && bytes <= limits.bytes && writtenAt >= oldest) break;
+      const isFew = files.length <= limits.filesMaxCount && bytes <= limits.filesMaxBytes;
+      if (isFew && writtenAt >= oldest) break;
       await rm(path.join(folder, name), { force: true });
       files = files.slice(1);
       bytes -= own;
+      kept = files;
     }
-    kept = files;
   };
 
   return {
-    save(content, extension) {
+    save(...asked) {
       // One at a time: the folder is counted as it grows.
-      const saved = last.then(() => write(content, extension)).catch(() => undefined);
+      const saved = last.then(() => write(...asked)).catch(() => undefined);
       last = saved;
       return saved;
     },
@@ -103,9 +104,10 @@ async function look(folder: string): Promise<Kept[]> {
   const names = (await readdir(folder)).filter((name) => ownName.test(name));
   const found = await Promise.all(
     names.map(async (name) => {
-      const { size, mtimeMs } = await lstat(path.join(folder, name));
-      return { name, bytes: size, writtenAt: mtimeMs };
+      // Another troupe of this state folder may just have removed it.
+      const stats = await lstat(path.join(folder, name)).catch(() => undefined);
+      return stats === undefined ? [] : { name, bytes: stats.size, writtenAt: stats.mtimeMs };
     }),
   );
-  return found.sort((a, b) => a.writtenAt - b.writtenAt);
+  return found.flat().sort((a, b) => a.writtenAt - b.writtenAt);
 }

@@ -89,7 +89,8 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'catalog.cache': 'Where tool lists are kept once their session is over.',
   'catalog.ttlMs': 'How long a kept list counts.',
   'catalog.maxEntries': 'How many are kept.',
-  'catalog.descriptionMaxLength': "Characters of a tool's description that are shown.",
+  'catalog.descriptionMaxLength':
+    "Characters of a tool's description, and of each in its schemas, that are shown; 0 = none.",
   'catalog.pinTools': 'What becomes of a tool whose definition changed since it was approved.',
   'call.timeoutMs': 'Deadline of one call, waiting included. The key `timeoutMs` sets it.',
   'call.idleTimeoutMs': 'Longest silence of a running call.',
@@ -99,7 +100,6 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
     'After so long at work a call settles with a receipt, and is collected later.',
   'call.replay':
     'Which lost calls are sent again. `once`: also those that may have run, which then may run twice.',
-  'call.onLost': 'What a caller is told of a call that was lost under way.',
   'call.questionTimeoutMs': 'How long a question of the server waits for its answer.',
   'call.maxQuestions': 'Questions that may wait at once; further ones are cancelled.',
   'result.maxLength':
@@ -119,6 +119,11 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
     '`check`: structured content that does not fit the output schema of its tool fails the call with `BAD_RESPONSE`.',
   'result.authChallenge':
     '`refuse`: a failed answer that wants a log-in (`_meta["mcp/www_authenticate"]`) fails the call with `AUTH_REQUIRED`; `keep`: it is an answer as any other.',
+  'result.filesMaxCount':
+    'Files of answers that are kept in the state folder; with one more the oldest goes.',
+  'result.filesMaxBytes':
+    'Bytes of all of them together; an answer that is larger by itself is not kept.',
+  'result.filesMaxAgeMs': 'How long one is kept; the old ones go with the next new one.',
   'classify.rules':
     'Kinds of failure, asked before the built-in table; see [below](#kinds-of-failure).',
   'auth.onMissing': 'What a server does that wants a log-in.',

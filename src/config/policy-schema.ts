@@ -257,7 +257,6 @@ export const policySchemas: {
     maxTimeoutMs: msOrNull('not at all'),
     backgroundAfterMs: msOrNull('never'),
     replay: choice('never', 'sessionExpired', 'idempotentTrusted', 'once'),
-    onLost: choice('outcomeUnknown', 'error'),
     questionTimeoutMs: ms(),
     maxQuestions: count(),
   },
@@ -271,6 +270,10 @@ export const policySchemas: {
     binaries: choice('keep', 'file'),
     outputSchema: choice('check', 'ignore'),
     authChallenge: choice('refuse', 'keep'),
+    filesMaxCount: whole('', 1, 100_000),
+    filesMaxBytes: whole('', 1, 1_099_511_627_776),
+    // A file outlives any timer.
+    filesMaxAgeMs: whole(' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
   },
   classify: { rules: classifyRules },
   auth: {

@@ -210,8 +210,6 @@ export interface CallPolicy {
    * ran, and harmless tools of trusted servers; or every one, though it may then run twice.
    */
   readonly replay: 'never' | 'sessionExpired' | 'idempotentTrusted' | 'once';
-  /** What a caller is told of a call that was lost under way. */
-  readonly onLost: 'outcomeUnknown' | 'error';
   /** How long a question that the server asks back waits for its answer. */
   readonly questionTimeoutMs: number;
   /** Questions of a server that may wait at once; further ones are cancelled. */
@@ -238,6 +236,12 @@ export interface ResultPolicy {
   readonly outputSchema: 'check' | 'ignore';
   /** Whether a failed answer that wants a log-in fails the call as any other refusal does. */
   readonly authChallenge: 'refuse' | 'keep';
+  /** Files of answers that are kept in the state folder; with one more the oldest goes. */
+  readonly filesMaxCount: number;
+  /** Bytes of all of them together, and so of one. */
+  readonly filesMaxBytes: number;
+  /** How long one is kept, looked at with each new one. */
+  readonly filesMaxAgeMs: number;
 }
 
 /** A kind of failure, before the built-in table is asked. All that is given must fit. */

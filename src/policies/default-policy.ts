@@ -161,7 +161,6 @@ export const defaultPolicy: ServerPolicy = {
     // Never: a receipt in the place of a result must be expected by whoever gets it.
     backgroundAfterMs: null,
     replay: 'idempotentTrusted',
-    onLost: 'outcomeUnknown',
     // Two minutes: as long as a person has for an input of the settings. Who is there has
     // answered by then, and for who is not the call should not hang.
     questionTimeoutMs: 120_000,
@@ -183,6 +182,12 @@ export const defaultPolicy: ServerPolicy = {
     // The protocol wants clients to look.
     outputSchema: 'check',
     authChallenge: 'refuse',
+    // As many as a long conversation leaves behind.
+    filesMaxCount: 1_000,
+    // Sixteen of the largest answers there can be.
+    filesMaxBytes: 268_435_456,
+    // A week: who needs one for longer has copied it.
+    filesMaxAgeMs: 604_800_000,
   },
 
   classify: { rules: [] },

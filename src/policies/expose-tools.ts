@@ -4,6 +4,7 @@ import type { NamingPolicy } from '../domain/policy.ts';
 import type { ToolFilter } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../domain/tool.ts';
 import { printableLine, printableText } from './printable.ts';
+import { printableSchema } from './printable-schema.ts';
 import { passesFilter } from './tool-filter.ts';
 import { type ToolNamer, toolNamer } from './tool-name.ts';
 
@@ -157,6 +158,7 @@ function makeExposed(name: string, { from, tool }: Origin): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, outputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;
+  const words = { description: descriptionMaxLength, title: maxTitleLength };
   return {
     name,
     server,
@@ -165,8 +167,8 @@ function makeExposed(name: string, { from, tool }: Origin): ExposedTool {
     ...(description === undefined || descriptionMaxLength === 0
       ? {}
       : { description: printableText(description, descriptionMaxLength) }),
-    inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    inputSchema: printableSchema(inputSchema, words),
+    ...(outputSchema === undefined ? {} : { outputSchema: printableSchema(outputSchema, words) }),
     ...(annotations === undefined
       ? {}
       : { annotations: shownAnnotations(annotations), traits: traitsOf(annotations, trust) }),

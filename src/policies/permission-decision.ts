@@ -8,6 +8,7 @@ import {
   permissionVerdicts,
 } from '../domain/permission.ts';
 import { matchesGlob } from './glob.ts';
+import type { ServerInName } from './tool-name.ts';
 
 /** A tool by all its names. */
 export interface PermittedTool {
@@ -17,27 +18,37 @@ export interface PermittedTool {
   readonly name: string;
 }
 
-/** What one set of rules says of a tool; undefined = nothing. */
+/**
+ * What one set of rules says of a tool; undefined = nothing.
+ *
+ * An exposed name reads in two ways where one server is called as another and the beginning of its
+ * tools are (`db`, `x__q` and `db__x`, `q`). What is said of one of them with certainty says nothing of
+ * the other. What may be about both asks and denies for both, and allows neither.
+ *
+ * @param servers - all that there are; absent where the names are those of one server
+ */
 export function verdictByRules(
   rules: PermissionRules,
   tool: PermittedTool,
+  servers?: readonly ServerInName[],
 ): PermissionVerdict | undefined {
-  const fits = (pattern: PermissionPattern): boolean => isAbout(pattern, tool);
-  if (rules.deny?.some(fits) === true) return 'deny';
-  const isExact = (pattern: PermissionPattern): boolean => fits(pattern) && !isPattern(pattern);
-  if (rules.ask?.some(isExact) === true) return 'ask';
-  if (rules.allow?.some(isExact) === true) return 'allow';
-  if (rules.ask?.some(fits) === true) return 'ask';
-  return rules.allow?.some(fits) === true ? 'allow' : undefined;
+  const mayMean = (pattern: PermissionPattern): boolean => meaning(pattern, tool, servers) !== 'no';
+  const means = (pattern: PermissionPattern): boolean => meaning(pattern, tool, servers) === 'yes';
+  if (rules.deny?.some(mayMean) === true) return 'deny';
+  if (rules.ask?.some((one) => !isPattern(one) && mayMean(one)) === true) return 'ask';
+  if (rules.allow?.some((one) => !isPattern(one) && means(one)) === true) return 'allow';
+  if (rules.ask?.some(mayMean) === true) return 'ask';
+  return rules.allow?.some(means) === true ? 'allow' : undefined;
 }
 
-/** The pattern by which rules give a tool this verdict, an exact one first; undefined when none does. */
+/** The pattern by which rules keep a tool back, an exact one first; undefined when none does. */
 export function patternBehind(
   rules: PermissionRules,
   tool: PermittedTool,
-  verdict: PermissionVerdict,
+  verdict: 'ask' | 'deny',
+  servers?: readonly ServerInName[],
 ): PermissionPattern | undefined {
-  const fitting = (rules[verdict] ?? []).filter((pattern) => isAbout(pattern, tool));
+  const fitting = (rules[verdict] ?? []).filter((one) => meaning(one, tool, servers) !== 'no');
   return fitting.find((pattern) => !isPattern(pattern)) ?? fitting[0];
 }
 
@@ -69,9 +80,31 @@ export function isRemembered(
   );
 }
 
-function isAbout(pattern: PermissionPattern, { server, tool, name }: PermittedTool): boolean {
-  if (typeof pattern === 'string') return matchesGlob(pattern, name);
-  return pattern.server === server && matchesGlob(pattern.tool ?? '*', tool);
+type Meaning = 'yes' | 'maybe' | 'no';
+
+/** Whether a pattern is about this tool of this server. */
+function meaning(
+  pattern: PermissionPattern,
+  { server, tool, name }: PermittedTool,
+  servers: readonly ServerInName[] | undefined,
+): Meaning {
+  if (typeof pattern !== 'string') {
+    return pattern.server === server && matchesGlob(pattern.tool ?? '*', tool) ? 'yes' : 'no';
+  }
+  if (!matchesGlob(pattern, name)) return 'no';
+  if (servers === undefined) return 'yes';
+  const own = servers.find((one) => one.server === server);
+  if (own === undefined) return 'maybe';
+  const [head = ''] = pattern.split('*', 1);
+  const names = ({ place }: ServerInName): boolean =>
+    place !== undefined && head.startsWith(place.prefix);
+  const namesOther = servers.some((one) => one !== own && names(one));
+  if (names(own)) return namesOther ? 'maybe' : 'yes';
+  if (namesOther) return 'no';
+  // The star stands for some of the server's name, or for all of it; but `db__*` is no beginning of
+  // a name, it is all of another, whether or not there is such a server now.
+  const { lead, parting } = own.place ?? { lead: '', parting: undefined };
+  return parting !== undefined && head.slice(lead.length).includes(parting) ? 'maybe' : 'yes';
 }
 
 function isPattern(pattern: PermissionPattern): boolean {

@@ -10,7 +10,6 @@ import type { PolicyField, PolicyGroup } from '../domain/policy.ts';
 const fieldsWithoutEffect: ReadonlySet<string> = new Set<PolicyField>([
   'idle.drainMs',
   'idle.maxIdleMs',
-  'call.onLost',
   'auth.onMissing',
   'auth.parkMs',
   'auth.background',
@@ -26,6 +25,9 @@ const fieldsOfTheTroupe: ReadonlySet<string> = new Set<PolicyField>([
   'connect.remoteSlots',
   'catalog.cache',
   'catalog.maxEntries',
+  'result.filesMaxCount',
+  'result.filesMaxBytes',
+  'result.filesMaxAgeMs',
   'admission.maxServers',
   'admission.budget',
   'approval.gatedScopes',

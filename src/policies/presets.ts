@@ -60,7 +60,7 @@ const ohMyPi: ServerPolicy = {
   },
   breaker: { ...defaultPolicy.breaker, threshold: null },
   catalog: { ...defaultPolicy.catalog, pinTools: 'off' },
-  call: { ...defaultPolicy.call, replay: 'once', onLost: 'error' },
+  call: { ...defaultPolicy.call, replay: 'once' },
   // A challenge stays where it is, for whoever handles it.
   result: { ...defaultPolicy.result, outputSchema: 'ignore', authChallenge: 'keep' },
   auth: { ...defaultPolicy.auth, onMissing: 'prompt', background: 'interactive', parkMs: null },
@@ -170,7 +170,7 @@ const codeBuddy: ServerPolicy = {
   },
   idle: { stopMs: 300_000, drainMs: null, maxIdleMs: null },
   catalog: { ...defaultPolicy.catalog, cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
-  call: { ...defaultPolicy.call, replay: 'once', onLost: 'error' },
+  call: { ...defaultPolicy.call, replay: 'once' },
   auth: { ...defaultPolicy.auth, onMissing: 'fail', parkMs: null },
   close: {
     steps: [{ by: 'SIGTERM', waitMs: 5_000 }, { by: 'SIGTERM', waitMs: 0 }, killed],
@@ -287,7 +287,7 @@ const dockerResilient: ServerPolicy = {
     cache: 'memory',
     pinTools: 'off',
   },
-  call: { ...defaultPolicy.call, replay: 'once', onLost: 'error' },
+  call: { ...defaultPolicy.call, replay: 'once' },
   auth: { ...defaultPolicy.auth, parkMs: null },
   approval: { gatedScopes: [], perCall: true },
   reload: { ...defaultPolicy.reload, mode: 'none' },

@@ -9,11 +9,14 @@ const escapeSequences =
   // oxlint-disable-next-line no-control-regex
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?|\u001b[ -/]*[0-~]?/gu;
 
-// C0 but tab and line feed, DEL and C1, soft hyphen, bidi and zero-width marks,
-// variation selectors of the supplement, tag characters, lone surrogates.
+// C0 but tab and line feed, DEL and C1, soft hyphen, bidi and zero-width marks, fillers, variation
+// selectors but the two of pictures, marks of notes and shorthand, tag characters, lone surrogates.
 const unprintable =
-  // oxlint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
+  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u{34f}\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\u{fe00}-\u{fe0d}\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
+
+// Of the two, one stands behind a sign; a row of them would spell a hidden text.
+const furtherSelectors = /(?<=\ufe0e|\ufe0f)(?:\ufe0e|\ufe0f)+/gu;
 
 /** Keeps tabs and line feeds; line ends become line feeds. At most `maxLength` characters. */
 export function printableText(text: string, maxLength: number): string {
@@ -22,7 +25,8 @@ export function printableText(text: string, maxLength: number): string {
   const clean = bounded
     .replace(/\r\n?/gu, '\n')
     .replace(escapeSequences, '')
-    .replace(unprintable, '');
+    .replace(unprintable, '')
+    .replace(furtherSelectors, '');
   return shorten(clean, maxLength);
 }
 

@@ -29,14 +29,40 @@ export function fitsSchema(schema: unknown, value: unknown, steps = usualSteps):
   return check(schema, value, { root: schema, stepsLeft: steps, nesting: 0 });
 }
 
+// So many characters are passed over in the time of one step.
+const perStep = 32;
+// A name is looked up, which takes as long as to pass over so many characters.
+const perName = 8;
+
+/** Takes off what it costs to pass over a long thing. False = that is more than is left. */
+function canPass(walk: Walk, count: number): boolean {
+  walk.stepsLeft -= Math.floor(count / perStep);
+  return walk.stepsLeft >= 0;
+}
+
+/** Compares, when all of what the schema holds can be looked at within the steps. */
+function equals(walk: Walk, operand: unknown, value: unknown): Verdict {
+  const stack = [operand];
+  while (stack.length > 0) {
+    const part = stack.pop();
+    walk.stepsLeft -= 1;
+    if (!canPass(walk, typeof part === 'string' ? part.length : 0)) return undefined;
+    if (typeof part !== 'object' || part === null) continue;
+    for (const inner of Object.values(part)) stack.push(inner);
+  }
+  return equalData(operand, value);
+}
+
 function check(schema: unknown, value: unknown, walk: Walk): Verdict {
   walk.stepsLeft -= 1;
   if (typeof schema === 'boolean') return schema;
   if (walk.stepsLeft < 0 || walk.nesting >= maxNesting || !isFields(schema)) return undefined;
   // Another base: what its references mean is not known here.
   if (Object.hasOwn(schema, '$id') && schema !== walk.root) return undefined;
+  const words = Object.entries(schema);
+  if (!canPass(walk, words.length * perName)) return undefined;
   walk.nesting += 1;
-  const verdicts = Object.entries(schema).map(([word, operand]) => {
+  const verdicts = words.map(([word, operand]) => {
     const keyword = keywords.get(word);
     // The rest are remarks for people and tools.
     return keyword === undefined ? true : keyword(operand, value, walk, schema);
@@ -78,21 +104,28 @@ const isList = (value: unknown): value is readonly unknown[] => Array.isArray(va
 /** A number of the schema compared with one of the value. */
 const bound = <Value>(
   isOne: (value: unknown) => value is Value,
-  measure: (value: Value) => number,
+  measure: (value: Value, walk: Walk) => number | undefined,
   fits: (measured: number, limit: number) => boolean,
 ): Keyword =>
-  about(isOne, (operand, value) => (isNumber(operand) ? fits(measure(value), operand) : undefined));
+  about(isOne, (operand, value, walk) => {
+    const measured = measure(value, walk);
+    return isNumber(operand) && measured !== undefined ? fits(measured, operand) : undefined;
+  });
 
 const own = (value: number) => value;
 const atLeast = (measured: number, limit: number) => measured >= limit;
 const atMost = (measured: number, limit: number) => measured <= limit;
 // A character is a code point here.
-const lengthOf = (text: string) => {
+const lengthOf = (text: string, walk: Walk) => {
+  if (!canPass(walk, text.length)) return undefined;
   let count = 0;
   for (const _character of text) count += 1;
   return count;
 };
-const countOf = (fields: Fields) => Object.keys(fields).length;
+const countOf = (fields: Fields, walk: Walk) => {
+  const count = Object.keys(fields).length;
+  return canPass(walk, count * perName) ? count : undefined;
+};
 
 const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
   unknown,
@@ -117,8 +150,10 @@ const unread: Keyword = () => undefined;
 const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   [
     'type',
-    (operand, value) => {
-      const fits = (isList(operand) ? operand : [operand]).map((name) => types.get(name)?.(value));
+    (operand, value, walk) => {
+      const names = isList(operand) ? operand : [operand];
+      if (!canPass(walk, names.length * perName)) return undefined;
+      const fits = names.map((name) => types.get(name)?.(value));
       return not(all(fits.map(not)));
     },
   ],
@@ -126,11 +161,10 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
     'enum',
     (operand, value, walk) => {
       if (!isList(operand)) return undefined;
-      walk.stepsLeft -= operand.length;
-      return operand.some((one) => equalData(one, value));
+      return not(all(operand.map((one) => not(equals(walk, one, value)))));
     },
   ],
-  ['const', (operand, value) => equalData(operand, value)],
+  ['const', (operand, value, walk) => equals(walk, operand, value)],
   ['minimum', bound(isNumber, own, atLeast)],
   ['maximum', bound(isNumber, own, atMost)],
   ['exclusiveMinimum', bound(isNumber, own, (measured, limit) => measured > limit)],
@@ -143,15 +177,19 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['maxProperties', bound(isFields, countOf, atMost)],
   [
     'required',
-    about(isFields, (operand, value) =>
-      isList(operand) ? operand.every((name) => Object.hasOwn(value, String(name))) : undefined,
+    about(isFields, (operand, value, walk) =>
+      isList(operand) && canPass(walk, operand.length * perName)
+        ? operand.every((name) => Object.hasOwn(value, String(name)))
+        : undefined,
     ),
   ],
   [
     'properties',
     about(isFields, (operand, value, walk) => {
       if (!isFields(operand)) return undefined;
-      const named = Object.entries(operand).filter(([name]) => Object.hasOwn(value, name));
+      const listed = Object.entries(operand);
+      if (!canPass(walk, listed.length * perName)) return undefined;
+      const named = listed.filter(([name]) => Object.hasOwn(value, name));
       return all(named.map(([name, schema]) => check(schema, value[name], walk)));
     }),
   ],
@@ -160,7 +198,9 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
     about(isFields, (operand, value, walk, schema) => {
       if (Object.hasOwn(schema, 'patternProperties')) return undefined;
       const listed = isFields(schema['properties']) ? schema['properties'] : {};
-      const others = Object.entries(value).filter(([name]) => !Object.hasOwn(listed, name));
+      const fields = Object.entries(value);
+      if (!canPass(walk, fields.length * perName)) return undefined;
+      const others = fields.filter(([name]) => !Object.hasOwn(listed, name));
       return all(others.map(([, one]) => check(operand, one, walk)));
     }),
   ],
@@ -197,7 +237,8 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   [
     '$ref',
     (operand, value, walk) => {
-      const target = isText(operand) ? within(walk.root, operand) : undefined;
+      const isPassed = isText(operand) && canPass(walk, operand.length);
+      const target = isPassed ? within(walk.root, operand) : undefined;
       return check(target, value, walk);
     },
   ],

@@ -93,6 +93,21 @@ export function serverPrefixes(
   });
 }
 
+/** How the exposed names of one server's tools begin. */
+export interface ServerInName {
+  readonly server: string;
+  /** What stands before the server, the server and what parts it from the tool; absent where no name begins so. */
+  readonly place?: { readonly lead: string; readonly prefix: string; readonly parting: string };
+}
+
+export function serverInName(server: string, naming: NamingPolicy): ServerInName {
+  const [prefix] = serverPrefixes(server, { ...naming, aliases: [] });
+  if (prefix === undefined) return { server };
+  const { template } = naming;
+  const [lead, parting] = template.slice(0, template.indexOf('{tool}')).split('{server}');
+  return { server, place: { lead: String(lead), prefix, parting: templateText(String(parting)) } };
+}
+
 /** A name that is cut begins with at least so many of its own characters. */
 function cutBefore({ overflow }: NamingPolicy, maxLength: number): number {
   const hashed = maxLength - hashLength - 1;
@@ -115,12 +130,9 @@ function speller(
   const cased = (text: string) => (naming.case === 'lower' ? text.toLowerCase() : text);
   const ownServer = cased(server);
   const shownServer = nameCharacters(ownServer);
-  const around = template.split('{tool}').map((part) =>
-    part
-      .split('{server}')
-      .map((text) => text.replaceAll(/[^A-Za-z0-9_.:/-]/gu, '_'))
-      .join(shownServer),
-  );
+  const around = template
+    .split('{tool}')
+    .map((part) => part.split('{server}').map(templateText).join(shownServer));
   return (tool) => {
     const ownTool = cased(tool);
     const short = naming.stripServerPrefix ? withoutPrefix(ownTool, ownServer) : ownTool;
@@ -146,6 +158,11 @@ function withoutMiddle(name: string, maxLength: number): string {
 
 function headLength(maxLength: number): number {
   return Math.floor((maxLength - gap.length) * headShare);
+}
+
+/** What a template may add to a name. */
+function templateText(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9_.:/-]/gu, '_');
 }
 
 function nameCharacters(text: string): string {

@@ -29,6 +29,7 @@ import {
   strictestVerdict,
   verdictByRules,
 } from '../policies/permission-decision.ts';
+import { type ServerInName, serverInName } from '../policies/tool-name.ts';
 import { digestOfShown } from '../policies/tool-pins.ts';
 import { type DecidingRule, type Denial, denied } from './permission-refusal.ts';
 import type { TroupeParts } from './root-actor.ts';
@@ -37,7 +38,7 @@ import type { TroupeOptions } from './troupe.ts';
 export interface PermissionDeskPorts {
   readonly projectRoot: string;
   /** As they are now. */
-  readonly settings: () => Pick<Settings, 'permissions'> | null;
+  readonly settings: () => Pick<Settings, 'permissions' | 'servers'> | null;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
@@ -64,6 +65,10 @@ export class PermissionDesk {
   readonly #hook: PermissionHook | undefined;
   readonly #ask: AskPermission | undefined;
   readonly #settings: PermissionDeskPorts['settings'];
+  #inNames: {
+    readonly of: readonly DesiredServer[];
+    readonly named: readonly ServerInName[];
+  } = { of: [], named: [] };
 
   constructor(
     { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
@@ -109,11 +114,13 @@ export class PermissionDesk {
    */
   refuseByRule(desired: DesiredServer, shown: ExposedTool): 'allow' | 'ask' | undefined {
     const { server, tool } = shown;
-    const { own = {}, narrowing = {} } = this.#settings()?.permissions ?? {};
+    const settings = this.#settings();
+    const { own = {}, narrowing = {} } = settings?.permissions ?? {};
+    const servers = this.#serversInNames();
     const ofServer = desired.tools.permissions ?? {};
     const verdict = strictestVerdict(
-      verdictByRules(own, shown),
-      verdictByRules(narrowing, shown),
+      verdictByRules(own, shown, servers),
+      verdictByRules(narrowing, shown, servers),
       verdictByRules(ofServer, inEntry({ server, tool })),
     );
     if (verdict === 'deny') throw denied(shown, 'rule', this.#ruleBehind('deny', desired, shown));
@@ -132,10 +139,20 @@ export class PermissionDesk {
       return { pattern: inOwnEntry, source: { ...source, key } };
     }
     for (const { rules, source: place } of this.#settings()?.permissions?.places ?? []) {
-      const pattern = patternBehind(rules, shown, verdict);
+      const pattern = patternBehind(rules, shown, verdict, this.#serversInNames());
       if (pattern !== undefined) return { pattern, source: place };
     }
     return undefined;
+  }
+
+  /** How the names of each server's tools begin; made once for the settings as they are. */
+  #serversInNames(): readonly ServerInName[] {
+    const servers = this.#settings()?.servers ?? [];
+    if (this.#inNames.of !== servers) {
+      const named = servers.map(({ name, policy }) => serverInName(name, policy.naming));
+      this.#inNames = { of: servers, named };
+    }
+    return this.#inNames.named;
   }
 
   async #askHost(

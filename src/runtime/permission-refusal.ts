@@ -29,8 +29,8 @@ const reasons: Readonly<
     `${inWords(rule)} denies it. Change it there, or do without; the exposed name is ${name}`,
   host: () => 'the host denies it. Do without it, or ask whoever runs the host',
   person: () => 'a person said no. Ask why before you call it again',
-  nobody: ({ name }, rule) =>
-    `${rule === undefined ? 'a person must allow it' : `${inWords(rule)} wants a person to allow it`} and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": ["${name}"] } } }`,
+  nobody: ({ server, tool }, rule) =>
+    `${rule === undefined ? 'a person must allow it' : `${inWords(rule)} wants a person to allow it`} and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": [${JSON.stringify({ server, tool })}] } } }`,
   late: () => 'nobody answered in time whether it may. Call again when somebody is there to answer',
   broken: () => 'the host failed while it decided. See its warnings and mend its callback',
   nonsense: () =>

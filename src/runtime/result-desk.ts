@@ -108,7 +108,7 @@ export class ResultDesk {
   ): Promise<Block> {
     if (binary.kind !== 'image') {
       if (policy.binaries === 'keep') return block;
-      const kept = await this.#keep(binary);
+      const kept = await this.#keep(binary, policy);
       // Better the caller has it than nobody.
       return kept === undefined ? block : noteOf(binary, kept, files);
     }
@@ -118,7 +118,7 @@ export class ResultDesk {
       return smaller === binary
         ? block
         : { ...block, data: smaller.data, mimeType: smaller.mimeType };
-    const kept = policy.binaries === 'file' ? await this.#keep(binary) : undefined;
+    const kept = policy.binaries === 'file' ? await this.#keep(binary, policy) : undefined;
     return noteOf(binary, kept, files);
   }
 
@@ -132,10 +132,14 @@ export class ResultDesk {
     return { kind: 'image', data: smaller.bytes.toString('base64'), mimeType: smaller.mimeType };
   }
 
-  async #keep({ data, mimeType }: Binary): Promise<KeptFile | undefined> {
+  async #keep({ data, mimeType }: Binary, policy: ResultPolicy): Promise<KeptFile | undefined> {
     if (!isBase64(data)) return undefined;
     const extension = extensionOf(mimeType);
-    const path = await this.#ports.resultFiles?.save(Buffer.from(data, 'base64'), extension);
+    const path = await this.#ports.resultFiles?.save(
+      Buffer.from(data, 'base64'),
+      extension,
+      policy,
+    );
     return path === undefined
       ? undefined
       : { path, mimeType: shown(mimeType), bytes: bytesOf(data) };
@@ -146,7 +150,9 @@ export class ResultDesk {
     if (cut === undefined) return result;
     const { whole, shownLength } = cut;
     const path =
-      policy.cutText === 'file' ? await this.#ports.resultFiles?.save(whole, 'txt') : undefined;
+      policy.cutText === 'file'
+        ? await this.#ports.resultFiles?.save(whole, 'txt', policy)
+        : undefined;
     const where = path === undefined ? '' : ` The whole text is in ${path}`;
     const note = cut.withNote(
       `[Cut: ${shownLength} of ${whole.length} characters are shown.${where}]`,

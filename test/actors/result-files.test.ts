@@ -9,6 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -24,12 +25,17 @@ afterEach(() => {
 });
 
 const folder = () => path.join(stateDir, 'results');
-const filesOf = (limits?: Partial<ResultFileLimits>) =>
-  createResultFiles({
-    stateDir,
-    wallNow: () => now,
-    limits: { files: 3, bytes: 100, ageMs: 10_000, ...limits },
-  });
+const few: ResultFileLimits = { filesMaxCount: 3, filesMaxBytes: 100, filesMaxAgeMs: 10_000 };
+const filesOf = (changed?: Partial<ResultFileLimits>) => {
+  const files = createResultFiles({ stateDir, wallNow: () => now });
+  return {
+    save: (
+      content: string | Uint8Array,
+      extension: string,
+      limits: ResultFileLimits = { ...few, ...changed },
+    ) => files.save(content, extension, limits),
+  };
+};
 
 describe('files of answers', () => {
   it('hold what they are given, under a random name, for their owner alone', async () => {
@@ -92,6 +98,42 @@ describe('files of answers', () => {
     now += 1;
     const other = path.basename(String(await files.save('newer', 'txt')));
     expect(readdirSync(folder()).sort()).toEqual([kept, other, 'notes.txt'].sort());
+  });
+
+  it('obey the limits of now, whatever they were for earlier ones', async () => {
+    const files = filesOf();
+    for (const text of ['a', 'b', 'c']) await files.save(text, 'txt');
+    const last = await files.save('d', 'txt', { ...few, filesMaxCount: 1 });
+    expect(readdirSync(folder())).toEqual([path.basename(String(last))]);
+  });
+
+  it('of which the disk took only half are not left behind', async () => {
+    const files = filesOf();
+    const handle = await open(path.join(stateDir, 'other'), 'w');
+    const ofHandles = Object.getPrototypeOf(handle) as typeof handle;
+    const whole = Reflect.get(ofHandles, 'writeFile') as (
+      this: typeof handle,
+      content: string,
+    ) => Promise<void>;
+    ofHandles.writeFile = async function half(this: typeof handle) {
+      await whole.call(this, 'ha');
+      throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    };
+    try {
+      expect(await files.save('half', 'txt')).toBeUndefined();
+    } finally {
+      ofHandles.writeFile = whole;
+      await handle.close();
+    }
+    expect(readdirSync(folder())).toEqual([]);
+    expect(await files.save('half', 'txt')).toBeDefined();
+  });
+
+  it('are given out although an older one cannot be removed', async () => {
+    mkdirSync(path.join(folder(), `${'a'.repeat(32)}.txt`), { recursive: true });
+    const files = filesOf({ filesMaxCount: 1 });
+    expect(await files.save('x', 'txt')).toBeDefined();
+    expect(readdirSync(folder())).toHaveLength(2);
   });
 
   it('are not written through a link in the place of their folder', async () => {

@@ -6,12 +6,14 @@ import {
   type PermissionVerdict,
   permissionVerdicts,
 } from '../../src/domain/permission.ts';
+import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import {
   isRemembered,
   patternBehind,
   strictestVerdict,
   verdictByRules,
 } from '../../src/policies/permission-decision.ts';
+import { type ServerInName, serverInName } from '../../src/policies/tool-name.ts';
 
 const tool = { server: 'db', tool: 'query', name: 'mcp__db__query' };
 const exact = 'mcp__db__query';
@@ -44,6 +46,58 @@ describe('rules about calls', () => {
     ['none of another tool', { ask: ['mcp__db__drop'] }, undefined],
   ] as const)('are told by %s', (_what, rules, pattern) => {
     expect(patternBehind(rules, tool, 'ask')).toBe(pattern);
+  });
+
+  const named = (server: string, template = 'mcp__{server}__{tool}') =>
+    serverInName(server, { ...defaultPolicy.naming, template });
+  const [short, long] = [named('db'), named('db__x')];
+  const ofLong = { server: 'db__x', tool: 'query', name: 'mcp__db__x__query' };
+  const ofShort = { server: 'db', tool: 'x__query', name: 'mcp__db__x__query' };
+  const allows = (pattern: string) => ({ allow: [pattern] });
+
+  it.each<[string, typeof tool, ServerInName[], string, boolean, boolean]>([
+    // pattern, tool, servers, where, may be about it, is about it for certain
+    ['mcp__db__*', ofShort, [short, long], 'with the other', true, true],
+    ['mcp__db__*', ofLong, [short, long], 'with the other', false, false],
+    ['mcp__db__*', ofLong, [long], 'alone', true, false],
+    ['mcp__db__x__*', ofLong, [long], 'alone', true, true],
+    ['mcp__db__x__*', ofLong, [short, long], 'with the other', true, false],
+    ['mcp__db__x__*', ofShort, [short, long], 'with the other', true, false],
+    ['mcp__db__x__*', ofShort, [short], 'alone', true, true],
+    ['mcp__db__x__query', ofLong, [short, long], 'with the other', true, false],
+    ['mcp__db__x__query', ofLong, [long], 'alone', true, true],
+    ['mcp__db*', ofLong, [short, long], 'with the other', true, true],
+    ['mcp__*', ofLong, [short, long], 'with the other', true, true],
+    ['*__query', ofLong, [short, long], 'with the other', true, true],
+    ['mcp__db__*', ofLong, [], 'in no settings any more', true, false],
+  ])('say by %s of %j, %#', (pattern, about, servers, _where, maybe, certain) => {
+    expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
+      certain ? 'allow' : undefined,
+    );
+    expect(verdictByRules({ ask: [pattern] }, about, servers)).toBe(maybe ? 'ask' : undefined);
+    expect(verdictByRules({ deny: [pattern] }, about, servers)).toBe(maybe ? 'deny' : undefined);
+  });
+
+  it('name a server by itself, whatever others are called', () => {
+    const rules = { allow: [{ server: 'db__x', tool: 'query' }] };
+    expect(verdictByRules(rules, ofLong, [short, long])).toBe('allow');
+    expect(verdictByRules(rules, ofShort, [short, long])).toBeUndefined();
+  });
+
+  it('do not reach a server whose name only looks alike', () => {
+    const servers = [named('my_db'), named('my.db')];
+    const lookalike = { server: 'my.db', tool: 'query', name: 'mcp__my_db__query_abcd1234' };
+    expect(verdictByRules(allows('mcp__my_db__*'), lookalike, servers)).toBeUndefined();
+    expect(verdictByRules(allows('mcp__my_db__*'), lookalike, [named('my.db')])).toBe('allow');
+  });
+
+  it('mean any server where names hold none, or have it behind', () => {
+    const plain = { server: 'db', tool: 'query', name: 'query' };
+    expect(verdictByRules(allows('que*'), plain, [named('db', '{tool}')])).toBe('allow');
+    const behind = { server: 'db', tool: 'query', name: 'query__db' };
+    expect(verdictByRules(allows('query__*'), behind, [named('db', '{tool}__{server}')])).toBe(
+      'allow',
+    );
   });
 
   it('are as strict together as the strictest of them', () => {

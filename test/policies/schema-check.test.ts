@@ -118,6 +118,35 @@ describe('a value', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 
+  const often = (schema: unknown, $defs: unknown) => ({
+    items: { allOf: Array.from({ length: 5_000 }, () => schema) },
+    $defs,
+  });
+  const many = Array.from({ length: 20_000 }, (_, at) => `n${at}`);
+  const named = Object.fromEntries(many.map((name) => [name, true]));
+  const pointed = { $ref: '#/$defs/a' };
+  it.each<[string, unknown, unknown]>([
+    ['the length of a long text', often({ minLength: 1 }, {}), 'x'.repeat(4_000_000)],
+    ['a long constant', often(pointed, { a: { const: many } }), many],
+    [
+      'a long text that is constant',
+      often(pointed, { a: { const: 'x'.repeat(200_000) } }),
+      'x'.repeat(200_000),
+    ],
+    ['a long list of values', often(pointed, { a: { enum: [many] } }), [...many]],
+    ['many names that are wanted', often(pointed, { a: { required: many } }), named],
+    ['many names that are described', often(pointed, { a: { properties: named } }), {}],
+    ['a count of many names', often({ maxProperties: 50_000 }, {}), named],
+    ['names beside those', often({ ...pointed }, { a: { additionalProperties: 1 } }), named],
+    ['many words', often(pointed, { a: named }), 1],
+    ['a long list of types', often(pointed, { a: { type: many } }), 1],
+    ['a long reference', often({ $ref: `#${'/a'.repeat(20_000)}` }, {}), 1],
+  ])('costs no more than its steps, however often it is held against %s', (_what, schema, one) => {
+    const startedAt = performance.now();
+    expect(fitsSchema(schema, Array(20).fill(one))).toBeUndefined();
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+
   it('is judged within its steps, and not at all with one less', () => {
     const schema = { items: { enum: [1, 2, 3] } };
     expect(fitsSchema(schema, [1, 1], 9)).toBe(true);

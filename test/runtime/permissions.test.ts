@@ -14,10 +14,9 @@ const denied = { code: 'PERMISSION_DENIED', outcome: 'not_executed' };
 const sent = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
 
 /** How a call went: `sent`, or the code of its error. */
-async function goes(options: ScriptedTroupeOptions, prepare?: (there: Stage) => void) {
+async function goes(options: ScriptedTroupeOptions, server = 'db') {
   const there = await stage(options);
-  prepare?.(there);
-  const made = call(there, 'db');
+  const made = call(there, server);
   await there.advance(0);
   return sent(there).length === 1 ? 'sent' : (made.error?.code ?? made.state);
 }
@@ -73,6 +72,17 @@ describe('rules of settings', () => {
   it('deny in the entry of a server, by its own names', async () => {
     const settings = under({}, { tools: { permissions: { deny: ['que*'] } } });
     expect(await goes({ settings })).toBe('PERMISSION_DENIED');
+  });
+
+  it('do not allow a server that has the beginning of its name from another', async () => {
+    const policy = { policy: { approval: { perCall: true } } };
+    const settings = (...names: string[]) =>
+      servers(Object.fromEntries(names.map((name) => [name, { command: 'srv', ...policy }])), {
+        permissions: { allow: ['mcp__db__*'] },
+      });
+    expect(await goes({ settings: settings('db', 'db__x') }, 'db')).toBe('sent');
+    expect(await goes({ settings: settings('db', 'db__x') }, 'db__x')).toBe('PERMISSION_DENIED');
+    expect(await goes({ settings: settings('db__x') }, 'db__x')).toBe('PERMISSION_DENIED');
   });
 
   it('leave other tools and servers alone', async () => {
@@ -346,7 +356,7 @@ describe('a question to a person', () => {
     const made = call(there, 'db');
     await there.settle();
     expect(made.error).toMatchObject({ ...denied, retryable: true });
-    expect(made.error?.message).toContain('"mcp__db__query"');
+    expect(made.error?.message).toContain('{"server":"db","tool":"query"}');
   });
 
   it('names the rule that wants it asked, and its file', async () => {
