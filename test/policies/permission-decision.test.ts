@@ -55,22 +55,22 @@ describe('rules about calls', () => {
   const ofShort = { server: 'db', tool: 'x__query', name: 'mcp__db__x__query' };
   const allows = (pattern: string) => ({ allow: [pattern] });
 
-  it.each<[string, typeof tool, ServerInName[], string, boolean, boolean]>([
-    // pattern, tool, servers, where, may be about it, is about it for certain
-    ['mcp__db__*', ofShort, [short, long], 'with the other', true, true],
-    ['mcp__db__*', ofLong, [short, long], 'with the other', false, false],
-    ['mcp__db__*', ofLong, [long], 'alone', true, false],
-    ['mcp__db__x__*', ofLong, [long], 'alone', true, true],
-    ['mcp__db__x__*', ofLong, [short, long], 'with the other', true, false],
-    ['mcp__db__x__*', ofShort, [short, long], 'with the other', true, false],
-    ['mcp__db__x__*', ofShort, [short], 'alone', true, true],
-    ['mcp__db__x__query', ofLong, [short, long], 'with the other', true, false],
-    ['mcp__db__x__query', ofLong, [long], 'alone', true, true],
-    ['mcp__db*', ofLong, [short, long], 'with the other', true, true],
-    ['mcp__*', ofLong, [short, long], 'with the other', true, true],
-    ['*__query', ofLong, [short, long], 'with the other', true, true],
-    ['mcp__db__*', ofLong, [], 'in no settings any more', true, false],
-  ])('say by %s of %j, %#', (pattern, about, servers, _where, maybe, certain) => {
+  it.each<[string, typeof tool, ServerInName[], boolean, boolean]>([
+    // pattern, tool, servers, may be about it, is about it for certain
+    ['mcp__db__*', ofShort, [short, long], true, true],
+    ['mcp__db__*', ofLong, [short, long], false, false],
+    ['mcp__db__*', ofLong, [long], true, false],
+    ['mcp__db__x__*', ofLong, [long], true, true],
+    ['mcp__db__x__*', ofLong, [short, long], true, false],
+    ['mcp__db__x__*', ofShort, [short, long], true, false],
+    ['mcp__db__x__*', ofShort, [short], true, true],
+    ['mcp__db__x__query', ofLong, [short, long], true, false],
+    ['mcp__db__x__query', ofLong, [long], true, true],
+    ['mcp__db*', ofLong, [short, long], true, true],
+    ['mcp__*', ofLong, [short, long], true, true],
+    ['*__query', ofLong, [short, long], true, true],
+    ['mcp__db__*', ofLong, [], true, false],
+  ])('say by %s of %j, %#', (pattern, about, servers, maybe, certain) => {
     expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
       certain ? 'allow' : undefined,
     );

@@ -131,10 +131,10 @@ describe('search_tools and call_tool', () => {
 
   it('leave a schema out that is longer than 16,384 characters', async () => {
     const { there, pair } = await pairOf({ db: 'srv' });
-    const frame = JSON.stringify({ type: 'object', description: '' }).length;
+    const frame = JSON.stringify({ type: 'object', default: '' }).length;
     const schema = (length: number) => ({
       type: 'object',
-      description: 'x'.repeat(length - frame),
+      default: 'x'.repeat(length - frame),
     });
     there.tools.set('db', [
       tool('fits', { inputSchema: schema(16_384) }),
