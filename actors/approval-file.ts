@@ -10,7 +10,7 @@ import path from 'node:path';
 import { z } from 'zod';
 
 import type { ApprovalRecord } from '../src/domain/approval.ts';
-import { readPrivate } from './private-file.ts';
+import { readPrivateJson } from './private-file.ts';
 import { replaceWhole } from './whole-file.ts';
 
 const version = 1;
@@ -47,10 +47,9 @@ export type ApprovalReading =
 
 /** Reads the decisions of all projects. Never rejects. */
 export async function readApprovals(file: string): Promise<ApprovalReading> {
-  const reading = await readPrivate(file, maxBytes);
-  if (!('content' in reading))
-    return 'damage' in reading || 'refusal' in reading ? reading : { records: [] };
-  return parse(reading.content ?? '');
+  const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
+  if ('damage' in reading || 'refusal' in reading) return reading;
+  return { records: (reading.value?.records ?? []) as readonly StoredApproval[] };
 }
 
 /** Replaces the file: the old content or the new one, also after a loss of power. */
@@ -60,22 +59,6 @@ export async function writeApprovals(
 ): Promise<void> {
   await replaceWhole(file, textOf(records));
   await syncFolder(path.dirname(file));
-}
-
-function parse(content: string): ApprovalReading {
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    return { damage: 'it is no JSON' };
-  }
-  const written = z.object({ version: z.int() }).safeParse(value);
-  if (written.success && written.data.version > version) {
-    return { refusal: 'was written by a newer version; use that one, or move the file away' };
-  }
-  const { success, data } = fileSchema.safeParse(value);
-  if (!success) return { damage: 'it does not hold what it should' };
-  return { records: data.records as readonly StoredApproval[] };
 }
 
 /** What is only there to be compared by a person goes before a decision does. */

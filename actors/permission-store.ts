@@ -14,7 +14,7 @@ import type { PermissionChoice } from '../src/domain/permission.ts';
 import type { Problem } from '../src/domain/settings.ts';
 import { codeOf } from './error-code.ts';
 import { withFileLock } from './file-lock.ts';
-import { readPrivate, setAside } from './private-file.ts';
+import { readPrivateJson, setAside } from './private-file.ts';
 import { realFolder } from './real-folder.ts';
 import { replaceWhole } from './whole-file.ts';
 
@@ -81,12 +81,12 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
   const say = (place: string, message: string): void => onProblems([{ file: place, message }]);
 
   const read = async (place: string): Promise<readonly StoredChoice[] | undefined> => {
-    const reading = parse(await readPrivate(place, maxBytes));
-    if ('choices' in reading) return reading.choices;
+    const reading = await readPrivateJson(place, { maxBytes, version, schema: fileSchema });
     if ('refusal' in reading) {
       say(place, `the file of permissions ${reading.refusal}; until then every call is asked for`);
       return undefined;
     }
+    if (!('damage' in reading)) return reading.value?.choices ?? [];
     const aside = await setAside(place, clock.wallNow());
     say(
       aside,
@@ -111,7 +111,9 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
       if (file === undefined) return unsaved;
       try {
         const stored = (await read(file)) ?? [];
-        const own = stored.filter(isOwn).map(({ project: _project, ...choice }) => choice);
+        const own = stored
+          .filter(isOwn)
+          .map(({ project: _project, ...choice }) => ({ ...choice, file }));
         return [...own, ...unsaved];
       } catch (error) {
         say(file, `the file of permissions cannot be set aside (${codeOf(error)}); move it away`);
@@ -156,26 +158,4 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
       return count;
     },
   };
-}
-
-type Reading =
-  | { readonly choices: readonly StoredChoice[] }
-  | { readonly damage: string }
-  | { readonly refusal: string };
-
-function parse(reading: Awaited<ReturnType<typeof readPrivate>>): Reading {
-  if ('damage' in reading || 'refusal' in reading) return reading;
-  if (reading.content === undefined) return { choices: [] };
-  let value: unknown;
-  try {
-    value = JSON.parse(reading.content);
-  } catch {
-    return { damage: 'it is no JSON' };
-  }
-  const written = z.object({ version: z.int() }).safeParse(value);
-  if (written.success && written.data.version > version) {
-    return { refusal: 'was written by a newer version; use that one, or move the file away' };
-  }
-  const { success, data } = fileSchema.safeParse(value);
-  return success ? data : { damage: 'it does not hold what it should' };
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
+import { z } from 'zod';
 import { codeOf } from './error-code.ts';
 
 export type PrivateReading =
@@ -36,6 +37,37 @@ export async function readPrivate(file: string, maxBytes: number): Promise<Priva
   } finally {
     await handle?.close().catch(() => undefined);
   }
+}
+
+/** What such a file holds, when all of it is as this version writes it. */
+export type PrivateDocument<Value> =
+  /** Absent when there is no file. */
+  { readonly value?: Value } | Exclude<PrivateReading, { readonly content?: string }>;
+
+/** Reads a file of JSON with a `version`. Never rejects. */
+export async function readPrivateJson<Value>(
+  file: string,
+  {
+    maxBytes,
+    version,
+    schema,
+  }: { readonly maxBytes: number; readonly version: number; readonly schema: z.ZodType<Value> },
+): Promise<PrivateDocument<Value>> {
+  const reading = await readPrivate(file, maxBytes);
+  if ('damage' in reading || 'refusal' in reading) return reading;
+  if (reading.content === undefined) return {};
+  let content: unknown;
+  try {
+    content = JSON.parse(reading.content);
+  } catch {
+    return { damage: 'it is no JSON' };
+  }
+  const written = z.object({ version: z.int() }).safeParse(content);
+  if (written.success && written.data.version > version) {
+    return { refusal: 'was written by a newer version; use that one, or move the file away' };
+  }
+  const { success, data } = schema.safeParse(content);
+  return success ? { value: data } : { damage: 'it does not hold what it should' };
 }
 
 /** Moves a damaged file out of the way and returns where it is now. */

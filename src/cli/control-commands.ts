@@ -65,6 +65,13 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       troupe.answer(id, answer);
       return { id };
     },
+    permissions: async () => ({ permissions: await troupe.permissions() }),
+    forgetPermissions: async ({ server, tool }) => ({
+      forgotten: await troupe.forgetPermissions({
+        ...(server === undefined ? {} : { server }),
+        ...(tool === undefined ? {} : { tool }),
+      }),
+    }),
     plan: async () => ({ steps: await troupe.plan() }),
     approvals: () => ({ approvals: troupe.approvals() }),
     approve: decide('approval.grant'),

@@ -13,6 +13,7 @@
 import type { ErrorDocument } from '../domain/caller-code.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { PermissionChoice } from '../domain/permission.ts';
 import type { Step } from '../domain/plan.ts';
 import type { Question } from '../domain/question.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
@@ -62,6 +63,8 @@ export interface ControlResults {
   call: CallReport;
   questions: { readonly questions: readonly Question[] };
   answer: { readonly id: string };
+  permissions: { readonly permissions: readonly PermissionChoice[] };
+  forgetPermissions: { readonly forgotten: number };
   plan: { readonly steps: readonly Step[] };
   approvals: { readonly approvals: readonly ApprovalRequest[] };
   approve: DecisionReport;

@@ -40,6 +40,8 @@ export const controlArgs = {
       )
       .optional(),
   }),
+  permissions: nothing,
+  forgetPermissions: z.object({ server: name.optional(), tool: name.optional() }),
   plan: nothing,
   approvals: nothing,
   approve: decision,

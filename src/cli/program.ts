@@ -15,6 +15,7 @@ import { defineExplain } from './commands/explain.ts';
 import { defineHelp } from './commands/help.ts';
 import { defineImport } from './commands/import.ts';
 import { defineLogs } from './commands/logs.ts';
+import { definePermissions } from './commands/permissions.ts';
 import { definePlan } from './commands/plan.ts';
 import { defineQuestions } from './commands/questions.ts';
 import { defineServe } from './commands/serve.ts';
@@ -113,6 +114,7 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   defineCall(define);
   defineQuestions(define);
   defineAnswer(define);
+  definePermissions(define);
   definePlan(define);
   defineApprovalCommands(define);
   defineServerCommands(define);

@@ -71,4 +71,6 @@ export interface PermissionChoice {
   readonly digest?: string | undefined;
   /** Wall milliseconds. */
   readonly decidedAt: number;
+  /** Where it is kept; absent = until the run ends. */
+  readonly file?: string | undefined;
 }

@@ -42,7 +42,7 @@ describe('what persons allowed', () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     await open(stateDir).store.add(ofTool);
-    expect(await open(stateDir).store.choices()).toEqual([ofServer, ofTool]);
+    expect(await open(stateDir).store.choices()).toMatchObject([ofServer, ofTool]);
     if (process.platform !== 'win32')
       expect(statSync(permissionFile(stateDir)).mode & 0o777).toBe(0o600);
     expect(readdirSync(stateDir)).toEqual(['permissions.json']);
@@ -57,19 +57,30 @@ describe('what persons allowed', () => {
     expect(tools).toHaveLength(all.length);
   });
 
+  it('says where it is kept', async () => {
+    const stateDir = folder();
+    await open(stateDir).store.add(ofServer);
+    expect(await open(stateDir).store.choices()).toEqual([
+      { ...ofServer, file: permissionFile(stateDir) },
+    ]);
+    const { store } = open(undefined);
+    await store.add(ofServer);
+    expect(await store.choices()).toEqual([ofServer]);
+  });
+
   it('is of one project', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     expect(await open(stateDir, '/elsewhere').store.choices()).toEqual([]);
     expect(await open(stateDir, '/elsewhere').store.forget({})).toBe(0);
-    expect(await open(stateDir).store.choices()).toEqual([ofServer]);
+    expect(await open(stateDir).store.choices()).toMatchObject([ofServer]);
   });
 
   it('counts once: a later word about the same takes the place of the earlier', async () => {
     const { store } = open(folder());
     await store.add(ofTool);
     await store.add({ ...ofTool, decidedAt: 2 });
-    expect(await store.choices()).toEqual([{ ...ofTool, decidedAt: 2 }]);
+    expect(await store.choices()).toMatchObject([{ ...ofTool, decidedAt: 2 }]);
   });
 
   it('can be taken back: all of it, of a server, or of one tool', async () => {
@@ -87,7 +98,7 @@ describe('what persons allowed', () => {
   it('ends with the run without a state folder', async () => {
     const { store } = open(undefined);
     await store.add(ofServer);
-    expect(await store.choices()).toEqual([ofServer]);
+    expect(await store.choices()).toMatchObject([ofServer]);
     expect(await store.forget({})).toBe(1);
     expect(await open(undefined).store.choices()).toEqual([]);
   });
@@ -106,7 +117,7 @@ describe('what persons allowed', () => {
     expect(readFileSync(path.join(stateDir, aside), 'utf8')).toBe(content);
     expect(problems[0]?.file).toBe(path.join(stateDir, aside));
     await store.add(ofServer);
-    expect(await store.choices()).toEqual([ofServer]);
+    expect(await store.choices()).toMatchObject([ofServer]);
   });
 
   it('of a newer version is neither believed nor replaced', async () => {
@@ -117,7 +128,7 @@ describe('what persons allowed', () => {
     expect(await store.choices()).toEqual([]);
     await store.add(ofServer);
     // For this run alone.
-    expect(await store.choices()).toEqual([ofServer]);
+    expect(await store.choices()).toMatchObject([ofServer]);
     expect(problems[0]?.message).toContain('newer version');
     expect(readFileSync(permissionFile(stateDir), 'utf8')).toBe(newer);
   });

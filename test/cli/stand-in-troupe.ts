@@ -2,6 +2,7 @@
 
 import type { Explanation } from '../../src/domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
+import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Step } from '../../src/domain/plan.ts';
 import type { Question, QuestionAnswer } from '../../src/domain/question.ts';
 import type { ServerLogLine } from '../../src/domain/server-log.ts';
@@ -41,6 +42,7 @@ export interface StandInParts {
   readonly approvals?: readonly ApprovalRequest[];
   readonly problems?: readonly Problem[];
   readonly questions?: readonly Question[];
+  readonly permissions?: readonly PermissionChoice[];
   readonly answer?: (args: unknown, options: CallOptions) => Promise<CallReport>;
   /** What an event of the host does. */
   readonly onSend?: (event: HostEvent, troupe: StandIn) => void;
@@ -99,6 +101,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
   const listeners = new Set<{ readonly name: string; readonly listener: (event: never) => void }>();
   let approvals = parts.approvals ?? [];
   let questions = parts.questions ?? [];
+  let permissions = parts.permissions ?? [];
   const emit: StandIn['emit'] = (name, event) => {
     for (const each of [...listeners]) if (each.name === name) each.listener(event as never);
   };
@@ -138,8 +141,16 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     addServer: notHere,
     backgroundCalls: () => [],
     collect: notHere,
-    permissions: () => Promise.resolve([]),
-    forgetPermissions: () => Promise.resolve(0),
+    permissions: () => Promise.resolve(permissions),
+    forgetPermissions: ({ server, tool } = {}) => {
+      const before = permissions.length;
+      permissions = permissions.filter(
+        (one) =>
+          (server !== undefined && one.server !== server) ||
+          (tool !== undefined && one.tool !== tool),
+      );
+      return Promise.resolve(before - permissions.length);
+    },
     removeServer: notHere,
     snapshot: () => ({
       troupe: {

@@ -1,0 +1,139 @@
+import type { PermissionChoice } from '../../domain/permission.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine, quotedWord } from '../../policies/printable.ts';
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import type { ControlResults } from '../control-protocol.ts';
+import type { Launch } from '../launch.ts';
+import { findRunning } from '../running-troupe.ts';
+
+const longestLine = 500;
+
+/** What is remembered, and who takes it back. */
+interface Remembered {
+  list(): Promise<readonly PermissionChoice[]>;
+  forget(which: Which): Promise<number>;
+}
+
+interface Which {
+  readonly server?: string;
+  readonly tool?: string;
+}
+
+/** Defines `permissions`: what a person allowed for more than one call, and taking it back. */
+export const definePermissions = (define: DefineCommand): void =>
+  define({
+    usage: 'permissions [action] [server]',
+    summary: 'list what you allowed for more than one call; forget takes it back',
+    details:
+      'permissions forget SERVER/TOOL takes back one tool, permissions forget SERVER all that was allowed of a server, permissions forget --all everything in this project. From then on you are asked again. Rules of settings are not among them.',
+    example: 'troupe permissions forget db/query',
+    options: (command) => {
+      command.registeredArguments[0]?.choices(['forget']);
+      command.option('--all', 'with forget: everything in this project');
+    },
+    run: (session, [action, server], { all }) =>
+      withRemembered(session, async (remembered) => {
+        if (action === undefined) return list(session, remembered, all === true);
+        return forget(session, remembered, whichOf(server, all === true));
+      }),
+  });
+
+async function list(
+  { output }: CliSession,
+  remembered: Remembered,
+  isAll: boolean,
+): Promise<number> {
+  if (isAll) throw usage('--all belongs to forget: troupe permissions forget --all');
+  const permissions = await remembered.list();
+  output.document({ permissions });
+  if (permissions.length === 0) output.lines(['nothing is allowed for more than one call']);
+  output.lines(permissions.map(lineOf));
+  return 0;
+}
+
+async function forget(
+  { output }: CliSession,
+  remembered: Remembered,
+  wanted: string | undefined,
+): Promise<number> {
+  const which = wanted === undefined ? {} : pairOf(wanted, await remembered.list());
+  const forgotten = await remembered.forget(which);
+  output.document({ forgotten });
+  const about = wanted === undefined ? 'this project' : quotedWord(wanted);
+  output.lines([
+    forgotten === 0
+      ? `nothing of ${about} was allowed for more than one call`
+      : `forgotten: ${forgotten} of ${about}`,
+  ]);
+  return 0;
+}
+
+/** Undefined = all. */
+function whichOf(server: string | undefined, isAll: boolean): string | undefined {
+  if ((server === undefined) !== isAll)
+    throw usage('say what to forget: a SERVER, a SERVER/TOOL or --all; see troupe permissions');
+  return server;
+}
+
+/** A name may hold a slash itself: what is remembered decides where the server ends. */
+function pairOf(wanted: string, known: readonly PermissionChoice[]): Which {
+  const isServer = known.some(({ server }) => server === wanted);
+  if (isServer || !wanted.includes('/')) return { server: wanted };
+  const meant = known.find(({ server, tool }) => `${server}/${tool}` === wanted);
+  const at = wanted.indexOf('/');
+  return meant?.tool === undefined
+    ? { server: wanted.slice(0, at), tool: wanted.slice(at + 1) }
+    : { server: meant.server, tool: meant.tool };
+}
+
+function lineOf({ server, tool, decidedAt, file }: PermissionChoice): string {
+  const what = tool === undefined ? `${server}: every tool` : `${server}/${tool}`;
+  const since = new Date(decidedAt).toISOString();
+  const where = file === undefined ? 'until the running troupe ends' : `in ${file}`;
+  return printableLine(`${what} allowed since ${since} ${where}`, longestLine);
+}
+
+/** The running troupe, which may remember more than is written; without one, what is written. */
+async function withRemembered<Result>(
+  { launch, output }: CliSession,
+  use: (remembered: Remembered) => Promise<Result>,
+): Promise<Result> {
+  const running = await findRunning(launch);
+  if (running === undefined) return use(await written(launch, (message) => output.note(message)));
+  const { client } = running;
+  try {
+    return await use({
+      list: async () => (await client.request('permissions', {})).permissions,
+      forget: async (which): Promise<ControlResults['forgetPermissions']['forgotten']> =>
+        (await client.request('forgetPermissions', which)).forgotten,
+    });
+  } finally {
+    client.close();
+  }
+}
+
+async function written(launch: Launch, note: (message: string) => void): Promise<Remembered> {
+  // Loaded late: with a running troupe it is not needed, and takes its time.
+  const [{ createPermissionStore }, { realClock }] = await Promise.all([
+    import('../../../actors/permission-store.ts'),
+    import('../../runtime/real-clock.ts'),
+  ]);
+  const store = createPermissionStore({
+    projectRoot: launch.projectRoot,
+    stateDir: launch.stateFolder,
+    clock: realClock,
+    onProblems: (problems) => {
+      for (const { file, message } of problems) note(`${file}: ${message}`);
+    },
+  });
+  return {
+    list: () => store.choices(),
+    // No file is made where there is none.
+    forget: async (which) => ((await store.choices()).length === 0 ? 0 : store.forget(which)),
+  };
+}
+
+function usage(message: string): TroupeError {
+  return new TroupeError('USAGE', message);
+}
