@@ -45,7 +45,10 @@ export interface SideLists {
 
 /** All that one server announced. */
 export interface Catalog extends SideLists {
+  /** As the server has them, which is what their digests are about. */
   readonly tools: readonly ListedTool[];
+  /** The same without the secrets of its settings; absent when it tells none. */
+  readonly shownTools?: readonly ListedTool[];
   /** How the server wants to be used; at most 16 KB, printable. */
   readonly instructions?: string;
   /** Whether it completes arguments of prompts and templates. */

@@ -4,7 +4,7 @@ import type { NamingPolicy } from '../domain/policy.ts';
 import type { ToolFilter } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../domain/tool.ts';
 import { printableLine, printableText } from './printable.ts';
-import { printableSchema } from './printable-schema.ts';
+import { printableSchema } from './schema-words.ts';
 import { passesFilter } from './tool-filter.ts';
 import { type ToolNamer, toolNamer } from './tool-name.ts';
 

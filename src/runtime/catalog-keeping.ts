@@ -4,6 +4,8 @@ import type { CatalogExtra, SessionOwner, SessionPorts } from '../../actors/sess
 import type { Catalog } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer, Settings } from '../domain/settings.ts';
+import { redact } from '../policies/redact.ts';
+import { redactedTools } from '../policies/redacted-tool.ts';
 import { CatalogLifetimes, type CatalogLifetimesPorts } from './catalog-lifetimes.ts';
 import type { CatalogStore } from './catalog-store.ts';
 import type { EraStore } from './era-store.ts';
@@ -59,13 +61,15 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
 
   readonly catalogs: SessionPorts['catalogs'] = {
     put: (owner, tools, extra = {}) => {
-      const { instructions, completions = false } = extra;
+      const { instructions, completions = false, secrets = [] } = extra;
+      const shownTools = redactedTools(tools, secrets);
       this.#extras.set(keyOf(owner), extra);
       this.#lifetimes.keep(owner);
       this.#ports.catalogs.put(owner.server, owner.generation, {
         tools,
         completions,
-        ...(instructions === undefined ? {} : { instructions }),
+        ...(shownTools === undefined ? {} : { shownTools }),
+        ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
       });
       if (extra.partial !== true) this.#ports.onListed(owner);
       this.#save(owner);

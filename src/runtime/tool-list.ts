@@ -1,3 +1,4 @@
+import type { Catalog } from '../domain/catalog.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
@@ -125,7 +126,11 @@ export class ToolList {
 
   /** What the server itself calls its tools, whether or not they are shown. */
   listed(sighting: Sighting): readonly ListedTool[] {
-    return this.#ports.catalogs.get(sighting.desired.name, sighting.status.generation).tools;
+    return this.#catalogOf(sighting).tools;
+  }
+
+  #catalogOf({ desired, status }: Sighting): Catalog {
+    return this.#ports.catalogs.get(desired.name, status.generation);
   }
 
   /** Something may have changed: looked at once, after everything that belongs together. */
@@ -199,7 +204,8 @@ export class ToolList {
     const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
     const held = this.#ports.heldTools(sighting.desired);
-    const tools = this.listed(sighting).filter((tool) => !held.has(tool.name));
+    const { tools: listed, shownTools = listed } = this.#catalogOf(sighting);
+    const tools = shownTools.filter((tool) => !held.has(tool.name));
     return [{ server: name, filter, catalog, tools, descriptionMaxLength, naming, trust }];
   }
 }

@@ -121,7 +121,7 @@ describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)'
     expect(text).toContain(
       'the rule {"server":"db"} in mcp.permissions.ask of /project/troupe.json:',
     );
-    expect(text).toContain('"allow": ["mcp__db__query"]');
+    expect(text).toContain('"allow": [{"server":"db","tool":"query"}]');
     const other = await client.callTool({ name: 'web__query', arguments: {} });
     expect(other).toMatchObject(denied);
     expect(JSON.stringify(other.content)).toContain(

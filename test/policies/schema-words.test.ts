@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { printableSchema } from '../../src/policies/printable-schema.ts';
+import { printableSchema, redactedSchema } from '../../src/policies/schema-words.ts';
 
 const limits = { description: 20, title: 10 };
 const evil = '\u001b[31mred\u202e\u200b \u{e0041}text';
@@ -69,5 +69,38 @@ describe('all else of a schema', () => {
     expect(JSON.stringify(printableSchema(schema, limits))).toBe(
       `{"type":"object","properties":{"b":{"description":"x"},"__proto__":{"type":"null"},"a":{}},"required":["b"]}`,
     );
+  });
+});
+
+describe('a secret in a schema', () => {
+  const secrets = ['hunter2-value'];
+  const clean = (schema: Record<string, unknown>) => redactedSchema(schema, secrets);
+
+  it.each<[string, Record<string, unknown>, unknown]>([
+    ['a description', { description: 'use hunter2-value' }, { description: 'use [redacted]' }],
+    ['a title', { title: 'hunter2-value' }, { title: '[redacted]' }],
+    [
+      'a default of a property',
+      { properties: { default: { type: 'string', default: 'hunter2-value' } } },
+      { properties: { default: { type: 'string', default: '[redacted]' } } },
+    ],
+    [
+      'values at any depth',
+      { examples: [{ a: ['hunter2-value', 1] }], enum: ['hunter2-value', null], enumNames: [1] },
+      { examples: [{ a: ['[redacted]', 1] }], enum: ['[redacted]', null], enumNames: [1] },
+    ],
+  ])('is taken out of %s', (_where, schema, expected) => {
+    expect(clean(schema)).toEqual(expected);
+  });
+
+  it('leaves what a call must have as it is, and a schema without one altogether', () => {
+    const schema = {
+      type: 'object',
+      properties: { 'hunter2-value': { type: 'string', pattern: 'hunter2-value' } },
+      required: ['hunter2-value'],
+      description: 'harmless',
+      default: { a: 1 },
+    };
+    expect(clean(schema)).toBe(schema);
   });
 });
