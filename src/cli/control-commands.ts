@@ -65,13 +65,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       troupe.answer(id, answer);
       return { id };
     },
-    permissions: async () => ({ permissions: await troupe.permissions() }),
-    forgetPermissions: async ({ server, tool }) => ({
-      forgotten: await troupe.forgetPermissions({
-        ...(server === undefined ? {} : { server }),
-        ...(tool === undefined ? {} : { tool }),
-      }),
-    }),
+    ...permissionCommands(troupe),
     plan: async () => ({ steps: await troupe.plan() }),
     approvals: () => ({ approvals: troupe.approvals() }),
     approve: decide('approval.grant'),
@@ -115,6 +109,18 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       const { server } = args as { readonly server?: string };
       throw server === undefined ? error : await errorOfAbsent(troupe, server, error);
     }
+  };
+}
+
+function permissionCommands(troupe: Troupe): Pick<Commands, 'permissions' | 'forgetPermissions'> {
+  return {
+    permissions: async () => ({ permissions: await troupe.permissions() }),
+    forgetPermissions: async ({ server, tool }) => ({
+      forgotten: await troupe.forgetPermissions({
+        ...(server === undefined ? {} : { server }),
+        ...(tool === undefined ? {} : { tool }),
+      }),
+    }),
   };
 }
 

@@ -74,7 +74,7 @@ describe('all else of a schema', () => {
 
 describe('a secret in a schema', () => {
   const secrets = ['hunter2-value'];
-  const clean = (schema: Record<string, unknown>) => redactedSchema(schema, secrets);
+  const redacted = (schema: Record<string, unknown>) => redactedSchema(schema, secrets);
 
   it.each<[string, Record<string, unknown>, unknown]>([
     ['a description', { description: 'use hunter2-value' }, { description: 'use [redacted]' }],
@@ -90,7 +90,7 @@ describe('a secret in a schema', () => {
       { examples: [{ a: ['[redacted]', 1] }], enum: ['[redacted]', null], enumNames: [1] },
     ],
   ])('is taken out of %s', (_where, schema, expected) => {
-    expect(clean(schema)).toEqual(expected);
+    expect(redacted(schema)).toEqual(expected);
   });
 
   it('leaves what a call must have as it is, and a schema without one altogether', () => {
@@ -101,6 +101,6 @@ describe('a secret in a schema', () => {
       description: 'harmless',
       default: { a: 1 },
     };
-    expect(clean(schema)).toBe(schema);
+    expect(redacted(schema)).toBe(schema);
   });
 });
