@@ -110,6 +110,13 @@ module.exports = {
       to: { path: `^src/(${faces})/`, pathNot: ['^src/$1/'] },
     },
     {
+      name: 'adapters-use-the-public-face',
+      comment: 'What an adapter needs, whoever writes one for another framework needs as well.',
+      severity: 'error',
+      from: { path: '^src/adapters/' },
+      to: { path: ours, pathNot: ['^src/adapters/', '^src/index\\.ts$'] },
+    },
+    {
       name: 'shipped-without-tests-and-scripts',
       comment: 'What is published must not need what is not.',
       severity: 'error',

@@ -33,6 +33,7 @@ export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
       { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
+      { find: /^mcp-troupe\/(ai-sdk|langchain|openai)$/, replacement: here('src/adapters/$1.ts') },
       { find: /^mcp-troupe$/, replacement: here('src/index.ts') },
       ...(mode === xstateProductionMode ? [xstateProduction] : []),
     ],

@@ -8,7 +8,16 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -100,24 +109,31 @@ function install(project: string): void {
   );
 }
 
+/** With our compiler and Node types, so that nothing is installed that only development needs. */
+function compile(project: string, config: string): void {
+  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+  const types = path.join(root, 'node_modules/@types');
+  run(project, process.execPath, compiler, '-p', config, '--typeRoots', types);
+}
+
 function useLibrary(project: string): void {
   const node = process.execPath;
   run(project, node, 'use-troupe.mjs');
-  // Our compiler and Node types, so that nothing is installed that only development needs.
-  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
-  for (const config of ['tsconfig.json', 'tsconfig.testing.json']) {
-    run(
-      project,
-      node,
-      compiler,
-      '-p',
-      config,
-      '--typeRoots',
-      path.join(root, 'node_modules/@types'),
-    );
-  }
+  compile(project, 'tsconfig.json');
+  compile(project, 'tsconfig.testing.json');
   run(project, node, 'out/use-troupe-typed.js');
   run(project, node, 'out/use-testing.js');
+}
+
+/** After everything else, which has to do without the optional peers: ours are lent to the project. */
+function useAdapters(project: string): void {
+  for (const peer of ['ai', '@langchain/core', 'openai']) {
+    const link = path.join(project, 'node_modules', peer);
+    mkdirSync(path.dirname(link), { recursive: true });
+    symlinkSync(path.join(root, 'node_modules', peer), link, 'dir');
+  }
+  compile(project, 'tsconfig.adapters.json');
+  run(project, process.execPath, 'out/use-adapters.js');
 }
 
 function useCommandLine(project: string): void {
@@ -137,6 +153,7 @@ try {
   install(project);
   useLibrary(project);
   useCommandLine(project);
+  useAdapters(project);
   console.log('The packed package works.');
 } catch (error) {
   console.error(`\nThe packed package does not work: ${(error as Error).message}`);

@@ -1,0 +1,188 @@
+/**
+ * `mcp-troupe/openai`: the tools of a troupe for OpenAI's own client (`openai` 6), as functions of the
+ * Responses and of the Chat Completions API. Only types of the client are used, so that any client
+ * of these APIs will do.
+ */
+
+import type { OpenAI } from 'openai';
+import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction';
+import { functionSchema } from './openai-schema.ts';
+import { errorText, partsOf, type ResultPart, textWithNotes, wholeText } from './result-parts.ts';
+import { RunOnce } from './run-once.ts';
+import {
+  type OfferedTool,
+  type OfferingTroupe,
+  type OfferOptions,
+  type OwnCallOptions,
+  ShownTools,
+} from './tool-offer.ts';
+
+export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
+
+export interface OpenAIOptions extends OfferOptions {
+  /**
+   * Names of functions that the host runs itself: calls of them are left out of the answers. Every other
+   * call is answered, because both APIs refuse a conversation in which one is not. Default: none.
+   */
+  readonly own?: readonly string[];
+}
+
+export interface RunOptions {
+  /** Ends the calls that are at work; each is still answered, with the reason. */
+  readonly signal?: AbortSignal;
+}
+
+type FunctionCallOutput = OpenAI.Responses.ResponseInputItem.FunctionCallOutput;
+type ToolMessage = OpenAI.Chat.Completions.ChatCompletionToolMessageParam;
+
+/** The tools of one conversation. */
+export interface OpenAITools {
+  /** The tools of now, for `tools` of `client.responses.create`. */
+  responses(): OpenAI.Responses.FunctionTool[];
+  /** The tools of now, for `tools` of `client.chat.completions.create`. */
+  chat(): OpenAI.Chat.Completions.ChatCompletionFunctionTool[];
+  /** The tools of now, for `tools` of `client.chat.completions.runTools`, which runs them itself. */
+  runnable(): RunnableToolFunctionWithParse<Record<string, unknown>>[];
+  /**
+   * Runs the function calls of a response, side by side, and returns an item for each, in the same
+   * order, for the next `input`. A call that failed is told why. Never rejects. A call runs once, however
+   * often its response is handed in.
+   */
+  runToolCalls(
+    response: Pick<OpenAI.Responses.Response, 'output'>,
+    options?: RunOptions,
+  ): Promise<FunctionCallOutput[]>;
+  /** The same for a message of the Chat Completions API; returns messages. */
+  runChatToolCalls(
+    message: Pick<OpenAI.Chat.Completions.ChatCompletionMessage, 'tool_calls'>,
+    options?: RunOptions,
+  ): Promise<ToolMessage[]>;
+}
+
+/** Makes the tools of a troupe for one conversation; they are called as they were last shown in it. */
+export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {}): OpenAITools {
+  const tools = new ShownTools(troupe, options);
+  const own = new Set(options.own);
+  const once = new RunOnce<readonly ResultPart[]>(() => [
+    { kind: 'text', text: 'MCP error: This call ran before, and its answer is not kept any more.' },
+  ]);
+  const answer = (
+    { id, name, args }: { readonly id: string; readonly name: string; readonly args: string },
+    { signal }: RunOptions,
+  ): Promise<readonly ResultPart[]> =>
+    // Some servers of these APIs count their ids anew in each turn, hence the rest of the key.
+    once.run(JSON.stringify([id, name, args]), () =>
+      answerOf(tools.named(name), args, { signal, requestId: id }),
+    );
+  return {
+    responses: () =>
+      tools.show().map((tool) => ({
+        type: 'function',
+        name: tool.name,
+        description: tool.description,
+        ...functionSchema(tool.inputSchema),
+      })),
+    chat: () =>
+      tools.show().map(({ name, description, inputSchema }) => ({
+        type: 'function',
+        function: { name, description, ...functionSchema(inputSchema) },
+      })),
+    runnable: () => tools.show().map(runnableOf),
+    runToolCalls({ output }, run = {}) {
+      const calls = output.filter((item) => item.type === 'function_call');
+      const mine = calls.filter(({ name }) => !own.has(name));
+      return Promise.all(
+        mine.map(async ({ call_id: id, name, arguments: args }) => ({
+          type: 'function_call_output' as const,
+          call_id: id,
+          output: outputOf(await answer({ id, name, args }, run)),
+        })),
+      );
+    },
+    runChatToolCalls({ tool_calls: calls = [] }, run = {}) {
+      const mine = calls.map(chatCall).filter(({ name }) => !own.has(name));
+      return Promise.all(
+        mine.map(async (call) => ({
+          role: 'tool' as const,
+          tool_call_id: call.id,
+          content: textWithNotes(await answer(call, run)),
+        })),
+      );
+    },
+  };
+}
+
+function chatCall(call: OpenAI.Chat.Completions.ChatCompletionMessageToolCall) {
+  if (call.type === 'function') {
+    return { id: call.id, name: call.function.name, args: call.function.arguments };
+  }
+  // A custom tool has no name of ours, and no arguments that are JSON.
+  return { id: call.id, name: call.custom.name, args: call.custom.input };
+}
+
+function runnableOf(tool: OfferedTool): RunnableToolFunctionWithParse<Record<string, unknown>> {
+  const { parameters, strict } = functionSchema(tool.inputSchema);
+  return {
+    type: 'function',
+    function: {
+      name: tool.name,
+      description: tool.description,
+      parameters,
+      strict,
+      // What it throws the client shows to the model.
+      parse: (input) => argumentsOf(input) as Record<string, unknown>,
+      function: async (args, runner) =>
+        textWithNotes(await settled(tool, args, { signal: runner.controller.signal })),
+    },
+  };
+}
+
+async function answerOf(
+  tool: OfferedTool,
+  text: string,
+  own: OwnCallOptions,
+): Promise<readonly ResultPart[]> {
+  let args: unknown;
+  try {
+    args = argumentsOf(text);
+  } catch (error) {
+    return [{ kind: 'text', text: errorText(error) }];
+  }
+  return settled(tool, args, own);
+}
+
+/** What a model is told of a call, however it ends. */
+async function settled(
+  tool: OfferedTool,
+  args: unknown,
+  own: OwnCallOptions,
+): Promise<readonly ResultPart[]> {
+  try {
+    const result = await tool.call(args, own);
+    const parts = partsOf(result);
+    if (result.isError !== true) return parts;
+    return [{ kind: 'text', text: 'The tool failed:' }, ...parts];
+  } catch (error) {
+    return [{ kind: 'text', text: errorText(error) }];
+  }
+}
+
+function argumentsOf(text: string): unknown {
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error('The arguments are no JSON. Correct them and call again.', { cause });
+  }
+}
+
+function outputOf(parts: readonly ResultPart[]): FunctionCallOutput['output'] {
+  const text = wholeText(parts);
+  if (text !== undefined) return text;
+  return parts.map((part) => {
+    if (part.kind === 'text') return { type: 'input_text', text: part.text };
+    const url = `data:${part.mediaType};base64,${part.data}`;
+    if (part.kind === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
+    return { type: 'input_file', file_data: url, filename: part.filename };
+  });
+}

@@ -1,0 +1,293 @@
+import {
+  generateText,
+  jsonSchema,
+  type ModelMessage,
+  tool as ownTool,
+  stepCountIs,
+  streamText,
+} from 'ai';
+import { MockLanguageModelV3, simulateReadableStream } from 'ai/test';
+import { describe, expect, it } from 'vitest';
+import { type AiSdkOptions, liveTools, troupeTools } from '../../src/adapters/ai-sdk.ts';
+import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+
+type Generated = Awaited<ReturnType<MockLanguageModelV3['doGenerate']>>;
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+
+function says(text: string): Generated {
+  return {
+    content: [{ type: 'text', text }],
+    finishReason: { unified: 'stop', raw: 'stop' },
+    usage,
+    warnings: [],
+  };
+}
+
+function calls(toolName: string, input: unknown = {}, toolCallId = 'call-1'): Generated {
+  return {
+    content: [{ type: 'tool-call', toolCallId, toolName, input: JSON.stringify(input) }],
+    finishReason: { unified: 'tool-calls', raw: 'tool_calls' },
+    usage,
+    warnings: [],
+  };
+}
+
+/** A model that does one thing after the other, and remembers what it was shown. */
+function modelThat(...turns: ((shown: readonly string[]) => Generated)[]) {
+  const shown: string[][] = [];
+  const model = new MockLanguageModelV3({
+    doGenerate: async ({ tools = [] }) => {
+      const names = tools.map(({ name }) => name);
+      shown.push(names);
+      const turn = turns[shown.length - 1];
+      if (turn === undefined) throw new Error('The model was asked once too often.');
+      return turn(names);
+    },
+  });
+  return { model, shown };
+}
+
+const twoSteps = stepCountIs(2);
+const lastOutput = ({ doGenerateCalls }: MockLanguageModelV3) => {
+  const last = doGenerateCalls.at(-1)?.prompt.at(-1);
+  if (last?.role !== 'tool' || last.content[0]?.type !== 'tool-result')
+    throw new Error('The model was shown no result.');
+  return last.content[0].output;
+};
+
+async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
+  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
+  there.sessions.onCall = (_script, call) => call.answer(pong);
+  return there;
+}
+
+describe('tools for the AI SDK', () => {
+  it('are called with what the model says, and their answer goes back to it', async () => {
+    const there = await staged();
+    const { model, shown } = modelThat(
+      () => calls('mcp__db__query', { sql: 'select 1' }),
+      () => says('done'),
+    );
+    const tools = troupeTools(there.troupe);
+    const { text, steps } = await generateText({ model, tools, prompt: 'go', stopWhen: twoSteps });
+    expect(text).toBe('done');
+    expect(shown[0]).toEqual(['mcp__db__query']);
+    expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
+    expect(steps[0]?.toolResults[0]?.output).toEqual(pong);
+    expect(steps[0]?.toolCalls[0]).toMatchObject({
+      dynamic: true,
+      toolMetadata: { server: 'db', tool: 'query' },
+    });
+    expect(lastOutput(model)).toEqual({ type: 'text', value: 'pong' });
+    expect(model.doGenerateCalls[0]?.tools?.[0]).toMatchObject({
+      inputSchema: { type: 'object', properties: {} },
+    });
+  });
+
+  it('tell a model of a failed call what became of it, and the host the error itself', async () => {
+    const there = await staged();
+    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    const { model } = modelThat(
+      () => calls('mcp__db__query'),
+      () => says('sorry'),
+    );
+    const tools = troupeTools(there.troupe);
+    const { steps } = await generateText({ model, tools, prompt: 'go', stopWhen: twoSteps });
+    const error = steps[0]?.content.find((part) => part.type === 'tool-error')?.error;
+    expect(error).toMatchObject({ outcome: 'unknown', server: 'db' });
+    expect(lastOutput(model)).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining('Nobody can know whether it ran'),
+    });
+  });
+
+  it('show images and files as such, and an answer that is an error as one', async () => {
+    const there = await staged();
+    const outputOf = async (output: unknown) =>
+      troupeTools(there.troupe)['mcp__db__query']?.toModelOutput?.({
+        toolCallId: 'call-1',
+        input: {},
+        output,
+      });
+    const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
+    const sound = { type: 'audio', data: 'BBBB', mimeType: 'audio/wav' };
+    expect(await outputOf({ content: [image, sound], isError: true })).toEqual({
+      type: 'content',
+      value: [
+        { type: 'text', text: 'The tool failed:' },
+        { type: 'image-data', data: 'AAAA', mediaType: 'image/png' },
+        { type: 'file-data', data: 'BBBB', mediaType: 'audio/wav', filename: 'audio' },
+      ],
+    });
+    expect(await outputOf({ ...pong, isError: true })).toEqual({
+      type: 'error-text',
+      value: 'pong',
+    });
+    expect(await outputOf({ content: [], structuredContent: { sum: 5 } })).toEqual({
+      type: 'json',
+      value: { sum: 5 },
+    });
+  });
+
+  it('end with the run that was aborted', async () => {
+    const there = await staged();
+    const controller = new AbortController();
+    there.sessions.onCall = () => controller.abort();
+    const { model } = modelThat(() => calls('mcp__db__query'));
+    const tools = troupeTools(there.troupe);
+    const { signal: abortSignal } = controller;
+    const run = generateText({ model, tools, prompt: 'go', stopWhen: twoSteps, abortSignal });
+    await expect(run).rejects.toMatchObject({ name: 'AbortError' });
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+  });
+
+  it('may be called after the tool has gone: the model reads why', async () => {
+    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const tools = troupeTools(there.troupe);
+    await there.apply(servers({ web: 'srv' }));
+    const { model } = modelThat(
+      () => calls('mcp__db__query'),
+      () => says('sorry'),
+    );
+    const { steps } = await generateText({ model, tools, prompt: 'go', stopWhen: twoSteps });
+    expect(steps[0]?.content.find((part) => part.type === 'tool-error')?.error).toMatchObject({
+      code: 'SERVER_REMOVED',
+      outcome: 'not_executed',
+    });
+  });
+});
+
+describe('live tools for the AI SDK', () => {
+  const reloadDuring = (there: Stage) => {
+    there.sessions.onCall = (script, call) => {
+      if (call.tool === 'query') {
+        there.tools.set('db', [tool('insert')]);
+        script.notify();
+        void there.settle().then(() => call.answer(pong));
+      } else call.answer(pong);
+    };
+  };
+
+  it('are those of each step, also after a reload within the run', async () => {
+    const there = await staged();
+    reloadDuring(there);
+    const { model, shown } = modelThat(
+      () => calls('mcp__db__query', {}, 'call-1'),
+      () => calls('mcp__db__insert', {}, 'call-2'),
+      () => says('done'),
+    );
+    const live = liveTools(there.troupe);
+    const run = { model, prompt: 'go', stopWhen: stepCountIs(3), ...live };
+    const { text } = await generateText(run);
+    expect(text).toBe('done');
+    expect(shown).toEqual([['mcp__db__query'], ['mcp__db__insert'], ['mcp__db__insert']]);
+    expect(there.sessions.of('db').calls.map((call) => call.tool)).toEqual(['query', 'insert']);
+  });
+
+  it('are so in a stream as well, beside tools of the host', async () => {
+    const there = await staged();
+    reloadDuring(there);
+    const shown: string[][] = [];
+    const model = new MockLanguageModelV3({
+      doStream: async ({ tools = [] }) => {
+        shown.push(tools.map(({ name }) => name));
+        const turn = shown.length === 1 ? calls('mcp__db__query') : says('done');
+        const { finishReason } = turn;
+        const [part] = turn.content;
+        const chunks =
+          part?.type === 'text'
+            ? [
+                { type: 'text-start', id: '1' } as const,
+                { type: 'text-delta', id: '1', delta: part.text } as const,
+                { type: 'text-end', id: '1' } as const,
+              ]
+            : part?.type === 'tool-call'
+              ? [part]
+              : [];
+        const end = { type: 'finish', finishReason, usage } as const;
+        return { stream: simulateReadableStream({ chunks: [...chunks, end] }) };
+      },
+    });
+    const inputSchema = jsonSchema<object>({ type: 'object', properties: {} });
+    const clock = ownTool({ inputSchema, execute: () => 'noon' });
+    const live = liveTools(there.troupe, {}, { clock });
+    const run = streamText({ model, prompt: 'go', stopWhen: twoSteps, ...live });
+    expect(await run.text).toBe('done');
+    expect(shown.map((names) => names.toSorted())).toEqual([
+      ['clock', 'mcp__db__query'],
+      ['clock', 'mcp__db__insert'],
+    ]);
+  });
+});
+
+describe('approval in the AI SDK', () => {
+  const ask = { permissions: { ask: [{ server: 'db' }] } };
+
+  async function approvalOf(options: AiSdkOptions, isApproved: boolean) {
+    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const tools = troupeTools(there.troupe, options);
+    const { model } = modelThat(
+      () => calls('mcp__db__query', { sql: 'drop' }),
+      () => says('done'),
+    );
+    const prompt: ModelMessage = { role: 'user', content: 'go' };
+    const first = await generateText({ model, tools, messages: [prompt] });
+    const request = first.content.find((part) => part.type === 'tool-approval-request');
+    const called = there.sessions.of('db').calls.length;
+    const response: ModelMessage = {
+      role: 'tool',
+      content: [
+        {
+          type: 'tool-approval-response',
+          approvalId: request?.approvalId ?? '',
+          approved: isApproved,
+        },
+      ],
+    };
+    const messages = [prompt, ...first.response.messages, response];
+    const second = await generateText({ model, tools, messages });
+    return { there, request, called, text: second.text };
+  }
+
+  it('is asked for before the call, and counts where rules say ask', async () => {
+    const seen: unknown[] = [];
+    const needsApproval: AiSdkOptions['needsApproval'] = (shown, input) => {
+      seen.push([shown.tool, input]);
+      return true;
+    };
+    const { there, request, called, text } = await approvalOf({ needsApproval }, true);
+    expect(request).toBeDefined();
+    expect(called).toBe(0);
+    expect(text).toBe('done');
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(seen[0]).toEqual(['query', { sql: 'drop' }]);
+  });
+
+  it('may be refused, and then nothing is called', async () => {
+    const { there, text } = await approvalOf({ needsApproval: () => true }, false);
+    expect(text).toBe('done');
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('is not had by a call that needed none: rules that say ask still ask a person', async () => {
+    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const run = async (options: AiSdkOptions) => {
+      const { model } = modelThat(() => calls('mcp__db__query'));
+      const tools = troupeTools(there.troupe, options);
+      const { content } = await generateText({ model, tools, prompt: 'go' });
+      return content.at(-1);
+    };
+    expect(await run({ needsApproval: () => false })).toMatchObject({
+      type: 'tool-error',
+      error: { code: 'PERMISSION_DENIED' },
+    });
+    expect(await run({ call: { askPermission: () => 'allow' } })).toMatchObject({
+      type: 'tool-result',
+      output: pong,
+    });
+  });
+});

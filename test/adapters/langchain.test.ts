@@ -1,0 +1,177 @@
+import { AIMessage, AIMessageChunk } from '@langchain/core/messages';
+import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
+import { describe, expect, it } from 'vitest';
+import { type LangChainOptions, TroupeToolkit, troupeTools } from '../../src/adapters/langchain.ts';
+import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+
+const asked = (name: string, args: Record<string, unknown> = {}, id = 'call-1') =>
+  ({ type: 'tool_call', name, args, id }) as const;
+
+async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
+  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
+  there.sessions.onCall = (_script, call) => call.answer(pong);
+  return there;
+}
+
+function queryOf({ troupe }: Stage, options?: LangChainOptions) {
+  const query = troupeTools(troupe, options).find(({ name }) => name === 'mcp__db__query');
+  if (query === undefined) throw new Error('There is no tool query.');
+  return query;
+}
+
+describe('tools for LangChain', () => {
+  it('answer a call of a model with a message, the whole result as its artifact', async () => {
+    const there = await staged();
+    const query = queryOf(there);
+    expect(query.metadata).toEqual({ server: 'db', tool: 'query' });
+    const message = await query.invoke(asked('mcp__db__query', { sql: 'select 1' }));
+    expect(message).toMatchObject({
+      content: 'pong',
+      artifact: pong,
+      status: 'success',
+      tool_call_id: 'call-1',
+    });
+    expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
+  });
+
+  it('answer without a call of a model as a function does', async () => {
+    const there = await staged();
+    expect(await queryOf(there).invoke({ sql: 'select 1' })).toBe('pong');
+    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    await expect(queryOf(there).invoke({})).rejects.toMatchObject({
+      code: 'SERVER_ERROR',
+      outcome: 'executed',
+      message: 'pong',
+    });
+  });
+
+  it('refuse arguments that do not fit the schema, before anything is called', async () => {
+    const there = await staged();
+    const inputSchema = { type: 'object', properties: { n: { type: 'number' } } };
+    there.tools.set('db', [tool('query', { inputSchema })]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    await expect(queryOf(there).invoke({ n: 'one' })).rejects.toThrow('did not match');
+    const toolkit = new TroupeToolkit(there.troupe);
+    const wrong = new AIMessage({ tool_calls: [asked('mcp__db__query', { n: 'one' })] });
+    expect(await toolkit.runToolCalls(wrong)).toMatchObject([
+      { status: 'error', tool_call_id: 'call-1' },
+    ]);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('tell a model of a failed call, or throw for whoever wants that', async () => {
+    const there = await staged();
+    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    const message = await queryOf(there).invoke(asked('mcp__db__query'));
+    expect(message).toMatchObject({
+      status: 'error',
+      content: expect.stringContaining('Nobody can know whether it ran'),
+      artifact: { outcome: 'unknown' },
+    });
+    await there.advance(5_000);
+    const query = queryOf(there, { onError: 'throw' });
+    await expect(query.invoke(asked('mcp__db__query'))).rejects.toMatchObject({
+      outcome: 'unknown',
+      server: 'db',
+    });
+  });
+
+  it('mark an answer that is an error', async () => {
+    const there = await staged();
+    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    expect(await queryOf(there).invoke(asked('mcp__db__query'))).toMatchObject({
+      status: 'error',
+      content: 'pong',
+      artifact: { isError: true },
+    });
+  });
+
+  it('show images, sounds and files as blocks that LangChain knows', async () => {
+    const there = await staged();
+    const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
+    const content = [
+      { type: 'text', text: 'see' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'audio', data: 'BBBB', mimeType: 'audio/wav' },
+      { type: 'resource', resource },
+    ];
+    there.sessions.onCall = (_script, call) => call.answer({ content });
+    const message = await queryOf(there).invoke(asked('mcp__db__query'));
+    expect(message.contentBlocks).toMatchObject([
+      { type: 'text', text: 'see' },
+      { type: 'image', mimeType: 'image/png', data: 'AAAA' },
+      { type: 'audio', mimeType: 'audio/wav', data: 'BBBB' },
+      {
+        type: 'file',
+        mimeType: 'application/pdf',
+        data: 'CCCC',
+        metadata: { filename: 'a.pdf' },
+      },
+    ]);
+  });
+
+  it('end with the signal of their run, also when errors are messages', async () => {
+    const there = await staged();
+    const controller = new AbortController();
+    there.sessions.onCall = () => controller.abort();
+    const { signal } = controller;
+    await expect(queryOf(there).invoke(asked('mcp__db__query'), { signal })).rejects.toMatchObject({
+      code: 'CANCELLED',
+    });
+  });
+});
+
+describe('the toolkit', () => {
+  it('has the tools of the moment, and answers each call of a message in order', async () => {
+    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const toolkit = new TroupeToolkit(there.troupe);
+    const names = () => toolkit.getTools().map(({ name }) => name);
+    expect(names()).toEqual(['mcp__db__query', 'mcp__web__query']);
+    await there.apply(servers({ web: 'srv' }));
+    expect(names()).toEqual(['mcp__web__query']);
+    const message = new AIMessage({
+      tool_calls: [
+        asked('mcp__db__query', {}, 'gone'),
+        asked('mcp__web__query', {}, 'there'),
+        asked('mcp__web__qeury', {}, 'never'),
+      ],
+    });
+    expect(await toolkit.runToolCalls(message)).toMatchObject([
+      { tool_call_id: 'gone', status: 'error', artifact: { code: 'SERVER_REMOVED' } },
+      { tool_call_id: 'there', status: 'success', content: 'pong' },
+      { tool_call_id: 'never', status: 'error', artifact: { code: 'TOOL_UNKNOWN' } },
+    ]);
+  });
+
+  it('throws only when every call has ended, where errors are thrown', async () => {
+    const there = await staged();
+    const toolkit = new TroupeToolkit(there.troupe, { onError: 'throw' });
+    let answered = false;
+    there.sessions.onCall = (_script, call) =>
+      void there.settle().then(() => {
+        answered = true;
+        call.answer(pong);
+      });
+    const message = new AIMessage({
+      tool_calls: [asked('nobody', {}, 'a'), asked('mcp__db__query', {}, 'b')],
+    });
+    await expect(toolkit.runToolCalls(message)).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+    expect(answered).toBe(true);
+  });
+
+  it('has nothing to do for a message without calls', async () => {
+    const toolkit = new TroupeToolkit((await staged()).troupe);
+    expect(await toolkit.runToolCalls(new AIMessage('hello'))).toEqual([]);
+  });
+
+  it('goes into a chat model as any tools do', async () => {
+    const there = await staged();
+    const model = new FakeStreamingChatModel({
+      chunks: [new AIMessageChunk({ content: '', tool_calls: [asked('mcp__db__query')] })],
+    });
+    const toolkit = new TroupeToolkit(there.troupe);
+    const said = await model.bindTools(toolkit.getTools()).invoke('go');
+    expect(await toolkit.runToolCalls(said as AIMessage)).toMatchObject([{ content: 'pong' }]);
+  });
+});

@@ -1,0 +1,228 @@
+import { OpenAI } from 'openai';
+import { describe, expect, it } from 'vitest';
+import { troupeTools } from '../../src/adapters/openai.ts';
+import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+
+type Output = Parameters<ReturnType<typeof troupeTools>['runToolCalls']>[0]['output'];
+
+const wants = (name: string, args = '{}', id = 'call-1') => ({
+  type: 'function_call' as const,
+  call_id: id,
+  name,
+  arguments: args,
+});
+const wantsInChat = (name: string, args = '{}', id = 'call-1') => ({
+  id,
+  type: 'function' as const,
+  function: { name, arguments: args },
+});
+
+async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
+  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
+  there.sessions.onCall = (_script, call) => call.answer(pong);
+  return there;
+}
+
+describe('tools for the Responses API', () => {
+  it('are functions, strict where their schema is', async () => {
+    const there = await staged();
+    const closed = {
+      type: 'object',
+      properties: { sql: { type: 'string' } },
+      required: ['sql'],
+      additionalProperties: false,
+    };
+    there.tools.set('db', [
+      tool('insert', { inputSchema: closed, description: 'Inserts.' }),
+      tool('query', { title: 'Query' }),
+    ]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    expect(troupeTools(there.troupe).responses()).toEqual([
+      {
+        type: 'function',
+        name: 'mcp__db__insert',
+        description: 'Inserts.',
+        parameters: closed,
+        strict: true,
+      },
+      {
+        type: 'function',
+        name: 'mcp__db__query',
+        description: 'Query',
+        parameters: { type: 'object', properties: {} },
+        strict: false,
+      },
+    ]);
+  });
+
+  it('answer every call of a response in order, except those of the host', async () => {
+    const there = await staged();
+    const tools = troupeTools(there.troupe, { own: ['weather'] });
+    const output = [
+      { type: 'reasoning', id: 'r', summary: [] },
+      wants('mcp__db__query', '{"sql":"select 1"}', 'a'),
+      wants('weather', '{}', 'b'),
+      wants('mcp__db__query', '{"sql":', 'c'),
+      wants('mcp__db__qeury', '{}', 'd'),
+      wants('mcp__db__query', '', 'e'),
+    ] as Output;
+    const items = await tools.runToolCalls({ output });
+    expect(items.map((item) => [item.call_id, item.output])).toEqual([
+      ['a', 'pong'],
+      ['c', 'MCP error: The arguments are no JSON. Correct them and call again.'],
+      ['d', expect.stringMatching(/^MCP error: .*mcp__db__qeury/u)],
+      ['e', 'pong'],
+    ]);
+    expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([
+      { sql: 'select 1' },
+      {},
+    ]);
+  });
+
+  it('run each call once, however often its response is handed in', async () => {
+    const there = await staged();
+    const tools = troupeTools(there.troupe);
+    const response = { output: [wants('mcp__db__query')] as Output };
+    const [twice, again] = await Promise.all([
+      tools.runToolCalls(response),
+      tools.runToolCalls(response),
+    ]);
+    expect(again).toEqual(twice);
+    expect(await tools.runToolCalls(response)).toEqual(twice);
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+    // A server that counts its ids anew in each turn means another call by the same id.
+    await tools.runToolCalls({ output: [wants('mcp__db__query', '{"n":2}')] as Output });
+    expect(there.sessions.of('db').calls).toHaveLength(2);
+  });
+
+  it('show images and files as such', async () => {
+    const there = await staged();
+    const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
+    const content = [
+      { type: 'text', text: 'see' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'resource', resource },
+    ];
+    there.sessions.onCall = (_script, call) => call.answer({ content });
+    const tools = troupeTools(there.troupe);
+    const response = { output: [wants('mcp__db__query')] as Output };
+    expect((await tools.runToolCalls(response))[0]?.output).toEqual([
+      { type: 'input_text', text: 'see' },
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'auto' },
+      {
+        type: 'input_file',
+        file_data: 'data:application/pdf;base64,CCCC',
+        filename: 'a.pdf',
+      },
+    ]);
+  });
+
+  it('answer calls whose tool has gone or changed, whose server crashed, and that were aborted', async () => {
+    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const tools = troupeTools(there.troupe);
+    tools.responses();
+    const answerTo = async (name: string, id: string, signal?: AbortSignal) => {
+      const response = { output: [wants(name, '{}', id)] as Output };
+      const [item] = await tools.runToolCalls(response, signal === undefined ? {} : { signal });
+      return item?.output;
+    };
+    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    expect(await answerTo('mcp__web__query', 'a')).toContain('Nobody can know whether it ran');
+    const controller = new AbortController();
+    there.sessions.onCall = () => controller.abort();
+    await there.advance(5_000);
+    expect(await answerTo('mcp__web__query', 'b', controller.signal)).toMatch(/^MCP error: /u);
+    expect(there.sessions.of('web').calls.at(-1)?.isSettled).toBe(true);
+    await there.apply(servers({ web: 'srv' }));
+    expect(await answerTo('mcp__db__query', 'c')).toMatch(/^MCP error: .*removed/u);
+  });
+
+  it('say so when the answer of a tool is an error', async () => {
+    const there = await staged();
+    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    const response = { output: [wants('mcp__db__query')] as Output };
+    const [item] = await troupeTools(there.troupe).runToolCalls(response);
+    expect(item?.output).toBe('The tool failed:\npong');
+  });
+});
+
+describe('tools for the Chat Completions API', () => {
+  it('are functions, and their answers messages of text', async () => {
+    const there = await staged();
+    const tools = troupeTools(there.troupe);
+    expect(tools.chat()).toEqual([
+      {
+        type: 'function',
+        function: {
+          name: 'mcp__db__query',
+          description: 'query',
+          parameters: { type: 'object', properties: {} },
+          strict: false,
+        },
+      },
+    ]);
+    const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
+    there.sessions.onCall = (_script, call) => call.answer({ content: [...pong.content, image] });
+    const custom = { id: 'b', type: 'custom', custom: { name: 'x', input: '{}' } } as const;
+    const message = { tool_calls: [wantsInChat('mcp__db__query'), custom] };
+    expect(await tools.runChatToolCalls(message)).toEqual([
+      {
+        role: 'tool',
+        tool_call_id: 'call-1',
+        content: 'pong\n[image of 3 bytes, image/png, which cannot be shown here]',
+      },
+      { role: 'tool', tool_call_id: 'b', content: expect.stringMatching(/^MCP error: /u) },
+    ]);
+    expect(await tools.runChatToolCalls({})).toEqual([]);
+  });
+
+  it('are run by the runner of the client, which lives through calls that fail', async () => {
+    const there = await staged();
+    const asked: unknown[] = [];
+    const turns = [
+      [wantsInChat('mcp__db__query', '{"n":1}', 'a')],
+      [wantsInChat('mcp__db__query', '{"n":2}', 'b')],
+      [wantsInChat('mcp__db__query', 'no', 'c')],
+      [],
+    ];
+    there.sessions.onCall = (_script, call) =>
+      call.args['n'] === 1 ? call.answer(pong) : call.fail(callFailure('crashed', true));
+    const client = new OpenAI({
+      apiKey: 'none',
+      maxRetries: 0,
+      fetch: async (_url, init) => {
+        const body = typeof init?.body === 'string' ? init.body : '{}';
+        const { messages } = JSON.parse(body) as { messages: unknown[] };
+        asked.push(messages.at(-1));
+        const calls = turns.shift() ?? [];
+        const message = {
+          role: 'assistant',
+          content: calls.length === 0 ? 'done' : null,
+          refusal: null,
+          ...(calls.length === 0 ? {} : { tool_calls: calls }),
+        };
+        const choices = [{ index: 0, message, finish_reason: 'stop', logprobs: null }];
+        return Response.json({
+          id: 'x',
+          object: 'chat.completion',
+          created: 0,
+          model: 'm',
+          choices,
+        });
+      },
+    });
+    const runner = client.chat.completions.runTools({
+      model: 'm',
+      messages: [{ role: 'user', content: 'go' }],
+      tools: troupeTools(there.troupe).runnable(),
+    });
+    expect(await runner.finalContent()).toBe('done');
+    expect(asked.slice(1)).toMatchObject([
+      { role: 'tool', tool_call_id: 'a', content: 'pong' },
+      { tool_call_id: 'b', content: expect.stringContaining('Nobody can know') },
+      { tool_call_id: 'c', content: expect.stringContaining('no JSON') },
+    ]);
+    expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+});

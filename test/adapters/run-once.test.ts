@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { RunOnce } from '../../src/adapters/run-once.ts';
+
+describe('calls that run once', () => {
+  it('give whoever asks again the first answer, also while they run', async () => {
+    const once = new RunOnce<number>(() => -1);
+    let runs = 0;
+    const start = async () => {
+      runs += 1;
+      return runs;
+    };
+    expect(await Promise.all([once.run('a', start), once.run('a', start)])).toEqual([1, 1]);
+    expect(await once.run('b', start)).toBe(2);
+    expect(await once.run('a', start)).toBe(1);
+  });
+
+  it('let answers go at a bound, and still do not run again', async () => {
+    const once = new RunOnce<string>(() => 'forgotten');
+    const first = await once.run('first', async () => 'kept');
+    for (let count = 0; count < 128; count += 1) await once.run(String(count), async () => 'x');
+    expect(first).toBe('kept');
+    expect(await once.run('first', async () => 'ran twice')).toBe('forgotten');
+    expect(await once.run('0', async () => 'ran twice')).toBe('x');
+  });
+});

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type OfferedTool,
+  type OfferOptions,
+  offerTools,
+  ShownTools,
+} from '../../src/adapters/tool-offer.ts';
+import { pong, type Stage, servers, stage, tool, watch } from '../runtime/stage.ts';
+
+const namesOf = (there: Stage, options?: OfferOptions) =>
+  offerTools(there.troupe, options).map(({ name }) => name);
+
+async function calling(offered: OfferedTool | undefined, args: unknown) {
+  if (offered === undefined) throw new Error('The tool is not offered.');
+  return offered.call(args, {});
+}
+
+async function relist(there: Stage, server: string, ...tools: ReturnType<typeof tool>[]) {
+  there.tools.set(server, tools);
+  there.sessions.of(server).notify();
+  await there.settle();
+}
+
+describe('what is offered', () => {
+  it('is every tool, or those of some servers, or those that a filter takes', async () => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    await relist(there, 'db', tool('drop'), tool('query'));
+    expect(namesOf(there)).toEqual(['mcp__db__drop', 'mcp__db__query', 'mcp__web__query']);
+    expect(namesOf(there, { servers: ['web', 'gone'] })).toEqual(['mcp__web__query']);
+    expect(namesOf(there, { filter: (shown) => shown.tool !== 'drop' })).toEqual([
+      'mcp__db__query',
+      'mcp__web__query',
+    ]);
+  });
+
+  it('has names that all providers take, the same every time, and calls the tool that is meant', async () => {
+    const naming = { template: '{server}__{tool}', maxLength: 128 };
+    const there = await stage({ settings: servers({ db: 'srv' }), policy: { naming } });
+    await relist(there, 'db', tool('query'), tool('a'.repeat(90)));
+    const exposed = there.troupe.tools().map(({ name }) => name);
+    expect(exposed.some((name) => !/^[A-Za-z0-9_-]{1,64}$/u.test(name))).toBe(true);
+    const offered = offerTools(there.troupe);
+    expect(new Set(offered.map(({ name }) => name)).size).toBe(2);
+    for (const { name } of offered) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/u);
+    expect(namesOf(there)).toEqual(offered.map(({ name }) => name));
+    const called = watch(calling(offered[1], {}));
+    await there.settle();
+    const [sent] = there.sessions.of('db').calls;
+    expect(sent?.tool).toBe(offered[1]?.shown?.tool);
+    sent?.answer(pong);
+    await called.promise;
+    expect(called.value).toEqual(pong);
+  });
+
+  it('is called as it was shown: another tool under its name is not', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    await relist(there, 'db', tool('query', { description: 'Reads.' }));
+    const [before] = offerTools(there.troupe);
+    await relist(there, 'db', tool('query', { description: 'Deletes.' }));
+    await expect(before?.call({}, {})).rejects.toMatchObject({
+      code: 'TOOL_CHANGED',
+      outcome: 'not_executed',
+    });
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('takes no arguments for none, and nothing but an object otherwise', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const [query] = offerTools(there.troupe);
+    await expect(query?.call([1], {})).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
+    const called = watch(calling(query, null));
+    await there.settle();
+    expect(there.sessions.of('db').calls[0]?.args).toEqual({});
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await called.promise;
+  });
+});
+
+describe('the pair', () => {
+  it('finds and calls what is offered, and nothing else', async () => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const [search, call] = offerTools(there.troupe, { pair: true, servers: ['db'] });
+    expect([search?.name, call?.name]).toEqual(['search_tools', 'call_tool']);
+    const found = await search?.call({ query: 'query' }, {});
+    expect(String(found?.content[0]?.['text'])).toContain('mcp__db__query');
+    expect(String(found?.content[0]?.['text'])).not.toContain('web');
+    const refused = await call?.call({ name: 'mcp__web__query' }, {});
+    expect(refused).toMatchObject({
+      isError: true,
+      _meta: { 'mcp-troupe/error': { code: 'TOOL_UNKNOWN' } },
+    });
+    const called = watch(calling(call, { name: 'mcp__db__query' }));
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await called.promise;
+    expect(called.value).toEqual(pong);
+    expect(there.sessions.of('web').calls).toEqual([]);
+  });
+
+  it('tells of no server that is left out', async () => {
+    const settings = servers({
+      db: { command: 'srv', startup: 'lazy' },
+      off: { command: 'srv', enabled: false },
+    });
+    const there = await stage({ settings });
+    const said = async (options: OfferOptions) => {
+      const [search] = offerTools(there.troupe, { ...options, pair: { limit: 3 } });
+      return String((await search?.call({ query: 'query' }, {}))?.content[0]?.['text']);
+    };
+    expect(await said({ servers: ['db'] })).not.toContain('"off"');
+    expect(await said({ filter: () => true })).toContain('"off"');
+  });
+});
+
+describe('tools that were shown', () => {
+  it('are remembered: one of a removed server says so', async () => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const tools = new ShownTools(there.troupe, { servers: ['db'] });
+    tools.show();
+    await there.apply(servers({ web: 'srv' }));
+    expect(tools.show()).toEqual([]);
+    await expect(tools.named('mcp__db__query').call({}, {})).rejects.toMatchObject({
+      code: 'SERVER_REMOVED',
+      outcome: 'not_executed',
+    });
+  });
+
+  it('need not have been shown by this process', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const tools = new ShownTools(there.troupe, { servers: ['db'] });
+    const called = watch(tools.named('mcp__db__query').call({}, {}));
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await called.promise;
+    expect(called.value).toEqual(pong);
+  });
+
+  it('wait for a server that is starting, unless the host offers only some', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
+    const waiting = watch(new ShownTools(there.troupe).named('mcp__db__query').call({}, {}));
+    await there.settle();
+    expect(waiting.state).toBe('pending');
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([tool('query')]);
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await waiting.promise;
+    expect(waiting.value).toEqual(pong);
+    const some = new ShownTools(there.troupe, { filter: () => false });
+    await expect(some.named('mcp__db__query').call({}, {})).rejects.toMatchObject({
+      code: 'TOOL_UNKNOWN',
+    });
+  });
+});
