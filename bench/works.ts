@@ -6,6 +6,7 @@ import { startWorks } from './work/cold-start.ts';
 import { crashWork } from './work/crash.ts';
 import { crowdWork } from './work/crowd.ts';
 import { editWorks } from './work/edits.ts';
+import { floodWork } from './work/flood.ts';
 import { gatewayWorks } from './work/gateway.ts';
 import { importWork } from './work/import.ts';
 import { installWork } from './work/install.ts';
@@ -20,6 +21,7 @@ import type { Work } from './work.ts';
 
 export const works: readonly Work[] = [
   ...callWorks,
+  floodWork,
   ...gatewayWorks,
   ...startWorks,
   crowdWork,

@@ -3,7 +3,8 @@
  *
  * Options: `--tool NAME` names its tool (default: echo), `--delay MS` waits before the answer
  * to `initialize`, `--hang` never answers anything, `--big BYTES` adds a tool `big` that
- * answers with that much text, `--stubborn` minds neither the end of its input nor SIGTERM.
+ * answers with that much text, `--flood COUNT` sends that many notifications before each answer
+ * to a call, `--stubborn` minds neither the end of its input nor SIGTERM.
  */
 
 const options = new Map(
@@ -15,11 +16,14 @@ const tool = options.get('tool') ?? 'echo';
 const delayMs = Number(options.get('delay') ?? 0);
 const hangs = options.has('hang');
 const bigBytes = Number(options.get('big') ?? 0);
+const floodCount = Number(options.get('flood') ?? 0);
 const schema = { type: 'object', properties: { text: { type: 'string' } } };
 const tools = [{ name: tool, description: 'Echoes.', inputSchema: schema }];
 if (bigBytes > 0) tools.push({ name: 'big', description: 'Answers much.', inputSchema: schema });
 // Made once: to build a megabyte for each answer would be the larger part of the work.
 const bigResult = JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bigBytes) }] });
+
+const news = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n';
 
 function write(id, json) {
   process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${json}}\n`);
@@ -38,6 +42,7 @@ function answer({ id, method, params }) {
   } else if (method === 'tools/list') {
     write(id, `"result":${JSON.stringify({ tools })}`);
   } else if (method === 'tools/call') {
+    for (let count = 0; count < floodCount; count += 1) process.stdout.write(news);
     const text = params.arguments?.text ?? '';
     const result =
       params.name === 'big' ? bigResult : JSON.stringify({ content: [{ type: 'text', text }] });

@@ -189,10 +189,13 @@ export class GatewayClient implements Audience {
       'tools/call',
       { params: params.call },
       ({ name, arguments: args = {} }, context) => {
-        const { http, mcpReq } = context;
-        const isFirst = mcpReq.requestState() === undefined;
-        const begun = isFirst && http?.req !== undefined && this.#handedOver.get(http.req);
-        return begun ? begun.goOn(context) : this.#requests.call(name, args, context);
+        const request = context.http?.req;
+        const begun = request === undefined ? undefined : this.#handedOver.get(request);
+        if (request === undefined || begun === undefined)
+          return this.#requests.call(name, args, context);
+        // The SDK may ask again within one request, with an answer to a question.
+        this.#handedOver.delete(request);
+        return begun.goOn(context);
       },
     );
   }

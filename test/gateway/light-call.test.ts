@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import { callFailure, pong } from '../runtime/stage.ts';
-import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
+import { connect, type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
 
 type Extra = Readonly<Record<string, unknown>>;
 
@@ -185,6 +185,31 @@ describe('a call that is answered alone', () => {
     await end;
     await send({ id: 8, method: 'ping' });
     expect(there.gateway.callsInFlight).toBe(0);
+  });
+
+  it('goes on with what a modern server wants first, once it was asked', async () => {
+    const there = await gatewayStage();
+    const person = await connect(
+      there,
+      'legacy',
+      (each) => {
+        each.setRequestHandler('elicitation/create', () => ({
+          action: 'accept',
+          content: { table: 'users' },
+        }));
+      },
+      { elicitation: { form: {} } },
+    );
+    const answer = person.callTool({ name: 'db__query', arguments: {} });
+    const requestedSchema = { type: 'object', properties: { table: { type: 'string' } } };
+    const params = { mode: 'form', message: 'Which table?', requestedSchema };
+    // Without a state: nothing but the answer tells the second round from the first.
+    (await there.nextCall('db')).answer({
+      resultType: 'input_required',
+      inputRequests: { table: { method: 'elicitation/create', params } },
+    });
+    (await there.nextCall('db')).answer(pong);
+    expect(await answer).toMatchObject(pong);
   });
 
   it('is one of a request about which there is no doubt', async () => {

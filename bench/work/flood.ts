@@ -1,0 +1,75 @@
+/**
+ * Whether a server that talks without end holds up the calls of another: 20,000 notifications as fast
+ * as a pipe takes them, while one call after the other goes to a server that has nothing to do with it.
+ */
+
+import type { BenchServer } from '../contender.ts';
+import { entryOf } from '../contenders.ts';
+import { stdioServer } from '../servers.ts';
+import { percentile } from '../statistics.ts';
+import { isolatedRounds, type Values, type Work } from '../work.ts';
+
+interface FloodTask {
+  readonly contender: string;
+  readonly noisy: BenchServer;
+  readonly quiet: BenchServer;
+}
+
+const notifications = 20_000;
+// Enough for the compiler before anything is measured.
+const warmCalls = 500;
+const calmCalls = 300;
+// A flood is over in less than a second, so there are several for enough calls to speak of a p99.
+const floods = 5;
+const args = { text: 'a short text' };
+
+async function job({ contender, noisy, quiet }: FloodTask): Promise<Values> {
+  const { open } = await entryOf(contender).load();
+  const fleet = open([noisy, quiet]);
+  await Promise.all([fleet.listed(noisy.name), fleet.listed(quiet.name)]);
+  const timed = async (): Promise<number> => {
+    const from = performance.now();
+    await fleet.call(quiet.name, 'echo', args);
+    return performance.now() - from;
+  };
+  for (let count = 0; count < warmCalls; count += 1) await timed();
+  const calm: number[] = [];
+  for (let count = 0; count < calmCalls; count += 1) calm.push(await timed());
+  const flooded: number[] = [];
+  for (let count = 0; count < floods; count += 1) {
+    let isOver = false;
+    // The call that sets it off is answered when all of it has left.
+    const flood = fleet.call(noisy.name, 'echo', args).finally(() => {
+      isOver = true;
+    });
+    do flooded.push(await timed());
+    while (!isOver);
+    await flood;
+  }
+  await fleet.close();
+  const [before, during] = [percentile(calm, 0.99), percentile(flooded, 0.99)];
+  return { before, during, delay: during - before };
+}
+
+const title = `a call while another server sends ${notifications} notifications`;
+
+export const floodWork: Work = {
+  name: 'flood',
+  measures: [
+    { id: 'before', title: 'a call while the other server is quiet, p99', unit: 'ms' },
+    { id: 'during', title: `${title}, p99`, unit: 'ms' },
+    {
+      id: 'delay',
+      title: `${title}: later by, p99`,
+      unit: 'ms',
+      target: { of: 'value', below: 50 },
+    },
+  ],
+  rounds: { full: 5, quick: 2 },
+  run(context) {
+    const noisy = stdioServer('noisy', ['--flood', String(notifications)]);
+    const quiet = stdioServer('quiet');
+    return isolatedRounds(context, 'flood', (contender) => ({ contender, noisy, quiet }));
+  },
+  job,
+};
