@@ -36,7 +36,7 @@ const allowed = [
     folder: '^visualizations/',
     name: 'visualizations',
     // A page that applies records does so as the recorder does.
-    may: ['^visualizations/', '^src/domain/', '^src/recorder/picture\\.ts$'],
+    may: ['^visualizations/', '^src/(domain|policies)/', '^src/recorder/picture\\.ts$'],
   },
 ];
 
@@ -153,7 +153,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'types', 'node', 'default'],
-      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
     },
   },
 };

@@ -1,0 +1,26 @@
+/** Begins the page. */
+
+import { render } from 'preact';
+import './styles/tokens.css';
+import './styles/picture.css';
+import './styles/shell.css';
+import './styles/controls.css';
+import './styles/dialog.css';
+import './styles/fleet.css';
+import './styles/chart.css';
+import './styles/sequence.css';
+import './styles/panel.css';
+import './styles/attempts.css';
+import './styles/tools.css';
+import './styles/what-if.css';
+import { connect } from './page/link.ts';
+import { followAddress } from './page/moments.ts';
+import { restoreTheme } from './page/theme.ts';
+import { App } from './views/app.tsx';
+
+restoreTheme();
+followAddress();
+const page = document.querySelector('#page');
+if (page === null) throw new Error('the page has no place to draw into');
+render(<App />, page);
+void connect();

@@ -1,0 +1,106 @@
+/** Which servers the fleet shows, in which order and groups. */
+
+import { type ServerState, serverStates } from '../../../src/domain/server-state.ts';
+import type { ServerStatus } from '../../../src/domain/status.ts';
+
+export const orders = ['name', 'state', 'changed', 'restarts', 'tools'] as const;
+export type Order = (typeof orders)[number];
+
+export interface FleetChoice {
+  /** Words that must all occur: in name, state, reason, circuit, catalog, transport or last error. */
+  readonly text: string;
+  /** Empty: all. */
+  readonly states: readonly ServerState[];
+  readonly grouped: boolean;
+  readonly order: Order;
+}
+
+export interface FleetGroup {
+  /** Absent while servers are not grouped. */
+  readonly state?: ServerState;
+  readonly servers: readonly ServerStatus[];
+}
+
+/** What wants a person first, what works last: the order of groups. */
+export const statesByConcern: readonly ServerState[] = [
+  'failed',
+  'suspended',
+  'authRequired',
+  'blocked',
+  'degraded',
+  'backingOff',
+  'connecting',
+  'loadingTools',
+  'queued',
+  'stopping',
+  'ready',
+  'dormant',
+  'stopped',
+  'disabled',
+];
+
+const concernOf = new Map(statesByConcern.map((state, place) => [state, place]));
+
+export function fleetGroups(
+  servers: Iterable<ServerStatus>,
+  choice: FleetChoice,
+): readonly FleetGroup[] {
+  const words = choice.text.toLowerCase().split(/\s+/u).filter(Boolean);
+  const chosen = new Set(choice.states);
+  const shown = [...servers]
+    .filter((status) => chosen.size === 0 || chosen.has(status.state))
+    .filter((status) => words.every((word) => textOf(status).includes(word)))
+    .sort(comparisons[choice.order]);
+  if (!choice.grouped) return shown.length === 0 ? [] : [{ servers: shown }];
+  return statesByConcern.flatMap((state) => {
+    const group = shown.filter((status) => status.state === state);
+    return group.length === 0 ? [] : [{ state, servers: group }];
+  });
+}
+
+/** How many servers are in each state; states that nobody is in are left out. */
+export function totals(
+  servers: Iterable<ServerStatus>,
+): readonly { readonly state: ServerState; readonly count: number }[] {
+  const counts = new Map<ServerState, number>();
+  for (const { state } of servers) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return serverStates.flatMap((state) => {
+    const count = counts.get(state);
+    return count === undefined ? [] : [{ state, count }];
+  });
+}
+
+function textOf({
+  name,
+  state,
+  reason,
+  catalog,
+  circuit,
+  transport,
+  lastError,
+}: ServerStatus): string {
+  return [
+    name,
+    state,
+    reason,
+    catalog,
+    `circuit ${circuit}`,
+    transport,
+    lastError?.code,
+    lastError?.message,
+  ]
+    .filter((part) => part !== undefined)
+    .join(' ')
+    .toLowerCase();
+}
+
+const byName = (a: ServerStatus, b: ServerStatus): number =>
+  a.name < b.name ? -1 : Number(a.name > b.name);
+
+const comparisons: Readonly<Record<Order, (a: ServerStatus, b: ServerStatus) => number>> = {
+  name: byName,
+  state: (a, b) => (concernOf.get(a.state) ?? 0) - (concernOf.get(b.state) ?? 0) || byName(a, b),
+  changed: (a, b) => (a.since < b.since ? 1 : a.since > b.since ? -1 : byName(a, b)),
+  restarts: (a, b) => b.restarts - a.restarts || byName(a, b),
+  tools: (a, b) => b.tools - a.tools || byName(a, b),
+};

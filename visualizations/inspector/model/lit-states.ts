@@ -1,0 +1,58 @@
+/**
+ * What is lit in a picture of a chart. A picture may show only a part of its chart
+ * and may fold a state, so each active leaf lights the deepest state drawn above it.
+ */
+
+export interface LitStates {
+  /** Active as far as the picture shows it. */
+  readonly lit: ReadonlySet<string>;
+  /** States around them. */
+  readonly within: ReadonlySet<string>;
+}
+
+export function litStates(leaves: readonly string[], drawn: ReadonlySet<string>): LitStates {
+  const lit = new Set<string>();
+  const within = new Set<string>();
+  for (const leaf of leaves) {
+    const path = pathsTo(leaf).filter((state) => drawn.has(state));
+    const deepest = path.pop();
+    if (deepest !== undefined) lit.add(deepest);
+    for (const state of path) within.add(state);
+  }
+  for (const state of within) lit.delete(state);
+  return { lit, within };
+}
+
+/** `a.b.c` gives `a`, `a.b`, `a.b.c`. */
+function pathsTo(state: string): string[] {
+  const parts = state.split('.');
+  return parts.map((_, place) => parts.slice(0, place + 1).join('.'));
+}
+
+/** What the active leaves are below the top of a picture, for the label of its tab. */
+export function leavesBelow(
+  leaves: readonly string[],
+  of: string,
+  isWhole: boolean,
+): readonly string[] {
+  if (isWhole) return leaves;
+  return leaves.flatMap((leaf) => {
+    if (!leaf.startsWith(`${of}.`)) return [];
+    return [leaf.slice(of.length + 1)];
+  });
+}
+
+/** A timer of a chart: `xstate.after.<delay>.<id of the state>`. */
+export interface AfterTimer {
+  readonly delay: string;
+  readonly state: string;
+}
+
+export function afterTimer(id: string, delay?: string): AfterTimer | undefined {
+  const prefix = 'xstate.after.';
+  if (!id.startsWith(prefix)) return undefined;
+  const rest = id.slice(prefix.length);
+  const name = delay ?? rest.split('.')[0] ?? '';
+  if (!rest.startsWith(`${name}.`)) return undefined;
+  return { delay: name, state: rest.slice(name.length + 1) };
+}

@@ -1,0 +1,222 @@
+/**
+ * A form for the arguments of a tool, made from its JSON Schema. What a field cannot
+ * express is asked for as JSON; the server has the last word on what is right.
+ */
+
+export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'json';
+
+export interface Field {
+  readonly name: string;
+  readonly kind: FieldKind;
+  readonly title: string;
+  readonly description?: string;
+  readonly required: boolean;
+  /** Of a choice, and the values they stand for. */
+  readonly options?: readonly { readonly label: string; readonly value: unknown }[];
+  /** Kind of the items of a list. */
+  readonly items?: 'text' | 'number' | 'integer';
+  /** What it starts with. */
+  readonly initial: string;
+  readonly hint?: string;
+  readonly isLong: boolean;
+}
+
+export interface FormProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+export type FormAnswer =
+  | { readonly args: Readonly<Record<string, unknown>> }
+  | { readonly problems: readonly FormProblem[] };
+
+type Schema = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(inputSchema: Schema): readonly Field[] {
+  const properties = recordOf(inputSchema['properties']);
+  const required = new Set(Array.isArray(inputSchema['required']) ? inputSchema['required'] : []);
+  return Object.entries(properties)
+    .map(([name, schema]) => fieldOf(name, recordOf(schema), required.has(name)))
+    .sort((a, b) => Number(b.required) - Number(a.required));
+}
+
+function fieldOf(name: string, given: Schema, required: boolean): Field {
+  const schema = withoutNull(given);
+  const kind = kindOf(schema);
+  const { title, description, default: initial } = schema;
+  const items = kind === 'list' ? itemsOf(schema) : undefined;
+  const hint = hintOf(schema, kind);
+  return {
+    name,
+    kind,
+    title: typeof title === 'string' && title !== '' ? title : name,
+    ...(typeof description === 'string' ? { description } : {}),
+    required,
+    ...(kind === 'choice' ? { options: optionsOf(schema) } : {}),
+    ...(items === undefined ? {} : { items }),
+    initial: initialOf(kind, schema, initial),
+    ...(hint === undefined ? {} : { hint }),
+    isLong: kind === 'json' || Number(schema['maxLength'] ?? 0) > 200,
+  };
+}
+
+/** `anyOf: [X, null]` and `type: [X, "null"]` are an X that may be left out. */
+function withoutNull(schema: Schema): Schema {
+  const either = schema['anyOf'] ?? schema['oneOf'];
+  if (Array.isArray(either)) {
+    const real = either.map(recordOf).filter((each) => each['type'] !== 'null');
+    if (real.length === 1) return { ...schema, ...real[0], anyOf: undefined, oneOf: undefined };
+  }
+  if (Array.isArray(schema['type'])) {
+    const real = schema['type'].filter((type) => type !== 'null');
+    if (real.length === 1) return { ...schema, type: real[0] };
+  }
+  return schema;
+}
+
+function kindOf(schema: Schema): FieldKind {
+  if (optionsOf(schema).length > 0) return 'choice';
+  switch (schema['type']) {
+    case 'string':
+      return 'text';
+    case 'number':
+    case 'integer':
+    case 'boolean':
+      return schema['type'];
+    case 'array':
+      return itemsOf(schema) === undefined ? 'json' : 'list';
+    default:
+      return 'json';
+  }
+}
+
+function optionsOf(schema: Schema): readonly { readonly label: string; readonly value: unknown }[] {
+  if ('const' in schema) return [optionOf(schema['const'])];
+  if (Array.isArray(schema['enum'])) return schema['enum'].map((value) => optionOf(value));
+  const either = schema['oneOf'];
+  if (!Array.isArray(either) || either.length === 0) return [];
+  const options = either.map(recordOf);
+  if (!options.every((option) => 'const' in option)) return [];
+  return options.map((option) => optionOf(option['const'], option['title']));
+}
+
+function optionOf(
+  value: unknown,
+  title?: unknown,
+): { readonly label: string; readonly value: unknown } {
+  const plain = typeof value === 'string' ? value : JSON.stringify(value);
+  return { label: typeof title === 'string' ? title : plain, value };
+}
+
+function itemsOf(schema: Schema): 'text' | 'number' | 'integer' | undefined {
+  const items = recordOf(schema['items']);
+  if (optionsOf(items).length > 0) return undefined;
+  if (items['type'] === 'string') return 'text';
+  return items['type'] === 'number' || items['type'] === 'integer' ? items['type'] : undefined;
+}
+
+function initialOf(kind: FieldKind, schema: Schema, initial: unknown): string {
+  if (initial === undefined || initial === null) return kind === 'boolean' ? '' : '';
+  if (kind === 'choice') {
+    const place = optionsOf(schema).findIndex(({ value }) => value === initial);
+    return place < 0 ? '' : String(place);
+  }
+  if (kind === 'list' && Array.isArray(initial)) return initial.join('\n');
+  return typeof initial === 'string' && kind !== 'json' ? initial : JSON.stringify(initial);
+}
+
+const bounds = [
+  ['minimum', 'at least'],
+  ['exclusiveMinimum', 'more than'],
+  ['maximum', 'at most'],
+  ['exclusiveMaximum', 'less than'],
+  ['minLength', 'characters, at least'],
+  ['maxLength', 'characters, at most'],
+  ['pattern', 'like'],
+  ['format', 'format'],
+] as const;
+
+function hintOf(schema: Schema, kind: FieldKind): string | undefined {
+  const said = bounds.flatMap(([key, words]) => {
+    const value = schema[key];
+    return typeof value === 'number' || typeof value === 'string' ? [`${words} ${value}`] : [];
+  });
+  if (kind === 'list') said.unshift('one item a line');
+  if (kind === 'json')
+    said.unshift(`JSON${typeof schema['type'] === 'string' ? `, ${schema['type']}` : ''}`);
+  return said.length === 0 ? undefined : said.join(', ');
+}
+
+/** Turns what was typed into arguments. An empty field that is not required is left out. */
+export function argumentsOf(
+  fields: readonly Field[],
+  typed: Readonly<Record<string, string>>,
+): FormAnswer {
+  const args: Record<string, unknown> = {};
+  const problems: FormProblem[] = [];
+  for (const field of fields) {
+    const text = typed[field.name] ?? field.initial;
+    if (text === '' && field.kind !== 'text') {
+      if (field.required && field.kind === 'list') args[field.name] = [];
+      else if (field.required) problems.push({ field: field.name, message: 'is required' });
+      continue;
+    }
+    if (text === '' && !field.required) continue;
+    try {
+      args[field.name] = valueOf(field, text);
+    } catch (error) {
+      problems.push({
+        field: field.name,
+        message: error instanceof Error ? error.message : 'is not right',
+      });
+    }
+  }
+  return problems.length > 0 ? { problems } : { args };
+}
+
+function valueOf(field: Field, text: string): unknown {
+  switch (field.kind) {
+    case 'text':
+      return text;
+    case 'number':
+    case 'integer':
+      return numberOf(text, field.kind);
+    case 'boolean':
+      return text === 'true';
+    case 'choice':
+      return field.options?.[Number(text)]?.value;
+    case 'list': {
+      const items = text.split('\n').filter((line) => line !== '');
+      const { items: kind } = field;
+      return kind === 'number' || kind === 'integer'
+        ? items.map((item) => numberOf(item, kind))
+        : items;
+    }
+    case 'json':
+      return jsonOf(text);
+  }
+}
+
+function numberOf(text: string, kind: 'number' | 'integer'): number {
+  const value = Number(text.trim());
+  if (text.trim() === '' || !Number.isFinite(value))
+    throw new Error(`"${text.trim()}" is no number`);
+  if (kind === 'integer' && !Number.isInteger(value))
+    throw new Error(`${value} is no whole number`);
+  return value;
+}
+
+/** @throws Error in one plain sentence. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('is no JSON; strings need quotation marks');
+  }
+}
+
+function recordOf(value: unknown): Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Schema)
+    : {};
+}

@@ -1,0 +1,273 @@
+/**
+ * The records as rows of a sequence diagram: which are shown, which lifelines there
+ * are, and what each row draws. Only rows that are seen are turned into drawings.
+ */
+
+import type { ActorKey, InspectionRecord, PicturedActor } from '../../../src/domain/inspection.ts';
+import { duration } from './durations.ts';
+
+/** Everything that is no actor: the host, a person, I/O. */
+export const outside = 'outside';
+
+/** Kinds of rows that can be switched on and off. */
+export const rowKinds = ['event', 'state', 'ignored', 'timer', 'step', 'status', 'life'] as const;
+export type RowKind = (typeof rowKinds)[number];
+
+export interface SequenceChoice {
+  readonly kinds: ReadonlySet<RowKind>;
+  /** Words that must all occur in the row's text. */
+  readonly text: string;
+  /** Only rows that touch this server; absent: all. */
+  readonly server?: string;
+}
+
+export interface Lifeline {
+  /** An actor, or {@link outside}. */
+  readonly key: ActorKey;
+  readonly name: string;
+  readonly role: string;
+  readonly server?: string;
+}
+
+export type SequenceRow = { readonly n: number; readonly t: number; readonly label: string } & (
+  | {
+      readonly draw: 'arrow';
+      readonly from: ActorKey;
+      readonly to: ActorKey;
+      readonly note?: string;
+    }
+  | {
+      readonly draw: 'mark';
+      readonly at: ActorKey;
+      readonly tone: MarkTone;
+      readonly note?: string;
+    }
+  | { readonly draw: 'line'; readonly note?: string }
+);
+export type MarkTone = 'state' | 'ended' | 'ignored' | 'timer' | 'step' | 'status';
+
+function kindOf(record: InspectionRecord): RowKind {
+  switch (record.kind) {
+    case 'event':
+    case 'state':
+    case 'ignored':
+    case 'step':
+    case 'status':
+      return record.kind;
+    case 'timer':
+    case 'timerEnd':
+      return 'timer';
+    case 'actor':
+    case 'gone':
+    case 'reconciled':
+    case 'gap':
+      return 'life';
+  }
+}
+
+/** Says whether a record is among the chosen. */
+export function isChosen(
+  record: InspectionRecord,
+  choice: SequenceChoice,
+  serverOf: (actor: ActorKey) => string | undefined,
+): boolean {
+  if (!choice.kinds.has(kindOf(record))) return false;
+  if (choice.server !== undefined && !touches(record, choice.server, serverOf)) return false;
+  if (choice.text === '') return true;
+  const text = textOf(record);
+  return choice.text
+    .toLowerCase()
+    .split(/\s+/u)
+    .every((word) => text.includes(word));
+}
+
+function touches(
+  record: InspectionRecord,
+  server: string,
+  serverOf: (actor: ActorKey) => string | undefined,
+): boolean {
+  switch (record.kind) {
+    case 'event':
+      return [record.to, record.from].some((key) => key !== undefined && serverOf(key) === server);
+    case 'actor':
+      return record.server === server;
+    case 'status':
+      return record.status.name === server;
+    case 'gone':
+      return record.server === server;
+    case 'gap':
+      return true;
+    case 'reconciled':
+      return record.plan.some((step) => step.server === server);
+    default:
+      return serverOf(record.actor) === server;
+  }
+}
+
+function textOf(record: InspectionRecord): string {
+  const label = labelOf(record);
+  const type = 'type' in record ? record.type : '';
+  const facts = record.kind === 'event' ? factsText(record.facts) : '';
+  return `${record.kind} ${label} ${type} ${facts}`.toLowerCase();
+}
+
+/** The lifelines that the given records touch, in the order of the tree: outside, root, slots, servers with their sessions. */
+export function lifelines(
+  records: Iterable<InspectionRecord>,
+  actors: ReadonlyMap<ActorKey, PicturedActor>,
+  most: number,
+): readonly Lifeline[] {
+  const touched = new Set<ActorKey>();
+  for (const record of records) {
+    for (const key of keysOf(record)) touched.add(key);
+    if (touched.size >= most) break;
+  }
+  const known = [...touched]
+    .flatMap((key) => actors.get(key) ?? [])
+    .map((actor) => ({ actor, order: orderOf(actor, actors) }))
+    .sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)))
+    .map(({ actor }) => lifelineOf(actor));
+  return touched.has(outside)
+    ? [{ key: outside, name: 'outside', role: 'host and I/O' }, ...known]
+    : known;
+}
+
+function keysOf(record: InspectionRecord): readonly ActorKey[] {
+  switch (record.kind) {
+    case 'event':
+      return [record.from ?? outside, record.to];
+    case 'actor':
+      return record.parent === undefined ? [record.actor] : [record.parent, record.actor];
+    case 'status':
+    case 'gone':
+    case 'reconciled':
+    case 'gap':
+      return [];
+    default:
+      return [record.actor];
+  }
+}
+
+function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedActor>): string {
+  const rank = actor.machine === 'troupe' ? '0' : actor.machine === 'slots' ? '1' : '2';
+  const path: string[] = [];
+  const seen = new Set<ActorKey>();
+  for (
+    let at: PicturedActor | undefined = actor;
+    at !== undefined && at.machine !== 'troupe' && !seen.has(at.actor);
+    at = at.parent === undefined ? undefined : actors.get(at.parent)
+  ) {
+    seen.add(at.actor);
+    path.unshift(`${at.id}\u0000${at.actor}`);
+  }
+  return [rank, ...path].join('\u0001');
+}
+
+function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
+  if (machine === 'troupe') return { key: actor, name: 'troupe', role: 'root' };
+  if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
+  if (server === undefined) return { key: actor, name: id, role: 'actor' };
+  if (machine === 'server') return { key: actor, name: server, role: id, server };
+  return { key: actor, name: server, role: id, server };
+}
+
+/**
+ * What a row draws.
+ *
+ * @param was - the leaves of the actor before, where the record is of a state
+ */
+export function rowOf(record: InspectionRecord, was?: readonly string[]): SequenceRow {
+  const { n, t } = record;
+  const base = { n, t, label: labelOf(record, was) };
+  const noted = (note: string | undefined) => (note === undefined || note === '' ? {} : { note });
+  switch (record.kind) {
+    case 'event':
+      return {
+        ...base,
+        draw: 'arrow',
+        from: record.from ?? outside,
+        to: record.to,
+        ...noted(factsText(record.facts)),
+      };
+    case 'actor':
+      return record.parent === undefined
+        ? { ...base, draw: 'mark', at: record.actor, tone: 'state' }
+        : { ...base, draw: 'arrow', from: record.parent, to: record.actor };
+    case 'state':
+      return {
+        ...base,
+        draw: 'mark',
+        at: record.actor,
+        tone: record.life === 'active' ? 'state' : 'ended',
+      };
+    case 'step':
+      return {
+        ...base,
+        draw: 'mark',
+        at: record.actor,
+        tone: 'step',
+        ...noted(record.edges.join(' ')),
+      };
+    case 'ignored':
+      return { ...base, draw: 'mark', at: record.actor, tone: 'ignored' };
+    case 'timer':
+    case 'timerEnd':
+      return { ...base, draw: 'mark', at: record.actor, tone: 'timer' };
+    case 'status':
+    case 'gone':
+    case 'reconciled':
+    case 'gap':
+      return { ...base, draw: 'line' };
+  }
+}
+
+export function labelOf(record: InspectionRecord, was: readonly string[] = []): string {
+  switch (record.kind) {
+    case 'event':
+      return eventName(record.type);
+    case 'actor':
+      return `starts ${record.id}`;
+    case 'state':
+      return record.life === 'active' ? movedTo(record.leaves, was) : `is ${record.life}`;
+    case 'step':
+      return record.type === '' ? 'at once' : eventName(record.type);
+    case 'ignored':
+      return `ignores ${eventName(record.type)}`;
+    case 'timer':
+      return `${record.delay ?? timerName(record.id)} set, ${duration(record.ms)}`;
+    case 'timerEnd':
+      return `${timerName(record.id)} ${record.fired ? 'fired' : 'cancelled'}`;
+    case 'status': {
+      const { name, state, reason } = record.status;
+      return `${name} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
+    }
+    case 'gone':
+      return `${record.server} left the settings`;
+    case 'reconciled':
+      return `pass: ${record.plan.length === 1 ? '1 step' : `${record.plan.length} steps`}, ${duration(record.durationMs)}`;
+    case 'gap':
+      return `${record.count} records are missing here`;
+  }
+}
+
+/** The leaves that are new, by the end of their paths; the chart has the rest. */
+function movedTo(leaves: readonly string[], was: readonly string[]): string {
+  const fresh = leaves.filter((leaf) => !was.includes(leaf));
+  if (fresh.length === 0) return 'stays';
+  return fresh.map((leaf) => leaf.split('.').slice(-2).join('.')).join(' + ');
+}
+
+/** A timer that fired is told by its delay. */
+function eventName(type: string): string {
+  return type.startsWith('xstate.after.') ? `after ${timerName(type)}` : type;
+}
+
+function timerName(id: string): string {
+  return id.replace(/^xstate\.after\./u, '').split('.')[0] ?? id;
+}
+
+function factsText(facts: Readonly<Record<string, unknown>> | undefined): string {
+  return Object.entries(facts ?? {})
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .join(' ');
+}

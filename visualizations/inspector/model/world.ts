@@ -1,0 +1,117 @@
+/**
+ * What all records up to one of them add up to, and what the eye wants besides. The
+ * live world is changed in place, record by record; whatever a view compares (an actor,
+ * a status, a trail) is replaced instead, so that a view knows by identity whether it
+ * has to draw anew.
+ */
+
+import type {
+  ActorKey,
+  InspectionPicture,
+  InspectionRecord,
+  PicturedActor,
+  StepRecord,
+} from '../../../src/domain/inspection.ts';
+import type { ServerState } from '../../../src/domain/server-state.ts';
+import type { ServerStatus } from '../../../src/domain/status.ts';
+import { applyRecord, type Canvas, canvasOf } from '../../../src/recorder/picture.ts';
+
+/** A state that a server had; the last few make its sparkline. */
+export interface TrailMark {
+  readonly n: number;
+  readonly t: number;
+  readonly state: ServerState;
+}
+
+/** What an actor did last, for the eye. */
+export interface LastMoves {
+  /** All edges taken for one event. */
+  readonly step?: LastMove & { readonly edges: readonly string[] };
+  readonly ignored?: LastMove;
+}
+
+interface LastMove {
+  readonly n: number;
+  readonly t: number;
+  /** Of the event. */
+  readonly type: string;
+}
+
+export interface World extends Canvas {
+  readonly trails: Map<string, readonly TrailMark[]>;
+  readonly moves: Map<ActorKey, LastMoves>;
+}
+
+/** As many as a sparkline has room for. */
+const longestTrail = 24;
+
+export function worldOf(picture: InspectionPicture): World {
+  const { n, t, servers } = picture;
+  return {
+    ...canvasOf(picture),
+    trails: new Map(servers.map(({ name, state }) => [name, [{ n, t, state }]])),
+    moves: new Map(),
+  };
+}
+
+export function copyOf(world: World): World {
+  return {
+    ...world,
+    actors: new Map(world.actors),
+    servers: new Map(world.servers),
+    trails: new Map(world.trails),
+    moves: new Map(world.moves),
+  };
+}
+
+/** Brings a world one record further. */
+export function advance(world: World, record: InspectionRecord): void {
+  applyRecord(world, record);
+  switch (record.kind) {
+    case 'step':
+      noteStep(world, record);
+      return;
+    case 'ignored': {
+      const { actor, n, t, type } = record;
+      world.moves.set(actor, { ...world.moves.get(actor), ignored: { n, t, type } });
+      return;
+    }
+    case 'state':
+      if (record.life !== 'active') world.moves.delete(record.actor);
+      return;
+    case 'status':
+      noteStatus(world, record.status, record);
+      return;
+    case 'gone':
+      world.trails.delete(record.server);
+      return;
+    default:
+  }
+}
+
+/** Edges taken at once after an event (their type is empty) belong to its step. */
+function noteStep(world: World, { actor, n, t, type, edges }: StepRecord): void {
+  const moves = world.moves.get(actor);
+  const before = type === '' ? moves?.step : undefined;
+  const step = { n, t, type: before?.type ?? type, edges: [...(before?.edges ?? []), ...edges] };
+  world.moves.set(actor, { ...moves, step });
+}
+
+function noteStatus(
+  world: World,
+  { name, state }: ServerStatus,
+  { n, t }: { readonly n: number; readonly t: number },
+): void {
+  const trail = world.trails.get(name) ?? [];
+  if (trail.at(-1)?.state === state) return;
+  world.trails.set(name, [...trail.slice(1 - longestTrail), { n, t, state }]);
+}
+
+/** The actor whose chart says how a server is: the newest one that is there. */
+export function actorOf(world: Canvas, server: string): PicturedActor | undefined {
+  let found: PicturedActor | undefined;
+  for (const actor of world.actors.values()) {
+    if (actor.server === server && actor.machine === 'server') found = actor;
+  }
+  return found;
+}

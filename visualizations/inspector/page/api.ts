@@ -1,0 +1,71 @@
+/** What the page asks of its server. */
+
+import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
+
+/** An answer that is an error, with the document where the server gave one. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly document: Partial<ErrorDocument>;
+
+  constructor(status: number, document: Partial<ErrorDocument>) {
+    super(document.message ?? `The server answered ${status}.`);
+    this.status = status;
+    this.document = document;
+  }
+}
+
+export async function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
+  const response = await fetch(path, { credentials: 'same-origin', cache: 'no-store', ...init });
+  if (!response.ok) throw new RefusedError(response.status, await errorOf(response));
+  return (await response.json()) as Answer;
+}
+
+export async function askText(path: string): Promise<string> {
+  const response = await fetch(path, { credentials: 'same-origin', cache: 'no-store' });
+  if (!response.ok) throw new RefusedError(response.status, await errorOf(response));
+  return response.text();
+}
+
+export function post<Answer>(path: string, body: unknown): Promise<Answer> {
+  return ask<Answer>(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+/**
+ * Runs a command of the control socket.
+ * @throws RefusedError with the error document when it fails.
+ */
+export async function command<Result>(
+  name: string,
+  args: Readonly<Record<string, unknown>> = {},
+): Promise<Result> {
+  const answer = await post<{ result?: Result; error?: ErrorDocument }>('api/command', {
+    command: name,
+    args,
+  });
+  if (answer.error !== undefined) throw new RefusedError(200, answer.error);
+  return answer.result as Result;
+}
+
+/** What to tell a person of something that went wrong. */
+export function messageOf(error: unknown): string {
+  if (error instanceof RefusedError) return error.message;
+  return error instanceof Error
+    ? `The server cannot be reached (${error.message}).`
+    : 'Something went wrong.';
+}
+
+async function errorOf(response: Response): Promise<Partial<ErrorDocument>> {
+  try {
+    const body: unknown = await response.json();
+    if (typeof body !== 'object' || body === null) return {};
+    return 'error' in body
+      ? (body.error as Partial<ErrorDocument>)
+      : (body as Partial<ErrorDocument>);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,15 @@
+/** Which actor is looked at. */
+
+import type { PicturedActor } from '../../../src/domain/inspection.ts';
+import { actorOf } from '../model/world.ts';
+import type { PageState } from './store.ts';
+
+/** The one that was chosen, else that of the chosen server, else the root. */
+export function chosenActor({ route, world }: PageState): PicturedActor | undefined {
+  if (route.actor !== undefined) {
+    const chosen = world.actors.get(route.actor);
+    if (chosen !== undefined) return chosen;
+  }
+  if (route.server !== undefined) return actorOf(world, route.server);
+  return [...world.actors.values()].find(({ machine }) => machine === 'troupe');
+}

@@ -1,0 +1,51 @@
+/** A moment that goes on without I/O, in the hands of whoever looks at the page. */
+
+import type { PicturedActor } from '../../../src/domain/inspection.ts';
+import type { ForkView } from './answers.ts';
+import { ask, messageOf, post } from './api.ts';
+import { change, current, type PageState, toast } from './store.ts';
+
+/** The actor as it stands in the fork, while there is one. */
+export function forkedActor({ fork }: PageState): PicturedActor | undefined {
+  return fork?.state;
+}
+
+/** Begins a fork of an actor at the shown moment. */
+export async function beginFork(actor: string): Promise<void> {
+  endFork();
+  const at = current().world.n;
+  await attempt(() => post<ForkView>('api/fork', { at, actor }));
+}
+
+export async function sendToFork(event: Readonly<Record<string, unknown>>): Promise<void> {
+  await continued({ event });
+}
+
+export async function advanceFork(advanceMs: number): Promise<void> {
+  await continued({ advanceMs });
+}
+
+export function endFork(): void {
+  const { fork } = current();
+  if (fork === undefined) return;
+  change({ fork: undefined });
+  // The server lets go of old forks by itself; this is only sooner.
+  ask(`api/fork/${encodeURIComponent(fork.fork)}`, {
+    method: 'DELETE',
+    headers: { 'content-type': 'application/json' },
+  }).catch(() => undefined);
+}
+
+async function continued(body: unknown): Promise<void> {
+  const { fork } = current();
+  if (fork === undefined) return;
+  await attempt(() => post<ForkView>(`api/fork/${encodeURIComponent(fork.fork)}`, body));
+}
+
+async function attempt(act: () => Promise<ForkView>): Promise<void> {
+  try {
+    change({ fork: await act() });
+  } catch (error) {
+    toast('bad', messageOf(error));
+  }
+}

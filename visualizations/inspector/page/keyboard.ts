@@ -1,0 +1,62 @@
+/** Keys that work everywhere on the page. */
+
+import { go } from './moments.ts';
+import { change, current } from './store.ts';
+import { switchTheme } from './theme.ts';
+import { step, toggleLive } from './travel.ts';
+
+/** In the order of the help. */
+export const globalKeys: readonly { readonly keys: string; readonly does: string }[] = [
+  { keys: '1 2 3', does: 'Fleet, chart, sequence' },
+  { keys: '/', does: 'Go to the filter' },
+  { keys: '[ ]', does: 'One record back, one forward' },
+  { keys: '{ }', does: 'A hundred records back, forward' },
+  { keys: 'L', does: 'Back to now' },
+  { keys: 'T', does: 'Light or dark' },
+  { keys: 'Esc', does: 'Close what is open' },
+  { keys: '?', does: 'This help' },
+];
+
+const actions: Readonly<Record<string, () => void>> = {
+  '1': () => go({ view: 'fleet' }),
+  '2': () => go({ view: 'chart' }),
+  '3': () => go({ view: 'sequence' }),
+  '/': () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
+  '[': () => step(-1),
+  ']': () => step(1),
+  '{': () => step(-100),
+  '}': () => step(100),
+  l: () => toggleLive(),
+  t: () => switchTheme(),
+  '?': () => change({ dialog: { kind: 'help' } }),
+};
+
+export function listenForKeys(): () => void {
+  const press = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { target } = event;
+    const isTyping =
+      target instanceof HTMLInputElement && target.type !== 'range' && target.type !== 'checkbox';
+    const isElsewhere =
+      isTyping || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+    if (event.key === 'Escape') {
+      escape(isElsewhere ? target : undefined);
+      return;
+    }
+    if (isElsewhere || current().dialog !== undefined) return;
+    const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  };
+  window.addEventListener('keydown', press);
+  return () => window.removeEventListener('keydown', press);
+}
+
+function escape(field: HTMLElement | undefined): void {
+  const { dialog, whatIf, route } = current();
+  if (dialog !== undefined) change({ dialog: undefined });
+  else if (field !== undefined) field.blur();
+  else if (whatIf) change({ whatIf: false });
+  else if (route.server !== undefined) go({ server: undefined, actor: undefined });
+}

@@ -1,0 +1,168 @@
+/** The link to the troupe: a first picture, then records as they come, then what was before. */
+
+import type { InspectionPicture, InspectionRecord } from '../../../src/domain/inspection.ts';
+import type { ChartFacts } from '../model/chart-facts.ts';
+import { History } from '../model/history.ts';
+import { advance, worldOf } from '../model/world.ts';
+import type { InspectionSession } from './answers.ts';
+import { ask, RefusedError } from './api.ts';
+import { heard } from './clock.ts';
+import { showMoment } from './moments.ts';
+import { change, current, type Link } from './store.ts';
+
+/** What the server gives at once. */
+const mostAtOnce = 5_000;
+
+// Long enough for a troupe that is started again at the same place; then it has ended.
+const patienceMs = 4_000;
+
+let stream: EventSource | undefined;
+let lostAt: number | undefined;
+
+/** Begins to look at the troupe; again, when what was held no longer fits. */
+export async function connect(): Promise<void> {
+  stream?.close();
+  try {
+    const [session, picture] = await Promise.all([
+      ask<InspectionSession>('api/session'),
+      ask<InspectionPicture>('api/picture'),
+    ]);
+    const live = worldOf(picture);
+    const isLive = session.mode === 'live';
+    change({
+      session,
+      live,
+      world: live,
+      history: new History(picture),
+      link: isLive ? 'live' : 'replay',
+      revision: current().revision + 1,
+    });
+    document.title = `${session.title} · Troupe inspector`;
+    if (isLive) follow(picture.n);
+    void loadFacts();
+    await fill(session);
+    showMoment(current().route.at);
+  } catch (error) {
+    lose(error);
+  }
+}
+
+function follow(from: number): void {
+  const source = new EventSource(`api/stream?from=${from}`);
+  stream = source;
+  source.addEventListener('message', ({ data }) => take(JSON.parse(data) as InspectionRecord));
+  source.addEventListener('gap', () => void connect());
+  source.addEventListener('open', () => {
+    if (lostAt !== undefined) void resume();
+  });
+  source.addEventListener('error', () => {
+    if (stream !== source) return;
+    if (source.readyState === EventSource.CLOSED) void diagnose();
+    else if (lostAt === undefined) {
+      lostAt = Date.now();
+      change({ link: isStopped() ? 'ended' : 'lost' });
+    } else if (Date.now() - lostAt > patienceMs) change({ link: 'ended' });
+  });
+}
+
+/** The stream is back: of the same run, or of another one at the same address. */
+async function resume(): Promise<void> {
+  lostAt = undefined;
+  try {
+    const session = await ask<InspectionSession>('api/session');
+    if (session.startedAt === current().session?.startedAt) change({ link: 'live' });
+    else await connect();
+  } catch (error) {
+    lose(error);
+  }
+}
+
+/** The stream was refused for good; asking once more tells why. */
+async function diagnose(): Promise<void> {
+  try {
+    await ask<InspectionSession>('api/session');
+    await connect();
+  } catch (error) {
+    lose(error);
+  }
+}
+
+function lose(error: unknown): void {
+  const refused = error instanceof RefusedError && (error.status === 401 || error.status === 403);
+  const link: Link = refused ? 'refused' : isStopped() ? 'ended' : 'lost';
+  change({ link });
+  if (!refused) setTimeout(() => void connect(), patienceMs);
+}
+
+function isStopped(): boolean {
+  const state = current().live.troupe?.state;
+  return state === 'stopping' || state === 'stopped';
+}
+
+const changedNames = new Set<string>();
+
+/** The servers that changed since the last time this was asked. */
+export function takeChanged(): readonly string[] {
+  const names = [...changedNames];
+  changedNames.clear();
+  return names;
+}
+
+function take(record: InspectionRecord): void {
+  const { live, history, route, revision } = current();
+  if (record.n <= live.n) return;
+  if (!history.add(record)) {
+    void connect();
+    return;
+  }
+  heard(record.t);
+  if (
+    record.kind === 'status' &&
+    live.servers.get(record.status.name)?.state !== record.status.state
+  ) {
+    changedNames.add(record.status.name);
+  }
+  advance(live, record);
+  // Whoever looks at the past sees only that there is more of it.
+  change(
+    route.at === undefined ? { world: live, revision: revision + 1 } : { revision: revision + 1 },
+  );
+}
+
+/** Reads what happened before the page was opened, so that every moment of it can be shown. */
+async function fill({ first }: InspectionSession): Promise<void> {
+  change({ filling: true });
+  try {
+    const picture = await ask<InspectionPicture>(`api/picture?at=${first}`);
+    const older = new History(picture);
+    for (
+      let from: number | null = picture.n + 1;
+      from !== null && older.last < current().history.first;
+    ) {
+      const part: { records: readonly InspectionRecord[]; next: number | null } = await ask(
+        `api/records?from=${from}&limit=${mostAtOnce}`,
+      );
+      if (!part.records.every((record) => older.add(record))) break;
+      from = part.next === from ? null : part.next;
+    }
+    const { history, revision } = current();
+    if (older.last >= history.first && history.records.every((record) => older.add(record))) {
+      const { live } = current();
+      for (const [name, trail] of older.at(older.last).trails) live.trails.set(name, trail);
+      change({ history: older, revision: revision + 1 });
+    }
+  } catch {
+    // What was before may be gone by now; what the page holds already is enough to go on.
+  } finally {
+    change({ filling: false });
+  }
+}
+
+async function loadFacts(): Promise<void> {
+  if (current().facts !== undefined) return;
+  try {
+    change({ facts: await ask<ChartFacts>('charts/charts.json') });
+  } catch {
+    // The pictures say what matters; only their explanations are missing.
+  }
+}

@@ -1,0 +1,120 @@
+/** What the page knows and shows. Views hear of changes at most once a frame. */
+
+import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import type { ChartFacts } from '../model/chart-facts.ts';
+import type { FleetChoice } from '../model/fleet-list.ts';
+import { History } from '../model/history.ts';
+import type { Route } from '../model/route.ts';
+import { type World, worldOf } from '../model/world.ts';
+import type { ForkView, InspectionSession } from './answers.ts';
+
+/** How the page stands to the troupe. */
+export type Link = 'loading' | 'live' | 'replay' | 'lost' | 'ended' | 'refused';
+
+export interface Toast {
+  readonly id: number;
+  readonly tone: 'good' | 'bad';
+  readonly text: string;
+}
+
+export interface PageState {
+  readonly link: Link;
+  readonly session: InspectionSession | undefined;
+  readonly history: History;
+  /** The world at the newest record. */
+  readonly live: World;
+  /** The world that is shown: the live one, or that of the chosen moment. */
+  readonly world: World;
+  /** Counts changes of `world`, which is changed in place while it is the live one. */
+  readonly revision: number;
+  readonly route: Route;
+  readonly facts: ChartFacts | undefined;
+  readonly fleet: FleetChoice;
+  readonly toasts: readonly Toast[];
+  readonly dialog: Dialog | undefined;
+  /** Whether the older records are still being read. */
+  readonly filling: boolean;
+  /** Whether the panel for forks is open. */
+  readonly whatIf: boolean;
+  /** The fork that is played with, if one was begun. */
+  readonly fork: ForkView | undefined;
+}
+
+export type Dialog =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'plan' }
+  | {
+      readonly kind: 'decision';
+      readonly server: string;
+      readonly decision: 'approve' | 'reject' | 'revoke';
+    };
+
+const nothing = { n: 0, t: 0, actors: [], servers: [] };
+const noWorld = worldOf(nothing);
+
+let state: PageState = {
+  link: 'loading',
+  session: undefined,
+  history: new History(nothing),
+  live: noWorld,
+  world: noWorld,
+  revision: 0,
+  route: { view: 'fleet' },
+  facts: undefined,
+  fleet: { text: '', states: [], grouped: false, order: 'name' },
+  toasts: [],
+  dialog: undefined,
+  filling: false,
+  whatIf: false,
+  fork: undefined,
+};
+
+const listeners = new Set<() => void>();
+let isPending = false;
+
+export function current(): PageState {
+  return state;
+}
+
+export function change(part: Partial<PageState>): void {
+  state = { ...state, ...part };
+  if (isPending) return;
+  isPending = true;
+  requestAnimationFrame(() => {
+    isPending = false;
+    for (const listener of [...listeners]) listener();
+  });
+}
+
+/** Reads a part of the state, and draws the view again when that part is another. */
+export function usePage<Part>(select: (state: PageState) => Part): Part {
+  const part = select(state);
+  const latest = useRef({ select, part });
+  latest.current = { select, part };
+  const [, redraw] = useReducer<number, undefined>((count) => count + 1, 0);
+  useLayoutEffect(() => {
+    const look = (): void => {
+      if (!Object.is(latest.current.select(state), latest.current.part)) redraw(undefined);
+    };
+    listeners.add(look);
+    look();
+    return () => {
+      listeners.delete(look);
+    };
+  }, []);
+  return part;
+}
+
+let toastCount = 0;
+
+/** Tells a person what became of an act, for some seconds. */
+export function toast(tone: Toast['tone'], text: string): void {
+  toastCount += 1;
+  const id = toastCount;
+  change({ toasts: [...state.toasts.slice(-3), { id, tone, text }] });
+  setTimeout(() => dismiss(id), tone === 'bad' ? 12_000 : 5_000);
+}
+
+export function dismiss(id: number): void {
+  change({ toasts: state.toasts.filter((each) => each.id !== id) });
+}

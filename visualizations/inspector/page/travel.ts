@@ -1,0 +1,66 @@
+/** Moving through the records. */
+
+import { go } from './moments.ts';
+import { change, current } from './store.ts';
+
+/** The first and last record that can be gone to. */
+export function bounds(): { readonly first: number; readonly last: number } {
+  const { history, session } = current();
+  return { first: Math.min(history.first, session?.first ?? history.first), last: history.last };
+}
+
+export function step(by: number): void {
+  const { first, last } = bounds();
+  const { route } = current();
+  const at = Math.min(last, Math.max(first, (route.at ?? last) + by));
+  go({ at });
+}
+
+export function toggleLive(): void {
+  stopPlaying();
+  if (current().route.at !== undefined) go({ at: undefined });
+  change({ whatIf: false });
+}
+
+let playing: number | undefined;
+
+export function isPlaying(): boolean {
+  return playing !== undefined;
+}
+
+export function stopPlaying(): void {
+  if (playing !== undefined) cancelAnimationFrame(playing);
+  playing = undefined;
+}
+
+// A pause of hours in the records would be one on the screen.
+const longestPauseMs = 1_500;
+
+/** Plays the records from the chosen moment on, as fast as they came. */
+export function play(onEnd: () => void): void {
+  stopPlaying();
+  const { first, last } = bounds();
+  const start = current().route.at ?? last;
+  let at = start >= last ? first : start;
+  let due = 0;
+  const frame = (time: number): void => {
+    const { history } = current();
+    if (due === 0) due = time;
+    let moved = at;
+    while (moved < history.last && time >= due) {
+      const here = history.records[history.placeOf(moved)]?.t;
+      const next = history.records[history.placeOf(moved + 1)]?.t;
+      moved += 1;
+      due += here === undefined || next === undefined ? 0 : Math.min(next - here, longestPauseMs);
+    }
+    if (moved !== at) {
+      at = moved;
+      go({ at });
+    }
+    if (at >= history.last) {
+      stopPlaying();
+      onEnd();
+    } else playing = requestAnimationFrame(frame);
+  };
+  playing = requestAnimationFrame(frame);
+}

@@ -1,0 +1,92 @@
+/** The page: head, the chosen view, the chosen server beside it, and time below. */
+
+import { useEffect } from 'preact/hooks';
+import { listenForKeys } from '../page/keyboard.ts';
+import { dismiss, usePage } from '../page/store.ts';
+import { ApprovalDialog } from './approval-dialog.tsx';
+import { ChartView } from './chart.tsx';
+import { Empty } from './controls.tsx';
+import { Fleet } from './fleet.tsx';
+import { Header } from './header.tsx';
+import { HelpDialog } from './help-dialog.tsx';
+import { LinkBanner } from './link-banner.tsx';
+import { LiveRegion } from './live-region.tsx';
+import { Icon } from './marks.tsx';
+import { PlanDialog } from './plan-dialog.tsx';
+import { Sequence } from './sequence.tsx';
+import { ServerPanel } from './server-panel.tsx';
+import { TimeBar } from './time-bar.tsx';
+
+export function App() {
+  useEffect(listenForKeys, []);
+  const server = usePage((state) => state.route.server);
+  const isChosen = server !== undefined;
+  return (
+    <div class={isChosen ? 'app with-panel' : 'app'}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Header />
+      <LinkBanner />
+      <main id="main" tabIndex={-1}>
+        <CurrentView />
+      </main>
+      {isChosen ? <ServerPanel key={server} name={server} /> : null}
+      <TimeBar />
+      <Dialogs />
+      <Toasts />
+      <LiveRegion />
+    </div>
+  );
+}
+
+function CurrentView() {
+  const view = usePage((state) => state.route.view);
+  const link = usePage((state) => state.link);
+  const isKnown = usePage((state) => state.session !== undefined);
+  if (!isKnown) {
+    return link === 'loading' ? (
+      <Empty title="Looking at the troupe…" />
+    ) : (
+      <Empty title="No troupe to be seen" />
+    );
+  }
+  switch (view) {
+    case 'fleet':
+      return <Fleet />;
+    case 'chart':
+      return <ChartView />;
+    case 'sequence':
+      return <Sequence />;
+  }
+}
+
+function Dialogs() {
+  const dialog = usePage((state) => state.dialog);
+  switch (dialog?.kind) {
+    case 'help':
+      return <HelpDialog />;
+    case 'plan':
+      return <PlanDialog />;
+    case 'decision':
+      return <ApprovalDialog server={dialog.server} decision={dialog.decision} />;
+    case undefined:
+      return null;
+  }
+}
+
+function Toasts() {
+  const toasts = usePage((state) => state.toasts);
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.map(({ id, tone, text }) => (
+        <div key={id} class={`toast toast-${tone}`}>
+          <span>{text}</span>
+          <button type="button" aria-label="Dismiss" onClick={() => dismiss(id)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

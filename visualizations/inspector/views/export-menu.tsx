@@ -1,0 +1,84 @@
+/** What can be taken away from here. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { askText, messageOf } from '../page/api.ts';
+import { chosenActor } from '../page/chosen.ts';
+import { savePicture } from '../page/save-picture.ts';
+import { current, toast, usePage } from '../page/store.ts';
+import { Icon } from './marks.tsx';
+
+export function ExportMenu() {
+  const [isOpen, setOpen] = useState(false);
+  const menu = useRef<HTMLDivElement>(null);
+  const isChart = usePage((state) => state.route.view === 'chart');
+  const hasActor = usePage((state) => (state.revision, chosenActor(state)?.machine !== undefined));
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const leave = (event: Event): void => {
+      const isKey = event instanceof KeyboardEvent;
+      if (isKey ? event.key === 'Escape' : !menu.current?.contains(event.target as Node))
+        setOpen(false);
+    };
+    window.addEventListener('keydown', leave);
+    window.addEventListener('pointerdown', leave);
+    return () => {
+      window.removeEventListener('keydown', leave);
+      window.removeEventListener('pointerdown', leave);
+    };
+  }, [isOpen]);
+  const item = (act: () => Promise<void>) => () => {
+    setOpen(false);
+    act().catch((error: unknown) => toast('bad', messageOf(error)));
+  };
+  return (
+    <div class="menu" ref={menu}>
+      <button
+        type="button"
+        class="head-button"
+        aria-expanded={isOpen}
+        aria-controls="export-menu"
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="save" />
+        <span>Export</span>
+      </button>
+      {isOpen ? (
+        <ul id="export-menu" class="menu-list">
+          <li>
+            <a href="api/journal" download="troupe-journal.ndjson" onClick={() => setOpen(false)}>
+              Journal as a bug report
+              <small>The records held, without secrets</small>
+            </a>
+          </li>
+          <li>
+            <button type="button" disabled={!hasActor} onClick={item(copyTest)}>
+              Copy as a model test
+              <small>TypeScript that leads the chart to where it is</small>
+            </button>
+          </li>
+          <li>
+            <button type="button" disabled={!isChart} onClick={item(() => savePicture('svg'))}>
+              Chart as SVG
+              <small>As it is lit now</small>
+            </button>
+          </li>
+          <li>
+            <button type="button" disabled={!isChart} onClick={item(() => savePicture('png'))}>
+              Chart as PNG
+              <small>As it is lit now</small>
+            </button>
+          </li>
+        </ul>
+      ) : null}
+    </div>
+  );
+}
+
+async function copyTest(): Promise<void> {
+  const state = current();
+  const actor = chosenActor(state);
+  if (actor === undefined) return;
+  const query = new URLSearchParams({ actor: actor.actor, to: String(state.world.n) });
+  await navigator.clipboard.writeText(await askText(`api/test?${query.toString()}`));
+  toast('good', 'The test is copied.');
+}

@@ -1,0 +1,129 @@
+/** Which troupe this is, how it is, and where to go. */
+
+import { useState } from 'preact/hooks';
+import icon from '../icon.svg';
+import { spoken } from '../model/announcements.ts';
+import { type View, views } from '../model/route.ts';
+import { shownLine } from '../model/shown-text.ts';
+import { command, messageOf } from '../page/api.ts';
+import { go } from '../page/moments.ts';
+import { change, toast, usePage } from '../page/store.ts';
+import { switchTheme } from '../page/theme.ts';
+import { IconButton } from './controls.tsx';
+import { ExportMenu } from './export-menu.tsx';
+import { Icon } from './marks.tsx';
+
+const names: Readonly<Record<View, string>> = {
+  fleet: 'Fleet',
+  chart: 'Chart',
+  sequence: 'Sequence',
+};
+
+export function Header() {
+  return (
+    <header class="head">
+      <div class="brand">
+        <img src={icon} alt="" width="26" height="26" />
+        <TroupeName />
+      </div>
+      <nav aria-label="Views">
+        <ViewLinks />
+      </nav>
+      <div class="head-tools">
+        <TroupeActs />
+        <ExportMenu />
+        <IconButton icon="sun" label="Light or dark (T)" onPress={switchTheme} />
+        <IconButton
+          icon="help"
+          label="Keys and colours (?)"
+          onPress={() => change({ dialog: { kind: 'help' } })}
+        />
+      </div>
+    </header>
+  );
+}
+
+function TroupeName() {
+  const title = usePage((state) => state.session?.title);
+  const troupe = usePage((state) => (state.revision, state.world.troupe));
+  const problems = troupe?.problems.length ?? 0;
+  return (
+    <div class="troupe-name">
+      <h1 title={title}>{title === undefined ? 'Troupe' : shownLine(lastPart(title), 80)}</h1>
+      <p>
+        {troupe === undefined
+          ? 'inspector'
+          : `${spoken(troupe.state)} · pid ${troupe.pid} · ${troupe.version}`}
+        {problems === 0 ? null : (
+          <button
+            type="button"
+            class="problem-count"
+            onClick={() => change({ dialog: { kind: 'plan' } })}
+          >
+            {problems === 1 ? '1 problem in the settings' : `${problems} problems in the settings`}
+          </button>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function lastPart(path: string): string {
+  return path.split(/[\\/]/u).findLast((part) => part !== '') ?? path;
+}
+
+function ViewLinks() {
+  const chosen = usePage((state) => state.route.view);
+  return (
+    <>
+      {views.map((view, place) => (
+        <button
+          key={view}
+          type="button"
+          aria-current={view === chosen ? 'page' : undefined}
+          title={`${names[view]} (${place + 1})`}
+          onClick={() => go({ view })}
+        >
+          {names[view]}
+        </button>
+      ))}
+    </>
+  );
+}
+
+function TroupeActs() {
+  const canAct = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const [isBusy, setBusy] = useState(false);
+  const reload = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await command('reload');
+      toast('good', 'The settings are read again.');
+    } catch (error) {
+      toast('bad', messageOf(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="head-button"
+        disabled={!canAct}
+        onClick={() => change({ dialog: { kind: 'plan' } })}
+      >
+        <Icon name="list" />
+        <span>Plan</span>
+      </button>
+      <button
+        type="button"
+        class="head-button"
+        disabled={!canAct || isBusy}
+        onClick={() => void reload()}
+      >
+        <Icon name="refresh" />
+        <span>Reload</span>
+      </button>
+    </>
+  );
+}

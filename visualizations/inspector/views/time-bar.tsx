@@ -1,0 +1,154 @@
+/** The slider through all records; every view follows it. */
+
+import { useMemo, useReducer } from 'preact/hooks';
+import type { InspectionRecord } from '../../../src/domain/inspection.ts';
+import { activity } from '../model/activity.ts';
+import { stamp } from '../model/durations.ts';
+import { actorOf } from '../model/world.ts';
+import { go } from '../page/moments.ts';
+import { change, usePage } from '../page/store.ts';
+import { bounds, isPlaying, play, step, stopPlaying, toggleLive } from '../page/travel.ts';
+import { IconButton } from './controls.tsx';
+import { Icon } from './marks.tsx';
+
+export function TimeBar() {
+  const at = usePage((state) => state.route.at);
+  const link = usePage((state) => state.link);
+  const isKnown = usePage((state) => state.session !== undefined);
+  usePage((state) => (at === undefined ? state.revision : state.world));
+  const { first, last } = bounds();
+  const value = at ?? last;
+  if (!isKnown) return <footer class="time-bar" aria-label="Time" />;
+  return (
+    <footer class="time-bar" aria-label="Time">
+      <div class="time-steps">
+        <IconButton
+          icon="back"
+          label="One record back ([)"
+          disabled={value <= first}
+          onPress={() => step(-1)}
+        />
+        <PlayButton />
+        <IconButton
+          icon="forward"
+          label="One record forward (])"
+          disabled={value >= last}
+          onPress={() => step(1)}
+        />
+      </div>
+      <div class="time-track">
+        <Activity first={first} last={last} />
+        <input
+          type="range"
+          min={first}
+          max={last}
+          value={value}
+          aria-label="Moment"
+          aria-valuetext={`Record ${value} of ${last}`}
+          onInput={(event) => {
+            stopPlaying();
+            go({ at: Number(event.currentTarget.value) });
+          }}
+        />
+      </div>
+      <Where value={value} last={last} />
+      <WhatIfButton />
+      <button
+        type="button"
+        class="live-button"
+        aria-pressed={at === undefined}
+        disabled={link === 'replay'}
+        onClick={toggleLive}
+      >
+        <span class="live-dot" aria-hidden="true" />
+        {link === 'replay' ? 'Replay' : 'Live'}
+      </button>
+    </footer>
+  );
+}
+
+function PlayButton() {
+  const [, redraw] = useReducer<number, undefined>((count) => count + 1, 0);
+  return (
+    <IconButton
+      icon={isPlaying() ? 'pause' : 'play'}
+      label={isPlaying() ? 'Pause' : 'Play from here'}
+      onPress={() => {
+        if (isPlaying()) stopPlaying();
+        else play(() => redraw(undefined));
+        redraw(undefined);
+      }}
+    />
+  );
+}
+
+function Where({ value, last }: { value: number; last: number }) {
+  const t = usePage((state) => state.world.t);
+  return (
+    <p class="time-where">
+      <b class="number">{stamp(t)}</b>
+      <span class="number soft">
+        {value} / {last}
+      </span>
+    </p>
+  );
+}
+
+/** Offers the fork of this moment for the chosen actor. */
+function WhatIfButton() {
+  const isOpen = usePage((state) => state.whatIf);
+  const canFork = usePage(({ route, world, revision }) => {
+    const actor =
+      route.actor ?? (route.server === undefined ? undefined : actorOf(world, route.server)?.actor);
+    return revision >= 0 && actor !== undefined;
+  });
+  return (
+    <button
+      type="button"
+      class="head-button"
+      aria-pressed={isOpen}
+      disabled={!canFork && !isOpen}
+      title={canFork ? 'Go on from this moment without I/O' : 'Choose a server first'}
+      onClick={() => {
+        change({ whatIf: !isOpen });
+        if (!isOpen) go({ view: 'chart' });
+      }}
+    >
+      <Icon name="fork" />
+      <span>What if</span>
+    </button>
+  );
+}
+
+const columns = 160;
+
+/** How busy the troupe was, and where something failed. */
+function Activity({ first, last }: { first: number; last: number }) {
+  const history = usePage((state) => state.history);
+  const { records } = history;
+  // Anew with every half percent, not with every record.
+  const grain = Math.max(1, Math.floor(records.length / (2 * columns)));
+  const bars = useMemo(
+    () => activity(records as readonly InspectionRecord[], first, last, columns),
+    [history, Math.floor(records.length / grain), first],
+  );
+  return (
+    <svg
+      class="activity"
+      viewBox={`0 0 ${columns} 20`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      {bars.map(({ place, height, hasFailure }) => (
+        <rect
+          key={place}
+          class={hasFailure ? 'bar-bad' : 'bar-plain'}
+          x={place + 0.15}
+          y={20 - height * 20}
+          width={0.7}
+          height={height * 20}
+        />
+      ))}
+    </svg>
+  );
+}
