@@ -8,6 +8,7 @@ import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprot
 
 import { type Clock, longestTimerMs } from '../src/domain/clock.ts';
 import type { Failure } from '../src/domain/failure.ts';
+import type { LogLevel } from '../src/domain/log-level.ts';
 import type { ClassifyRule } from '../src/domain/policy.ts';
 import type {
   CallFailure,
@@ -50,6 +51,9 @@ export interface CallerSetup {
   readonly wasClosed: () => boolean;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   readonly lookAtWatched: () => void;
+  readonly lookAtLogLevel: () => void;
+  /** From which level on the log of the server is wanted. */
+  readonly logLevel: () => LogLevel | undefined;
   /** Of the settings, as they are now. */
   readonly rules: () => readonly ClassifyRule[];
   /** A call failed in a way that says something about the whole session. */
@@ -156,6 +160,7 @@ export function createHandle(setup: CallerSetup): SessionHandle {
       );
     },
     lookAtWatched: setup.lookAtWatched,
+    lookAtLogLevel: setup.lookAtLogLevel,
   };
 }
 

@@ -6,8 +6,10 @@
 import type { Client } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import type { LogLevel } from '../src/domain/log-level.ts';
 import type { InputRound } from '../src/domain/question.ts';
 import type { SessionCallOptions } from '../src/domain/session.ts';
+import { isRecord } from '../src/policies/is-record.ts';
 import type { Connection } from './session-connection.ts';
 import { type CallTime, timeOf, withDeadline } from './session-deadline.ts';
 import type { LightCallOptions } from './session-light-calls.ts';
@@ -22,12 +24,15 @@ import type { SessionQuestions } from './session-questions.ts';
 
 // Written out, because a value of the SDK is loaded with a session and by nobody else.
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
+const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 export interface ExchangeSetup {
   readonly client: Client;
   readonly connection: Connection;
   readonly clock: Clock;
   readonly questions?: SessionQuestions | undefined;
+  /** Of a modern server's log, told with each request. */
+  readonly logLevel?: () => LogLevel | undefined;
 }
 
 export interface Exchange {
@@ -44,8 +49,15 @@ export interface Exchange {
 }
 
 /** Takes what the server asks out of what arrives: made after all else that listens to the transport. */
-export function createExchange({ client, clock, connection, questions }: ExchangeSetup): Exchange {
+export function createExchange({
+  client,
+  clock,
+  connection,
+  questions,
+  logLevel,
+}: ExchangeSetup): Exchange {
   const isModern = client.getProtocolEra() === 'modern';
+  const isLogging = client.getServerCapabilities()?.logging !== undefined;
   const isAskable = questions?.isAskable === true;
   const wire =
     isModern || questions === undefined || !isAskable
@@ -76,7 +88,8 @@ export function createExchange({ client, clock, connection, questions }: Exchang
           withDeadline(clock, { signal, time }, (own, deadline) => {
             if (call !== undefined) call.deadline = deadline;
             const renewed = renewing(options, () => deadline.renew());
-            return send(added, { ...renewed, signal: own });
+            const told = isModern && isLogging ? withLevel(added, logLevel?.()) : added;
+            return send(told, { ...renewed, signal: own });
           }),
         );
       if (isModern && options.round !== undefined) return once(paramsOf(options.round));
@@ -105,6 +118,12 @@ function paramsOf({ inputResponses, requestState, capabilities }: InputRound): R
     // What the SDK's client would say of itself gives way to it.
     ...(capabilities !== undefined && { _meta: { [capabilitiesKey]: capabilities } }),
   };
+}
+
+function withLevel(added: RoundParams, level: LogLevel | undefined): RoundParams {
+  if (level === undefined) return added;
+  const meta = added['_meta'];
+  return { ...added, _meta: { ...(isRecord(meta) && meta), [logLevelKey]: level } };
 }
 
 export function hearsProgress({ onProgress, renewal }: SessionCallOptions): boolean {

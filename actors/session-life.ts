@@ -16,6 +16,7 @@ import type { News } from './session-client.ts';
 import type { Connection, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
+import { createLogLevel } from './session-log-level.ts';
 import { type LoadSpeech, Opening } from './session-opening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
@@ -120,6 +121,7 @@ export class Session {
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();
+    const lookAtLogLevel = this.#createLogLevel(client);
     const handle = createHandle({
       server: this.#input.server,
       session,
@@ -132,6 +134,8 @@ export class Session {
       wasClosed: () => this.#wasClosed,
       toolNamed: (name) => catalog.toolNamed(name),
       lookAtWatched: () => catalog.lookAtWatched(),
+      lookAtLogLevel,
+      logLevel: () => this.#ports.logLevel?.(),
       rules: () => this.#rules(),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
@@ -140,6 +144,19 @@ export class Session {
     const { pid } = connection;
     this.#send({ type: 'session.opened', era, ...(pid !== undefined && { pid }) });
     catalog.start();
+    lookAtLogLevel();
+  }
+
+  #createLogLevel(client: Client): () => void {
+    return createLogLevel({
+      client,
+      isOpen: () => this.#isOpen(),
+      wanted: () => this.#ports.logLevel?.(),
+      onRefused: (error) => {
+        const { message } = this.#failureOf(error, 'logging/setLevel');
+        this.#remark(`does not take the level of its log: ${message}`);
+      },
+    });
   }
 
   #createQuestions(): SessionQuestions | undefined {

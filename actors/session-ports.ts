@@ -8,6 +8,7 @@ import type { PriorDiscovery } from '@modelcontextprotocol/client';
 import type { SideLists } from '../src/domain/catalog.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { EmbeddedServer } from '../src/domain/embedded.ts';
+import type { LogLevel } from '../src/domain/log-level.ts';
 import type { ServerPolicy } from '../src/domain/policy.ts';
 import type {
   QuestionAnswer,
@@ -102,6 +103,8 @@ export interface SessionPorts {
     /** These changed, or may have changed while nobody listened. */
     changed(server: string, uris: readonly string[]): void;
   };
+  /** From which level on hosts want the log of servers; undefined = they did not say. Absent = never. */
+  readonly logLevel?: () => LogLevel | undefined;
   /** The server sent a notification that hosts may want, and that nothing here acts on. */
   readonly notified?: (
     server: string,

@@ -42,7 +42,7 @@ export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-eve
 export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
 
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
-
+export type { LogLevel } from './domain/log-level.ts';
 export type {
   ActorKey,
   ActorLife,
@@ -73,7 +73,6 @@ export type {
   PermissionRequest,
   PermissionVerdict,
 } from './domain/permission.ts';
-
 export type { Step, StepKind } from './domain/plan.ts';
 export type {
   AdmissionPolicy,

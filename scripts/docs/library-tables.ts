@@ -66,6 +66,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'subscribe(server, uri)',
     'Watches a resource over all sessions to come: see `resource.updated`. Returns a function that ends it.',
   ],
+  wantLogs: [
+    'wantLogs(level)',
+    'Asks servers for the lines of their logs from this level on; gives a function that takes it back.',
+  ],
   profile: [
     'profile(server)',
     'Who a connected server says it is, and the capabilities it declared. Undefined while it is not connected.',

@@ -197,4 +197,6 @@ export interface SessionHandle {
   >;
   /** The resources that hosts watch may differ: look again. */
   lookAtWatched(): void;
+  /** The level of the log that hosts want may differ: look again. */
+  lookAtLogLevel(): void;
 }

@@ -8,13 +8,12 @@ import {
   LOG_LEVEL_META_KEY,
   type Server,
 } from '@modelcontextprotocol/server';
-
+import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { AskPermission } from '../domain/permission.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
-import { type LogLevel, logLevels } from './log-level.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import { failedCall, failedRequest, invalidParams, RpcError, troupeErrorOf } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
@@ -114,6 +113,9 @@ export class ClientRequests {
     ask: (options: CallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
+    // Before the call goes out, so that its server knows by then.
+    const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
+    const endLevel = level && this.#gateway.troupe.wantLogs(level);
     const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
     const giveUp = (): void => call.abort();
     const progressToken = _meta?.progressToken;
@@ -136,6 +138,7 @@ export class ClientRequests {
     } finally {
       signal.removeEventListener('abort', giveUp);
       call.onProgress = undefined;
+      endLevel?.();
       this.#underWay.delete(context);
     }
   }

@@ -7,13 +7,13 @@ import { Server } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
 import type { CompletionRequest } from '../domain/catalog.ts';
+import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { ClientRequests, inputRequiredIn, levelOf } from './client-requests.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
 import { LightCall, type PlainRequest } from './light-call.ts';
-import { type LogLevel, levelPasses, logLevels } from './log-level.ts';
 import { failedRequest } from './rpc-error.ts';
 import { refOf } from './view.ts';
 
@@ -44,6 +44,8 @@ const params = {
 
 // A form of ten pages is a long one, and every question may be a round of its own.
 const maxRounds = 16;
+// Others may have asked a server for more; who said nothing is spared what is for its developers.
+const unsaidLevel: LogLevel = 'info';
 // More than any client shows; the runtime has a bound of its own for each server.
 const maxWatched = 256;
 
@@ -72,6 +74,8 @@ export class GatewayClient implements Audience {
   readonly #missed = new Set<ListKind>();
   readonly #leave: () => void;
   #level: LogLevel | undefined;
+  /** Takes back what servers were asked for. */
+  #endLevel: (() => void) | undefined;
 
   constructor(
     gateway: Gateway,
@@ -127,7 +131,8 @@ export class GatewayClient implements Audience {
     const notification = { method: 'notifications/message', params: { ...line } };
     const context = this.#requests.underWayAt(server);
     if (context !== undefined) {
-      const wanted = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : this.#level;
+      const wanted =
+        this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : (this.#level ?? unsaidLevel);
       if (this.#era === 'modern' && wanted === undefined) return;
       if (levelPasses(line['level'], wanted)) context.mcpReq.notify(notification).catch(ignore);
     } else if (this.#level !== undefined && levelPasses(line['level'], this.#level)) {
@@ -287,6 +292,9 @@ export class GatewayClient implements Audience {
 
   #offerLogLevel(): void {
     this.server.setRequestHandler('logging/setLevel', { params: params.level }, ({ level }) => {
+      const before = this.#endLevel;
+      this.#endLevel = this.#gateway.troupe.wantLogs(level);
+      before?.();
       this.#level = level;
       return {};
     });
@@ -302,6 +310,7 @@ export class GatewayClient implements Audience {
   #closed(): void {
     this.#leave();
     this.#requests.close();
+    this.#endLevel?.();
     for (const end of this.#watched.values()) end();
     this.#watched.clear();
     for (const call of this.#light.values()) call.abort();

@@ -9,6 +9,7 @@ import { CatalogKeeping } from './catalog-keeping.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { EraStore } from './era-store.ts';
 import type { Listeners } from './listeners.ts';
+import { LogWishes } from './log-wishes.ts';
 import { OfferList } from './offer-list.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { RootRef, StatusBoard } from './status-board.ts';
@@ -39,8 +40,9 @@ export class Catalogs {
   readonly tools: ToolList;
   readonly offers: OfferList;
   readonly watched: WatchedResources;
+  readonly logs: LogWishes;
   /** What sessions put in and look up. */
-  readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'notified'>;
+  readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'logLevel' | 'notified'>;
   readonly #ports: Pick<CatalogsPorts, 'board' | 'sessions'>;
   readonly #keeping: CatalogKeeping;
   readonly #isKept: boolean;
@@ -89,6 +91,12 @@ export class Catalogs {
       const actorId = board().sighting(server)?.actorId;
       if (actorId !== undefined) sessions.get(actorId)?.lookAtWatched();
     });
+    this.logs = new LogWishes(() => {
+      for (const { name } of board().statuses()) {
+        const actorId = board().sighting(name)?.actorId;
+        if (actorId !== undefined) sessions.get(actorId)?.lookAtLogLevel();
+      }
+    });
     const eras = new EraStore(() => clock.wallNow());
     this.#isKept = keep !== undefined;
     this.#keeping = new CatalogKeeping({
@@ -115,6 +123,7 @@ export class Catalogs {
           for (const uri of uris) listeners.emit('resource.updated', { server, uri });
         },
       },
+      logLevel: this.logs.level,
       notified: (server, method, params) => {
         listeners.emit('notification', { server, method, params });
       },

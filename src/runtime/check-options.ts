@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { logLevels } from '../domain/log-level.ts';
 import { questionKinds } from '../domain/question.ts';
 import { serverStates } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -116,4 +117,10 @@ export function checkState(state: string): void {
 export function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1) return;
   throw new TroupeError('INVALID_ARGUMENTS', 'The limit must be a whole number of at least 1.');
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` when there is no such level. */
+export function checkLogLevel(level: unknown): void {
+  if (logLevels.some((known) => known === level)) return;
+  throw new TroupeError('INVALID_ARGUMENTS', `The level must be one of ${logLevels.join(', ')}.`);
 }

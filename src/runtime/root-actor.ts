@@ -78,6 +78,7 @@ export interface RootPorts {
     | 'catalogs'
     | 'eras'
     | 'watched'
+    | 'logLevel'
     | 'notified'
     | 'specOf'
     | 'log'

@@ -8,6 +8,7 @@ import type {
   PromptResult,
   ResourceResult,
 } from '../domain/catalog.ts';
+import type { LogLevel } from '../domain/log-level.ts';
 import type { PermissionChoice } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
@@ -19,7 +20,7 @@ import type { CallDesk } from './call-desk.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
 
-import { checkLimit, checkName } from './check-options.ts';
+import { checkLimit, checkLogLevel, checkName } from './check-options.ts';
 import type { Questions } from './question-ports.ts';
 import type { ToolAddress } from './tool-finding.ts';
 import type {
@@ -48,6 +49,7 @@ type Requests = Pick<
   | 'getPrompt'
   | 'complete'
   | 'subscribe'
+  | 'wantLogs'
   | 'addServer'
   | 'removeServer'
   | 'questions'
@@ -223,6 +225,11 @@ export abstract class ServerRequests implements Requests {
     checkName('address of the resource', uri);
     this.refuseUnknown(server);
     return this.catalogs.watched.add(server, uri);
+  }
+
+  wantLogs(level: LogLevel): () => void {
+    checkLogLevel(level);
+    return this.catalogs.logs.add(level);
   }
 
   async #ask<Result>(

@@ -23,6 +23,7 @@ import type { HostRule } from '../domain/host-rule.ts';
 
 import type { AskForInput } from '../domain/input.ts';
 import type { Inspection } from '../domain/inspection.ts';
+import type { LogLevel } from '../domain/log-level.ts';
 import type { AskPermission, PermissionChoice, PermissionHook } from '../domain/permission.ts';
 import type { Step } from '../domain/plan.ts';
 import type { PolicyOverrides, PresetName } from '../domain/policy.ts';
@@ -394,6 +395,13 @@ export interface Troupe extends AsyncDisposable {
    * @throws TroupeError `SERVER_UNKNOWN`; `OVERLOADED` for more than 256 resources of a server.
    */
   subscribe(server: string, uri: string): () => void;
+  /**
+   * Asks the servers that keep a log for its lines from this level on; they come as the event `notification`.
+   * The most verbose wish counts for all, also after reconnects. Default: servers send what they like.
+   * Returns a function that takes the wish back.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a level that does not exist.
+   */
+  wantLogs(level: LogLevel): () => void;
   /**
    * Returns a function that ends the subscription. A listener that throws harms nobody.
    * @throws TroupeError `INVALID_ARGUMENTS` for a name that no event has.

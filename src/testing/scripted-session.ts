@@ -12,6 +12,7 @@ import { CallDeadline, timeOf } from '../../actors/session-deadline.ts';
 import type { SessionPorts } from '../../actors/session-ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
 import type { Failure } from '../domain/failure.ts';
+import type { LogLevel } from '../domain/log-level.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../domain/question.ts';
 import type { DegradedReason } from '../domain/server-state.ts';
 import type {
@@ -28,7 +29,7 @@ import type { ListedTool, ToolResult } from '../domain/tool.ts';
 /** What of the real ports a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
   SessionPorts,
-  'clock' | 'registry' | 'catalogs' | 'watched' | 'notified' | 'questions'
+  'clock' | 'registry' | 'catalogs' | 'watched' | 'logLevel' | 'notified' | 'questions'
 >;
 
 /** A call that waits for the test to answer it. */
@@ -72,6 +73,8 @@ export interface SessionScript {
   say(params: Readonly<Record<string, unknown>>): void;
   /** The resources that the host watches, when it last looked. */
   readonly watched: readonly string[];
+  /** From which level on its log is wanted, when it was last told. */
+  readonly logLevel: LogLevel | undefined;
   failList(failure: Failure): void;
   /** Tells what became of the question whether it lives; default: an answer. */
   probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
@@ -167,6 +170,7 @@ class Script implements SessionScript {
   readonly calls: Call[] = [];
   state: SessionScript['state'] = 'idle';
   watched: readonly string[] = [];
+  logLevel: LogLevel | undefined;
   readonly #ports: ScriptedSessionPorts;
   readonly #sendBack: (fact: SessionFact) => void;
   readonly #onCall: (call: ScriptedCall) => void;
@@ -208,8 +212,10 @@ class Script implements SessionScript {
       request: ({ method, params }, callOptions) =>
         this.#call(method, { ...params }, callOptions) as Promise<RequestOutcome>,
       lookAtWatched: () => this.#lookAtWatched(),
+      lookAtLogLevel: () => this.#lookAtLogLevel(),
     });
     this.#lookAtWatched();
+    this.#lookAtLogLevel();
     this.#send({ type: 'session.opened', era: 'legacy', ...options });
   }
 
@@ -233,6 +239,10 @@ class Script implements SessionScript {
   say(params: Readonly<Record<string, unknown>>): void {
     this.#expect('open');
     this.#ports.notified?.(this.input.server, 'notifications/message', params);
+  }
+
+  #lookAtLogLevel(): void {
+    this.logLevel = this.#ports.logLevel?.() ?? this.logLevel;
   }
 
   #lookAtWatched(): void {

@@ -97,6 +97,8 @@ async function stageOf(isLight: boolean): Promise<Stage> {
     wasClosed: () => false,
     toolNamed: () => undefined,
     lookAtWatched: () => {},
+    lookAtLogLevel: () => {},
+    logLevel: () => undefined,
     rules: () => [],
     onTrouble: (failure) => troubles.push(failure),
   });

@@ -136,6 +136,8 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     wasClosed: () => false,
     toolNamed: () => undefined,
     lookAtWatched: () => {},
+    lookAtLogLevel: () => {},
+    logLevel: () => undefined,
     rules: () => [],
     onTrouble: () => {},
   });

@@ -138,6 +138,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     getPrompt: notHere,
     complete: notHere,
     subscribe: notHere,
+    wantLogs: notHere,
     addServer: notHere,
     backgroundCalls: () => [],
     collect: notHere,
