@@ -58,6 +58,10 @@ export interface ClientEars {
   readonly onClosed: () => void;
 }
 
+/** Whose fault it is where clients have no session, and so no name of their own. */
+export const sessionlessClients = 'a client of 2026-07-28';
+let clientCount = 0;
+
 const allEars: ClientEars = { canHear: () => true, onClosed: ignore };
 
 export class GatewayClient implements Audience {
@@ -104,7 +108,8 @@ export class GatewayClient implements Audience {
       this.#closed();
       ears.onClosed();
     };
-    this.server.onerror = (error) => gateway.report(error.message);
+    const name = era === 'modern' ? sessionlessClients : `client ${(clientCount += 1)}`;
+    this.server.onerror = (error) => gateway.faults.add(name, error);
   }
 
   listChanged(kind: ListKind): void {

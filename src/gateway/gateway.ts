@@ -10,6 +10,7 @@ import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { CallMetrics } from './call-metrics.ts';
+import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
 import { type View, viewOfAll, viewOfOne } from './view.ts';
@@ -51,7 +52,8 @@ export class Gateway {
   readonly view: View;
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
-  readonly report: (message: string) => void;
+  /** Where faults in the protocol go, by whose they are. */
+  readonly faults: FaultLog;
   readonly #only: string | undefined;
   readonly #audiences = new Set<Audience>();
   readonly #news: Readonly<Record<ListKind, Throttle>>;
@@ -66,7 +68,7 @@ export class Gateway {
   constructor({ troupe, clock, only, report }: GatewayOptions) {
     this.troupe = troupe;
     this.clock = clock;
-    this.report = report;
+    this.faults = new FaultLog(clock, report);
     this.#only = only;
     this.view = only === undefined ? viewOfAll(troupe) : viewOfOne(troupe, only);
     this.metrics = new CallMetrics(troupe);
@@ -172,6 +174,7 @@ export class Gateway {
     for (const kind of listKinds) this.#news[kind].stop();
     this.metrics.close();
     this.held.close();
+    this.faults.close();
     this.#audiences.clear();
   }
 

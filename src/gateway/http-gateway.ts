@@ -13,7 +13,7 @@ import {
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
-import { GatewayClient } from './client.ts';
+import { GatewayClient, sessionlessClients } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import { maxBodyBytes, readBody, refuseBody } from './http-body.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
@@ -71,7 +71,7 @@ export async function startHttpGateway(
     void reception.receive(request, response, () => response.writeContinue());
   });
   await listen(server, options);
-  server.on('error', (error) => gateway.report(error.message));
+  server.on('error', (error) => gateway.faults.add('the gateway', error));
   const { port } = server.address() as AddressInfo;
   const shownHost = options.host.includes(':') ? `[${options.host}]` : options.host;
   return {
@@ -115,7 +115,7 @@ class Reception {
       {
         legacy: 'reject',
         maxRequestBodySize: maxBodyBytes,
-        onerror: (error) => gateway.report(error.message),
+        onerror: (error) => gateway.faults.add(sessionlessClients, error),
       },
     );
     this.#modern = modern;
@@ -144,7 +144,8 @@ class Reception {
       if (refusal === undefined) await this.#answer(request, response, onWelcome);
       else refuse(response, refusal);
     } catch (error) {
-      this.#gateway.report(error instanceof Error ? error.message : String(error));
+      const fault = error instanceof Error ? error : new Error(String(error));
+      this.#gateway.faults.add('the gateway', fault);
       if (!response.headersSent) refuse(response, { status: 500, message: 'the gateway failed' });
       else response.destroy();
     }

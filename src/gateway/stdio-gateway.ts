@@ -41,7 +41,7 @@ export function startStdioGateway(
         listensFor: (address) => listening.has(address),
         onClosed: () => listening.close(),
       }).server,
-    { transport, onerror: (error) => gateway.report(error.message) },
+    { transport, onerror: (error) => gateway.faults.add('the host', error) },
   );
   followListening(transport, listening);
   return {

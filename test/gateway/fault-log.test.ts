@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+
+import { FaultLog } from '../../src/gateway/fault-log.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { gatewayStage, openSession, post } from './gateway-stage.ts';
+
+const minuteMs = 60_000;
+
+function faultLog() {
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  return { clock, lines, log: new FaultLog(clock, (line) => lines.push(line)) };
+}
+
+const fault = (code: string, message = code) => Object.assign(new Error(message), { code });
+
+describe('faults of clients', () => {
+  it('are told once for each client and kind, whatever the words', () => {
+    const { log, lines } = faultLog();
+    for (const message of ['at 1', 'at 2', 'at 3']) {
+      log.add('client 1', fault('PARSE', message));
+      log.add('client 2', fault('PARSE', message));
+    }
+    log.add('client 1', new TypeError('no code'));
+    expect(lines).toEqual(['client 1: at 1', 'client 2: at 1', 'client 1: no code']);
+  });
+
+  it('that are not told are counted once a minute, and for the last time at the end', () => {
+    const { log, lines, clock } = faultLog();
+    for (let count = 0; count < 1_000; count += 1) log.add('client 1', fault('PARSE'));
+    expect(lines).toEqual(['client 1: PARSE']);
+    clock.advanceBy(minuteMs);
+    expect(lines.slice(1)).toEqual(['999 more faults of clients in the protocol']);
+    clock.advanceBy(10 * minuteMs);
+    expect(lines).toHaveLength(2);
+    log.add('client 1', fault('PARSE'));
+    log.close();
+    expect(lines.slice(2)).toEqual(['1 more fault of clients in the protocol']);
+    clock.advanceBy(10 * minuteMs);
+    expect(lines).toHaveLength(3);
+  });
+
+  it('of clients with ever new names are ten lines and a count in a minute', () => {
+    const { log, lines, clock } = faultLog();
+    for (let minute = 0; minute < 3; minute += 1) {
+      for (let count = 0; count < 500; count += 1)
+        log.add(`client ${minute}-${count}`, fault('PARSE'));
+      clock.advanceBy(minuteMs);
+    }
+    expect(lines).toHaveLength(33);
+    expect(lines.filter((line) => line.startsWith('490 more'))).toHaveLength(3);
+  });
+
+  it('over HTTP fill nobody’s terminal', async () => {
+    const there = await gatewayStage();
+    const sessions = [await openSession(there.url), await openSession(there.url)];
+    // An answer to a question that nobody asked.
+    const stray = { jsonrpc: '2.0', id: 99, result: {} };
+    for (const session of sessions)
+      for (let count = 0; count < 20; count += 1)
+        await (await post(there.url, stray, { 'mcp-session-id': session })).text();
+    expect(there.reports).toHaveLength(2);
+    expect(new Set(there.reports.map((line) => line.split(':')[0])).size).toBe(2);
+    await there.advance(minuteMs);
+    expect(there.reports.slice(2)).toEqual(['38 more faults of clients in the protocol']);
+  });
+});
