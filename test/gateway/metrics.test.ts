@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+
+import { pong } from '../runtime/stage.ts';
+import { type GatewayStage, gatewayStage, openSession, post, token } from './gateway-stage.ts';
+import { readOpenMetrics } from './open-metrics.ts';
+
+async function scrape({ url }: Pick<GatewayStage, 'url'>): Promise<string> {
+  const response = await fetch(new URL('/metrics', url), {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(response.headers.get('content-type')).toBe(
+    'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  );
+  return response.text();
+}
+
+describe('the metrics of the gateway', () => {
+  it('are OpenMetrics from the first line to the last, and count calls', async () => {
+    const there = await gatewayStage();
+    readOpenMetrics(await scrape(there));
+    const session = await openSession(there.url);
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'db__query' } };
+    const answer = post(there.url, message, { 'mcp-session-id': session });
+    (await there.nextCall('db')).answer(pong);
+    await (await answer).text();
+    const families = readOpenMetrics(await scrape(there));
+    const samplesOf = (name: string) => families.get(`mcp_troupe_${name}`)?.samples ?? [];
+    expect(samplesOf('calls').map(({ labels, value }) => [labels, value])).toEqual([
+      [{ server: 'db', code: 'ok' }, 1],
+    ]);
+    expect(samplesOf('clients').map(({ value }) => value)).toEqual([1]);
+    for (const server of ['db', 'web']) {
+      const states = samplesOf('server_state').filter(({ labels }) => labels['server'] === server);
+      const current = states.filter(({ value }) => value === 1);
+      expect(current.map(({ labels }) => labels['state'])).toEqual(['ready']);
+      expect(states.every(({ value }) => value === 0 || value === 1)).toBe(true);
+    }
+    for (const family of families.values()) expect(family.help).toMatch(/^[A-Z].*\.$/);
+    expect(families.get('mcp_troupe_call_duration_seconds')?.unit).toBe('seconds');
+  });
+
+  it('hold any name of a server as it is', async () => {
+    const there = await gatewayStage();
+    const names = ['quo"te', 'back\\slash', 'end\\', 'two\nlines', '\\n', 'a="b",c{}', 'grün', ' '];
+    for (const name of names) there.gateway.metrics.ended(name, 'ok', 10);
+    const calls = readOpenMetrics(await scrape(there)).get('mcp_troupe_calls');
+    expect(calls?.samples.map(({ labels }) => labels['server'])).toEqual(names);
+  });
+});
+
+describe('the reader of metrics in these tests', () => {
+  const head = '# TYPE a counter\n# HELP a Help.\n';
+  it.each([
+    ['no end', `${head}a_total 1\n`],
+    ['more after the end', `${head}# EOF\na_total 1\n`],
+    ['an empty line', `${head}\na_total 1\n# EOF\n`],
+    ['a counter without its suffix', `${head}a 1\n# EOF\n`],
+    ['a sample of no family', 'b 1\n# EOF\n'],
+    ['a raw quote', `${head}a_total{b="c"d"} 1\n# EOF\n`],
+    ['a raw backslash', `${head}a_total{b="c\\d"} 1\n# EOF\n`],
+    ['a raw line feed', `${head}a_total{b="c\nd"} 1\n# EOF\n`],
+    ['a label twice', `${head}a_total{b="c",b="d"} 1\n# EOF\n`],
+    ['a sample twice', `${head}a_total{b="c"} 1\na_total{b="c"} 2\n# EOF\n`],
+    ['a raw backslash in help', '# TYPE a gauge\n# HELP a x\\y\n# EOF\n'],
+    ['no number', `${head}a_total x\n# EOF\n`],
+    [
+      'buckets that fall',
+      '# TYPE a histogram\na_bucket{le="1.0"} 2\na_bucket{le="+Inf"} 1\na_count 1\na_sum 1\n# EOF\n',
+    ],
+  ])('refuses %s', (_what, text) => {
+    expect(() => readOpenMetrics(text)).toThrow();
+  });
+});
