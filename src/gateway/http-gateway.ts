@@ -47,6 +47,8 @@ const lookEveryMs = 1_000;
 // Longer than the pauses of a client at work, so that it need not connect anew for each call.
 const keepAliveMs = 60_000;
 const maxHeaderBytes = 16_384;
+// An answer on its way at the end; a client that does not read is not waited for.
+const sendMs = 250;
 const maxSockets = 512;
 
 /** @throws TroupeError `USAGE` when the address cannot be had. */
@@ -79,7 +81,10 @@ export async function startHttpGateway(
     async close(limitMs) {
       server.close();
       await gateway.drain(limitMs);
+      // A call that has ended is not answered yet.
+      if (gateway.callsInFlight === 0) await reception.sent('answers');
       await reception.close();
+      await reception.sent('streams');
       server.closeAllConnections();
     },
   };
@@ -105,6 +110,11 @@ class Reception {
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
   readonly #leave: () => void;
+  /** What clients do not have to the end yet. */
+  readonly #sending: Readonly<Record<'answers' | 'streams', Set<ServerResponse>>> = {
+    answers: new Set(),
+    streams: new Set(),
+  };
 
   constructor(gateway: Gateway, rules: DoorRules) {
     this.#gateway = gateway;
@@ -151,6 +161,21 @@ class Reception {
     }
   }
 
+  /** Settles when all of these are with their clients, or soon. */
+  async sent(which: 'answers' | 'streams'): Promise<void> {
+    const { clock } = this.#gateway;
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(resolve, sendMs);
+      const gone = [...this.#sending[which]].map(
+        (response) => new Promise((end) => void response.once('close', end)),
+      );
+      void Promise.all(gone).then(() => {
+        clock.clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
   async close(): Promise<void> {
     this.#leave();
     await this.#sessions.close();
@@ -195,6 +220,10 @@ class Reception {
     if (light !== undefined && 'document' in light) return sendLight(light, response);
     const gone = goneSignal(response);
     const web = webRequest(request, gone);
+    const isStream = request.method === 'GET' || isListening(body);
+    const sending = this.#sending[isStream ? 'streams' : 'answers'];
+    sending.add(response);
+    response.once('close', () => sending.delete(response));
     if (!(await isLegacyRequest(web, body))) {
       // It names the resources it wants to hear of when it begins to listen.
       const unwatch = watchAll(this.#gateway, listenedTo(body));
@@ -260,6 +289,10 @@ function plainHeaders(type: string): Record<string, string> {
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
   };
+}
+
+function isListening(body: unknown): body is Readonly<Record<string, unknown>> {
+  return isRecord(body) && body['method'] === 'subscriptions/listen';
 }
 
 /** Addresses in a request to listen; of anything else none. */

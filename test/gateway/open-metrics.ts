@@ -27,54 +27,62 @@ const suffixes: Readonly<Record<string, readonly string[]>> = {
 /** @throws Error that names the line, for anything that the format does not allow */
 export function readOpenMetrics(text: string): ReadonlyMap<string, Family> {
   if (!text.endsWith('\n# EOF\n')) throw new Error('does not end with # EOF and a line feed');
-  const families = new Map<string, Family & { readonly samples: Sample[] }>();
-  const lines = text.slice(0, -'# EOF\n'.length).split('\n').slice(0, -1);
-  let current: string | undefined;
-  for (const line of lines) {
-    const fail = (why: string): never => {
+  const families = new Map<string, Family>();
+  let current = '';
+  for (const line of text.slice(0, -'\n# EOF\n'.length).split('\n')) {
+    const fail: Fail = (why) => {
       throw new Error(`${why}: ${line}`);
     };
     const about = metadata.exec(line);
-    if (about !== null) {
-      const [, keyword = '', name = '', rest = ''] = about;
-      if (keyword === 'TYPE') {
-        if (families.has(name)) fail('a family twice');
-        if (suffixes[rest] === undefined) fail('an unknown type');
-        families.set(name, { name, type: rest, help: '', samples: [] });
-        current = name;
-        continue;
-      }
-      const family = families.get(name);
-      if (family === undefined || name !== current) return fail('metadata of no open family');
-      if (family.samples.length > 0) fail('metadata after samples');
-      if (keyword === 'HELP' && /(?:^|[^\\])(?:\\\\)*\\(?![\\n"])/.test(rest))
-        fail('a wrong escape');
-      if (keyword === 'UNIT' && !name.endsWith(`_${rest}`)) fail('a name without its unit');
-      families.set(name, { ...family, [keyword.toLowerCase()]: rest });
-      continue;
+    if (about === null) {
+      const family = families.get(current) ?? fail('a sample of no family');
+      const samples = [...family.samples, sampleOf(line, family, fail)];
+      families.set(current, { ...family, samples });
+    } else {
+      current = about[2] ?? '';
+      families.set(current, described(families.get(current), about, fail));
     }
-    if (line.startsWith('#')) fail('an unknown comment');
-    const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? fail('no sample');
-    const family = current === undefined ? undefined : families.get(current);
-    if (family === undefined) return fail('a sample of no family');
-    const suffix = suffixes[family.type]?.find((each) => name === `${family.name}${each}`);
-    if (suffix === undefined) return fail('a sample of another family');
-    const read = { name, labels: labelsOf(labels, fail), value: Number(value) };
-    if (Number.isNaN(read.value)) fail('no number');
-    if (family.type !== 'gauge' && read.value < 0) fail('a negative count');
-    if ((suffix === '_bucket') !== 'le' in read.labels) fail('a bucket without its limit');
-    const key = JSON.stringify([name, Object.entries(read.labels).toSorted()]);
-    const isTwice = family.samples.some(
-      (each) => JSON.stringify([each.name, Object.entries(each.labels).toSorted()]) === key,
-    );
-    if (isTwice) fail('a sample twice');
-    family.samples.push(read);
   }
   for (const family of families.values()) if (family.type === 'histogram') checkBuckets(family);
   return families;
 }
 
-function labelsOf(text: string, fail: (why: string) => never): Readonly<Record<string, string>> {
+type Fail = (why: string) => never;
+
+function described(
+  before: Family | undefined,
+  [, keyword = '', name = '', rest = '']: RegExpExecArray,
+  fail: Fail,
+): Family {
+  if (keyword === 'TYPE') {
+    if (before !== undefined) fail('a family twice');
+    if (!Object.hasOwn(suffixes, rest)) fail('an unknown type');
+    return { name, type: rest, help: '', samples: [] };
+  }
+  const family = before ?? fail('metadata before its type');
+  if (family.samples.length > 0) fail('metadata after samples');
+  if (keyword === 'HELP') {
+    if (!/^(?:[^\\]|\\[\\n"])*$/.test(rest)) fail('a wrong escape');
+    return { ...family, help: rest };
+  }
+  if (!name.endsWith(`_${rest}`)) fail('a name without its unit');
+  return { ...family, unit: rest };
+}
+
+function sampleOf(line: string, family: Family, fail: Fail): Sample {
+  const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? fail('no sample');
+  const suffix = suffixes[family.type]?.find((each) => name === `${family.name}${each}`);
+  if (suffix === undefined) fail('a sample of another family');
+  const read = { name, labels: labelsOf(labels, fail), value: Number(value) };
+  if (Number.isNaN(read.value)) fail('no number');
+  if (family.type !== 'gauge' && read.value < 0) fail('a negative count');
+  if ((suffix === '_bucket') !== 'le' in read.labels) fail('a bucket without its limit');
+  const key = JSON.stringify([name, read.labels]);
+  const isTwice = family.samples.some((each) => JSON.stringify([each.name, each.labels]) === key);
+  return isTwice ? fail('a sample twice') : read;
+}
+
+function labelsOf(text: string, fail: Fail): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
   let rest = text;
   while (rest !== '') {

@@ -1,0 +1,50 @@
+import { request } from 'node:http';
+import { describe, expect, it } from 'vitest';
+
+import { pong } from '../runtime/stage.ts';
+import { type GatewayStage, gatewayStage, listen, openSession, post } from './gateway-stage.ts';
+
+const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
+
+/** What happened to a connection that was open before: an answer, or its end. */
+async function ask({ url }: GatewayStage, session: string, message: object): Promise<string> {
+  return (await post(url, message, { 'mcp-session-id': session })).text();
+}
+
+describe('a gateway that is told to stop', () => {
+  it('ends what is under way, refuses what is new, and then ends its streams', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const heard = await listen(there.url, session);
+    const underWay = ask(there, session, call);
+    const atServer = await there.nextCall('db');
+    // A connection that is there already: a new one is not taken any more.
+    const kept = request(there.url, { method: 'POST' });
+    kept.on('error', () => undefined);
+    const closed = there.http.close(2_000);
+    const refused = there.gateway.during(async () => 'new');
+    await expect(refused).rejects.toMatchObject({ code: 'SHUTTING_DOWN', retryable: true });
+    await expect(fetch(new URL('/healthz', there.url))).rejects.toThrow();
+    expect(there.gateway.callsInFlight).toBe(1);
+    atServer.answer(pong);
+    expect(await underWay).toContain('pong');
+    await closed;
+    // The stream ends as one does; it is not cut.
+    expect(await heard.next()).toEqual({ done: true, value: undefined });
+    kept.destroy();
+  });
+
+  it('waits no longer than it may, and tells the server that nobody waits', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const underWay = ask(there, session, call).catch(() => 'cut');
+    const atServer = await there.nextCall('db');
+    const closed = there.http.close(2_000);
+    const isEarly = await Promise.race([closed.then(() => 'closed'), there.advance(1_999)]);
+    expect(isEarly).not.toBe('closed');
+    await there.advance(1);
+    await closed;
+    expect(await underWay).not.toContain('pong');
+    expect(atServer.isSettled).toBe(true);
+  });
+});
