@@ -131,6 +131,23 @@ export type InspectionRecord =
   | ReconciledRecord
   | GapRecord;
 
+/** First line of every file of a journal: a file stands alone, whatever was rotated away. */
+export interface JournalHead {
+  readonly kind: 'journal';
+  /** Version of this format. */
+  readonly format: 1;
+  /** Of mcp-troupe. */
+  readonly version: string;
+  /** ISO 8601; `t` of all records counts from here. */
+  readonly startedAt: string;
+  /** Hash of each machine's definition: tells whether the charts of a reader are those that were recorded. */
+  readonly machines: Readonly<Record<MachineKey, string>>;
+  /** What was true before the first record of this file. */
+  readonly picture: InspectionPicture;
+  /** The contexts at that time, by actor; allow-listed and redacted like `changed`. */
+  readonly contexts: Readonly<Record<ActorKey, Readonly<Record<string, unknown>>>>;
+}
+
 /** An actor as it stood at a moment. */
 export interface PicturedActor {
   readonly actor: ActorKey;
@@ -159,6 +176,35 @@ export interface InspectionPicture {
   readonly servers: readonly ServerStatus[];
   /** Absent before the first pass. */
   readonly troupe?: TroupeStatus;
+}
+
+/** `GET api/session`: what a page is looking at. */
+export interface InspectionSession {
+  /** `replay`: a journal; nothing runs, and nothing can be done. */
+  readonly mode: 'live' | 'replay';
+  readonly version: string;
+  /** Folder of the project, or name of the journal's file. */
+  readonly title: string;
+  readonly startedAt: string;
+  /** The records that can still be asked for; `last` moves on while it is live. */
+  readonly first: number;
+  readonly last: number;
+  /** `t` of those two. */
+  readonly firstT: number;
+  readonly lastT: number;
+  /** False: the pictures of this version are not those of the charts that were recorded. */
+  readonly sameCharts: boolean;
+}
+
+/** A button: an event or command that a server's page may offer, and whether it would do something now. */
+export interface PossibleAct {
+  /** A host event (`server.restart` ...) or a command (`approve`, `reject`, `revoke`). */
+  readonly act: string;
+  readonly accepted: boolean;
+  /** Where it would lead, in the public words; absent where the chart does not say. */
+  readonly to?: string;
+  /** Why it is not accepted now. */
+  readonly reason?: string;
 }
 
 /** Where records come from: a troupe that runs, or a journal. */

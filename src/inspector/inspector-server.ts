@@ -1,0 +1,231 @@
+/**
+ * The inspector's server: a page, and what it asks, for one person at this machine. It is
+ * reached from here alone, by whoever opens an address that holds a fresh token, and nobody else.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { journalOf } from '../recorder/journal-lines.ts';
+import { guardingHeaders, refuseStranger } from './door.ts';
+import { type Guest, Guests } from './guests.ts';
+import {
+  type Answer,
+  act,
+  bodyOf,
+  type Inspected,
+  lookAt,
+  numberOf,
+  refused,
+} from './inspector-api.ts';
+import { type PageFile, readPageFiles } from './page-files.ts';
+import { RecordStreams } from './record-streams.ts';
+
+const host = '127.0.0.1';
+
+// A browser sends a request at once; this is for those who hold a line by dripping.
+const headersMs = 10_000;
+const requestMs = 30_000;
+const maxHeaderBytes = 16_384;
+// Streams, and a few windows that load the page at the same time.
+const maxSockets = 128;
+
+export interface InspectorOptions {
+  /** Default: any that is free. */
+  readonly port?: number;
+  /** Where the page is. Default: where a build of this package puts it. */
+  readonly pageFolders?: readonly string[];
+  /** Milliseconds; only differences count. Default: the real time. */
+  readonly now?: () => number;
+}
+
+export interface InspectorServer {
+  readonly port: number;
+  /** A new address, which lets one browser in, once. */
+  newAddress(): string;
+  close(): void;
+}
+
+/** @throws TroupeError `USAGE` when the port cannot be had. */
+export async function startInspector(
+  inspected: Inspected,
+  { port: wanted = 0, pageFolders, now = () => performance.now() }: InspectorOptions = {},
+): Promise<InspectorServer> {
+  const files = await readPageFiles(pageFolders);
+  const guests = new Guests(now);
+  const streams = new RecordStreams(inspected.source);
+  const server = createServer({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+  });
+  server.maxConnections = maxSockets;
+  await listen(server, wanted);
+  server.on('error', () => undefined);
+  const { port } = server.address() as AddressInfo;
+  const reception = new Reception(inspected, { files, guests, streams, port });
+  server.on('request', (request, response) => void reception.receive(request, response));
+  return {
+    port,
+    newAddress: () => `http://${host}:${port}/?token=${guests.invite()}`,
+    close() {
+      server.close();
+      streams.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE'
+          ? `port ${port} is in use; choose another one for the inspector, or leave it out`
+          : `the inspector cannot listen on port ${port} (${error.code ?? error.message}); choose another one`;
+      reject(new TroupeError('USAGE', why, { cause: error }));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+interface Rooms {
+  readonly files: ReadonlyMap<string, PageFile>;
+  readonly guests: Guests;
+  readonly streams: RecordStreams;
+  readonly port: number;
+}
+
+class Reception {
+  readonly #inspected: Inspected;
+  readonly #rooms: Rooms;
+  readonly #cookie: string;
+
+  constructor(inspected: Inspected, rooms: Rooms) {
+    this.#inspected = inspected;
+    this.#rooms = rooms;
+    // Cookies know no ports: two troupes must not take each other's.
+    this.#cookie = `mcp-troupe-inspector-${rooms.port}`;
+  }
+
+  /** Answers one request, whatever happens. */
+  async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => undefined);
+    try {
+      await this.#answer(request, response);
+    } catch {
+      // A browser that left in the middle of a sentence; nobody is there to be told.
+      if (response.headersSent) response.destroy();
+      else send(response, refused(500, 'INTERNAL', 'the inspector failed; load the page again'));
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = request;
+    const knock = {
+      method,
+      target: url,
+      hosts: request.headersDistinct['host'] ?? [],
+      origin: headers.origin,
+      fetchSite: request.headersDistinct['sec-fetch-site']?.join(),
+    };
+    const stranger = refuseStranger(knock, this.#rooms.port);
+    if (stranger !== undefined) return say(response, stranger.status, stranger.message);
+    const [path = '', search = ''] = url.split(/\?(.*)/su);
+    const query = new URLSearchParams(search);
+    const token = query.get('token');
+    if (path === '/' && method === 'GET' && token !== null) return this.#admit(response, token);
+    const guest = this.#guestOf(headers.cookie);
+    if (guest === undefined) return say(response, 401, unknownGuest);
+    if (path.startsWith('/api/')) return this.#answerApi(request, response, guest, path, query);
+    const file = method === 'GET' ? this.#rooms.files.get(path) : undefined;
+    if (file === undefined) return say(response, 404, 'there is nothing here');
+    response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
+  }
+
+  #admit(response: ServerResponse, token: string): void {
+    const secret = this.#rooms.guests.admit(token);
+    if (secret === undefined) return say(response, 401, unknownGuest);
+    const cookie = `${this.#cookie}=${secret}; HttpOnly; SameSite=Strict; Path=/`;
+    response.writeHead(303, { ...guardingHeaders, 'set-cookie': cookie, location: '/' }).end();
+  }
+
+  #guestOf(cookies = ''): Guest | undefined {
+    for (const cookie of cookies.split(';')) {
+      const [name, value = ''] = cookie.trim().split('=');
+      if (name === this.#cookie) return this.#rooms.guests.guest(value);
+    }
+    return undefined;
+  }
+
+  async #answerApi(
+    request: IncomingMessage,
+    response: ServerResponse,
+    guest: Guest,
+    path: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const { method } = request;
+    if (method === 'GET' && path === '/api/stream') return this.#stream(request, response, query);
+    if (method === 'GET' && path === '/api/journal') return this.#download(response);
+    if (method === 'POST' && path === '/api/command')
+      return send(response, await this.#act(request, response, guest));
+    const answer = method === 'GET' ? lookAt(this.#inspected, path, query) : undefined;
+    send(response, answer ?? refused(404, 'INVALID_ARGUMENTS', 'there is nothing here'));
+  }
+
+  async #act(request: IncomingMessage, response: ServerResponse, guest: Guest): Promise<Answer> {
+    if (!guest.mayAct()) return refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
+    const body = await bodyOf(request);
+    if ('refusal' in body) return body.refusal;
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    return act(this.#inspected, body.value, gone.signal);
+  }
+
+  #stream({ headers }: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    const { mode, source } = this.#inspected;
+    const { streams } = this.#rooms;
+    // What tells a page not to come back for more.
+    if (mode === 'replay') return void response.writeHead(204, guardingHeaders).end();
+    if (streams.isFull)
+      return send(
+        response,
+        refused(429, 'OVERLOADED', 'too many windows are open; close one', true),
+      );
+    const seen = /^\d{1,15}$/u.exec(String(headers['last-event-id'] ?? ''))?.[0];
+    const from = seen === undefined ? numberOf(query, 'from') : Number(seen) + 1;
+    streams.add(response, guardingHeaders, from ?? source.last + 1);
+  }
+
+  #download(response: ServerResponse): void {
+    response.writeHead(200, {
+      ...guardingHeaders,
+      'content-type': 'application/x-ndjson',
+      'content-disposition': 'attachment; filename="mcp-troupe.ndjson"',
+    });
+    const pieces = journalOf(this.#inspected.source);
+    const write = (): void => {
+      for (let piece = pieces.next(); ; piece = pieces.next()) {
+        if (piece.done === true) return void response.end();
+        if (!response.write(piece.value)) return void response.once('drain', write);
+      }
+    };
+    write();
+  }
+}
+
+const unknownGuest =
+  'you were not let in: open the address that troupe inspect prints; each works once';
+
+function say(response: ServerResponse, status: number, message: string): void {
+  response
+    .writeHead(status, { ...guardingHeaders, 'content-type': 'text/plain; charset=utf-8' })
+    .end(`${message}\n`);
+}
+
+function send(response: ServerResponse, { status, document }: Answer): void {
+  response
+    .writeHead(status, { ...guardingHeaders, 'content-type': 'application/json; charset=utf-8' })
+    .end(JSON.stringify(document));
+}

@@ -1,0 +1,47 @@
+/** A journal as text: a head that stands alone, and a record a line. */
+
+import type {
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+  JournalHead,
+} from '../domain/inspection.ts';
+
+// A line at a time is slow to send, all at once is long to hold.
+const batchCount = 500;
+
+/** All that a source still has, for a file of its own; in pieces. */
+export function* journalOf(source: InspectionSource): Generator<string> {
+  const { last } = source;
+  let next = source.first;
+  yield lineOf(headOf(source, next - 1));
+  while (next <= last) {
+    const records = source.records(next, Math.min(batchCount, last - next + 1));
+    if (records.length === 0) return;
+    next = (records.at(-1) as InspectionRecord).n + 1;
+    yield records.map(lineOf).join('');
+  }
+}
+
+/** What was true after record `at`, which has to be there. */
+function headOf(source: InspectionSource, at: number): JournalHead {
+  const { startedAt, version, machines } = source;
+  const picture = source.picture(at) as InspectionPicture;
+  const contexts = picture.actors.flatMap(({ actor }) => {
+    const context = source.context(actor, at);
+    return context === undefined ? [] : [[actor, context] as const];
+  });
+  return {
+    kind: 'journal',
+    format: 1,
+    version,
+    startedAt,
+    machines,
+    picture,
+    contexts: Object.fromEntries(contexts),
+  };
+}
+
+function lineOf(document: JournalHead | InspectionRecord): string {
+  return `${JSON.stringify(document)}\n`;
+}

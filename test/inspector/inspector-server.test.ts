@@ -1,0 +1,433 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type {
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+} from '../../src/domain/inspection.ts';
+import { TroupeError } from '../../src/domain/troupe-error.ts';
+import type { Inspected } from '../../src/inspector/inspector-api.ts';
+import {
+  type InspectorOptions,
+  type InspectorServer,
+  startInspector,
+} from '../../src/inspector/inspector-server.ts';
+import { possibleActs } from '../../src/inspector/possible-acts.ts';
+import { type Stage, servers, stage } from '../runtime/stage.ts';
+import { Browser, knock } from './browser.ts';
+
+const open: InspectorServer[] = [];
+afterEach(() => {
+  for (const inspector of open.splice(0)) inspector.close();
+});
+
+async function start(inspected: Inspected, options?: InspectorOptions): Promise<InspectorServer> {
+  const inspector = await startInspector(inspected, options);
+  open.push(inspector);
+  return inspector;
+}
+
+async function recorded(
+  record: { readonly records?: number } | true = true,
+): Promise<{ readonly there: Stage; readonly inspected: Inspected }> {
+  const there = await stage({ settings: servers({ db: 'srv', api: 'srv' }), record });
+  return { there, inspected: { source: there.troupe.inspection, mode: 'live', title: '/project' } };
+}
+
+describe('the door of the inspector', () => {
+  it('lets one browser in by an address, once', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const { pathname, search, hostname } = new URL(inspector.newAddress());
+    expect(hostname).toBe('127.0.0.1');
+    expect(search.length).toBeGreaterThanOrEqual('?token='.length + 43);
+    const first = await knock(inspector.port, pathname + search);
+    expect(first).toMatchObject({ status: 303, headers: { location: '/' } });
+    expect(first.headers['set-cookie']).toEqual([
+      expect.stringMatching(
+        /^mcp-troupe-inspector-\d+=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/$/,
+      ),
+    ]);
+    expect(first.headers['set-cookie']?.[0]).toContain(`-${inspector.port}=`);
+    expect(await knock(inspector.port, pathname + search)).toMatchObject({ status: 401 });
+    const cookie = first.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    const inside = { headers: { cookie } };
+    expect(await knock(inspector.port, '/api/session', inside)).toMatchObject({ status: 200 });
+    expect(await knock(inspector.port, '/', inside)).toMatchObject({ status: 200 });
+  });
+
+  it.each(['/', '/assets/index.js', '/api/session', '/api/stream', '/api/journal', '/nothing'])(
+    'shows nothing at %s to whoever brings no cookie, or a wrong one',
+    async (path) => {
+      const { inspected } = await recorded();
+      const { port } = await start(inspected);
+      const wrong = { cookie: `mcp-troupe-inspector-${port}=${'x'.repeat(43)}` };
+      for (const headers of [{}, wrong]) {
+        const said = await knock(port, path, { headers });
+        expect(said.status).toBe(401);
+        expect(said.body).toContain('troupe inspect');
+      }
+    },
+  );
+
+  it.each([
+    ['a name that was turned to our address', { host: 'evil.example:PORT' }],
+    ['a name without a port', { host: '127.0.0.1' }],
+    ['another port', { host: '127.0.0.1:1' }],
+    ['another origin', { origin: 'http://evil.example' }],
+    ['another port of this machine', { origin: 'http://127.0.0.1:1' }],
+    ['no origin at all', { origin: 'null' }],
+    ['another site', { 'sec-fetch-site': 'cross-site' }],
+    ['another port of the same site', { 'sec-fetch-site': 'same-site' }],
+  ])('refuses %s, with a cookie that is right', async (_, headers) => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const browser = await Browser.of(inspector);
+    const { port } = inspector;
+    const sent = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', `${port}`)]),
+    );
+    for (const path of ['/', '/api/session', '/nothing']) {
+      expect(await browser.get(path, sent)).toMatchObject({ status: 403 });
+    }
+    const address = new URL(inspector.newAddress());
+    const knocked = await knock(port, address.pathname + address.search, { headers: sent });
+    expect(knocked).toMatchObject({ status: 403 });
+    // It was not taken by whoever was refused.
+    const again = await knock(port, address.pathname + address.search);
+    expect(again).toMatchObject({ status: 303 });
+  });
+
+  it('takes orders from its own page alone', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start({ ...inspected, command: () => Promise.resolve('done') });
+    const browser = await Browser.of(inspector);
+    const body = '{"command":"plan"}';
+    expect(await browser.post('/api/command', body)).toMatchObject({
+      status: 200,
+      body: '{"result":"done"}',
+    });
+    const withoutOrigin = await knock(inspector.port, '/api/command', {
+      method: 'POST',
+      body,
+      headers: { cookie: browser.cookie, 'content-type': 'application/json' },
+    });
+    expect(withoutOrigin.status).toBe(403);
+    const stranger = { origin: 'http://evil.example' };
+    expect(await browser.post('/api/command', body, stranger)).toMatchObject({ status: 403 });
+    const asForm = { 'content-type': 'text/plain' };
+    expect(await browser.post('/api/command', body, asForm)).toMatchObject({ status: 415 });
+  });
+
+  it('guards every answer, refusals included', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const browser = await Browser.of(inspector);
+    const address = new URL(inspector.newAddress());
+    const answers = [
+      await browser.get('/'),
+      await browser.get('/api/session'),
+      await browser.get('/api/journal'),
+      await browser.get('/nothing'),
+      await knock(inspector.port, '/'),
+      await knock(inspector.port, '/', { headers: { host: 'evil.example' } }),
+      await knock(inspector.port, address.pathname + address.search),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404, 401, 403, 303]);
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-security-policy': expect.stringMatching(
+          /^default-src 'none'; script-src 'self'; /,
+        ),
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      });
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+    }
+  });
+
+  it.each([
+    '/../package.json',
+    '/assets/../../package.json',
+    '/%2e%2e/package.json',
+    '/..%2fpackage.json',
+    '//etc/passwd',
+    '/assets/',
+    '/index.html/../../../etc/passwd',
+  ])('has no file at %s', async (path) => {
+    const { inspected } = await recorded();
+    const browser = await Browser.of(await start(inspected));
+    expect(await browser.get(path)).toMatchObject({ status: 404 });
+  });
+
+  it('says which port cannot be had', async () => {
+    const { inspected } = await recorded();
+    const { port } = await start(inspected);
+    await expect(startInspector(inspected, { port })).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining(`port ${port} is in use`),
+    });
+  });
+});
+
+describe('what a page asks', () => {
+  it('is answered from what was recorded', async () => {
+    const { there, inspected } = await recorded();
+    const browser = await Browser.of(await start(inspected));
+    const { inspection } = there.troupe;
+    expect(await browser.document('/api/session')).toMatchObject({
+      mode: 'live',
+      title: '/project',
+      first: 1,
+      last: inspection.last,
+      sameCharts: true,
+    });
+    const picture = (await browser.document('/api/picture')) as InspectionPicture;
+    expect(picture.servers).toMatchObject([
+      { name: 'api', state: 'ready' },
+      { name: 'db', state: 'ready' },
+    ]);
+    const earlier = (await browser.document('/api/picture?at=1')) as InspectionPicture;
+    expect(earlier).toMatchObject({ n: 1, servers: [] });
+    const { records, next } = (await browser.document('/api/records?from=3&limit=2')) as {
+      readonly records: readonly InspectionRecord[];
+      readonly next: number;
+    };
+    expect(records.map(({ n }) => n)).toEqual([3, 4]);
+    expect(next).toBe(5);
+    expect(await browser.document(`/api/records?from=${inspection.last}`)).toMatchObject({
+      records: [{ n: inspection.last }],
+      next: null,
+    });
+    const db = picture.actors.find(({ id }) => id === 'db.0');
+    expect(await browser.document(`/api/actors/${db?.actor ?? ''}/context`)).toMatchObject({
+      context: { name: 'db', session: 1 },
+      n: inspection.last,
+    });
+  });
+
+  it('is told when it is gone, or never was', async () => {
+    const { inspected } = await recorded({ records: 10 });
+    const browser = await Browser.of(await start(inspected));
+    expect(await browser.get('/api/picture?at=1')).toMatchObject({
+      status: 410,
+      body: expect.stringContaining('what was true after record 1 is not known'),
+    });
+    expect(await browser.get('/api/actors/nobody/context')).toMatchObject({ status: 404 });
+    expect(await browser.get('/api/servers/nobody/acts')).toMatchObject({ status: 200 });
+    expect(await browser.get('/api/session/more')).toMatchObject({ status: 404 });
+  });
+
+  it('names what can be done with a server, and why the rest cannot', async () => {
+    const { there, inspected } = await recorded();
+    const { troupe } = there;
+    const acts = (server: string) => possibleActs(troupe, server);
+    const browser = await Browser.of(await start({ ...inspected, acts }));
+    const ready = (await browser.document('/api/servers/db/acts')) as { acts: unknown[] };
+    expect(ready.acts).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          act: 'server.start',
+          accepted: false,
+          reason: expect.stringContaining('db is ready'),
+        }),
+        { act: 'server.stop', accepted: true, to: 'stopping' },
+        { act: 'server.restart', accepted: true, to: 'stopping' },
+        expect.objectContaining({ act: 'approve', accepted: false }),
+      ]),
+    );
+    troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    const stopped = (await browser.document('/api/servers/db/acts')) as { acts: unknown[] };
+    expect(stopped.acts).toEqual(
+      expect.arrayContaining([
+        { act: 'server.start', accepted: true, to: 'queued' },
+        expect.objectContaining({ act: 'server.stop', accepted: false }),
+      ]),
+    );
+    expect(await browser.get('/api/servers/nobody/acts')).toMatchObject({ status: 404 });
+  });
+
+  it('is done, or refused with an error document', async () => {
+    const { inspected } = await recorded();
+    const seen: unknown[] = [];
+    const command: Inspected['command'] = (name, args) => {
+      seen.push([name, args]);
+      if (name === 'stop')
+        throw new TroupeError('SERVER_UNKNOWN', 'there is no such server; see troupe status');
+      return Promise.resolve({ ok: true });
+    };
+    const browser = await Browser.of(await start({ ...inspected, command }));
+    const done = await browser.post('/api/command', '{"command":"plan","args":{"a":1}}');
+    expect(JSON.parse(done.body)).toEqual({ result: { ok: true } });
+    const failed = await browser.post('/api/command', '{"command":"stop"}');
+    expect(failed.status).toBe(200);
+    expect(JSON.parse(failed.body)).toMatchObject({ error: { code: 'SERVER_UNKNOWN' } });
+    expect(seen).toEqual([
+      ['plan', { a: 1 }],
+      ['stop', {}],
+    ]);
+    expect(await browser.post('/api/command', '{"command":')).toMatchObject({ status: 400 });
+    expect(await browser.post('/api/command', '[]')).toMatchObject({ status: 400 });
+    const big = `{"command":"plan","args":{"a":"${'x'.repeat(1_048_576)}"}}`;
+    expect(await browser.post('/api/command', big)).toMatchObject({ status: 413 });
+    const inPieces = { 'transfer-encoding': 'chunked' };
+    expect(await browser.post('/api/command', big, inPieces)).toMatchObject({ status: 413 });
+    expect(seen).toHaveLength(2);
+  });
+
+  it('is slowed down when a page does more than a person can', async () => {
+    const { inspected } = await recorded();
+    let now = 0;
+    const command = () => Promise.resolve(null);
+    const inspector = await start({ ...inspected, command }, { now: () => now });
+    const browser = await Browser.of(inspector);
+    const post = async () => (await browser.post('/api/command', '{"command":"plan"}')).status;
+    for (let count = 0; count < 20; count += 1) expect(await post()).toBe(200);
+    expect(await post()).toBe(429);
+    const other = await Browser.of(inspector);
+    expect(await other.post('/api/command', '{"command":"plan"}')).toMatchObject({ status: 200 });
+    now = 100;
+    expect([await post(), await post(), await post()]).toEqual([200, 200, 429]);
+  });
+
+  it('does nothing where nothing runs', async () => {
+    const { there } = await recorded();
+    const inspected = {
+      source: there.troupe.inspection,
+      mode: 'replay',
+      title: 'a.ndjson',
+    } as const;
+    const browser = await Browser.of(await start(inspected));
+    expect(await browser.post('/api/command', '{"command":"plan"}')).toMatchObject({ status: 409 });
+    expect(await browser.get('/api/stream')).toMatchObject({ status: 204 });
+    expect(await browser.document('/api/servers/db/acts')).toEqual({ acts: [] });
+  });
+});
+
+describe('the stream of records', () => {
+  it('brings what happens while it happens', async () => {
+    const { there, inspected } = await recorded();
+    const { inspection } = there.troupe;
+    const browser = await Browser.of(await start(inspected));
+    const before = inspection.last;
+    const stream = await browser.stream();
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    const records = await stream.upTo(inspection.last);
+    expect(records).toEqual(inspection.records(before + 1, 10_000));
+    expect(records.length).toBeGreaterThan(5);
+    stream.close();
+  });
+
+  it('goes on where a page was when it lost us', async () => {
+    const { there, inspected } = await recorded();
+    const { inspection } = there.troupe;
+    const browser = await Browser.of(await start(inspected));
+    const stream = await browser.stream('/api/stream', { 'last-event-id': '7' });
+    const records = await stream.upTo(inspection.last);
+    expect(records).toEqual(inspection.records(8, 10_000));
+    stream.close();
+    const fromStart = await browser.stream('/api/stream?from=1');
+    expect(await fromStart.upTo(inspection.last)).toEqual(inspection.records(1, 10_000));
+    fromStart.close();
+  });
+
+  it('says how much was missed, and that another run was seen', async () => {
+    const { there, inspected } = await recorded({ records: 20 });
+    const { inspection } = there.troupe;
+    const browser = await Browser.of(await start(inspected));
+    const stream = await browser.stream('/api/stream', { 'last-event-id': '3' });
+    const count = inspection.first - 4;
+    expect(count).toBeGreaterThan(0);
+    expect(await stream.next()).toMatchObject({ event: 'gap', data: JSON.stringify({ count }) });
+    expect(await stream.upTo(inspection.last)).toHaveLength(20);
+    stream.close();
+    const stranger = await browser.stream('/api/stream', { 'last-event-id': '999999' });
+    expect(await stranger.next()).toMatchObject({ event: 'gap', id: `${inspection.last}` });
+    stranger.close();
+  });
+
+  it('lets who reads slowly miss some, and holds nothing for them', async () => {
+    const source = new FloodSource(100);
+    const inspected: Inspected = { source, mode: 'live', title: '' };
+    const browser = await Browser.of(await start(inspected));
+    const stream = await browser.stream();
+    // Far more than sockets hold, while nobody reads.
+    for (let round = 0; round < 50; round += 1) {
+      source.flood(100);
+      await new Promise(setImmediate);
+    }
+    expect(source.rendered).toBeLessThan(2_000);
+    let last = 0;
+    let missed = 0;
+    while (last < source.last) {
+      const event = await stream.next();
+      if (event?.event === 'gap')
+        missed += (JSON.parse(event.data ?? '') as { count: number }).count;
+      last = Number(event?.id);
+    }
+    expect(missed).toBeGreaterThan(1_000);
+    stream.close();
+  }, 30_000);
+
+  it('is for sixteen windows', async () => {
+    const { inspected } = await recorded();
+    const browser = await Browser.of(await start(inspected));
+    const streams = [];
+    for (let count = 0; count < 16; count += 1) streams.push(await browser.stream());
+    expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 200));
+    expect(await browser.get('/api/stream')).toMatchObject({ status: 429 });
+    for (const stream of streams) stream.close();
+  });
+});
+
+/** Records of 50 kB each, of which the newest are kept. */
+class FloodSource implements InspectionSource {
+  readonly startedAt = new Date(0).toISOString();
+  readonly version = '0.0.0';
+  readonly machines = { troupe: '', server: '', slots: '' };
+  last = 0;
+  rendered = 0;
+  readonly #kept: number;
+  readonly #followers = new Set<() => void>();
+
+  constructor(kept: number) {
+    this.#kept = kept;
+  }
+
+  get first(): number {
+    return Math.max(1, this.last - this.#kept + 1);
+  }
+
+  flood(count: number): void {
+    this.last += count;
+    for (const follower of this.#followers) follower();
+  }
+
+  records(from: number, limit: number): readonly InspectionRecord[] {
+    const count = Math.min(limit, this.last - from + 1);
+    this.rendered += count;
+    const type = 'x'.repeat(50_000);
+    return Array.from({ length: count }, (_, index) => ({
+      kind: 'ignored',
+      n: from + index,
+      t: 0,
+      actor: 'x:0',
+      type,
+    }));
+  }
+
+  picture(): undefined {
+    return undefined;
+  }
+
+  context(): undefined {
+    return undefined;
+  }
+
+  follow(onMore: () => void): () => void {
+    this.#followers.add(onMore);
+    return () => this.#followers.delete(onMore);
+  }
+}
