@@ -23,7 +23,7 @@ import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
-import { createExchange, hearsProgress } from './session-exchange.ts';
+import { createExchange, hearsProgress, metaOf } from './session-exchange.ts';
 import { describeError } from './session-failure.ts';
 import { createLightCalls, type LightCallOptions, type LightCalls } from './session-light-calls.ts';
 import { profileOf } from './session-profile.ts';
@@ -143,7 +143,9 @@ export function createHandle(setup: CallerSetup): SessionHandle {
           ? exchange.inFull(options, (added, own) =>
               callTool(setup, tool, { arguments: args, ...added }, own),
             )
-          : exchange.lightly(options, (own) => callLightly(lightly, tool, args, own));
+          : exchange.lightly(options, (own) =>
+              callLightly(lightly, { name: tool, arguments: args, ...metaOf(options) }, own),
+            );
       }),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
@@ -200,11 +202,10 @@ function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions
 
 async function callLightly(
   light: LightCalls,
-  name: string,
-  args: Readonly<Record<string, unknown>>,
+  params: Readonly<Record<string, unknown>>,
   options: LightCallOptions,
 ): Promise<ToolResult> {
-  const result = await light.call({ name, arguments: args }, options);
+  const result = await light.call(params, options);
   if (isToolResult(result)) return result;
   throw Object.assign(new Error(`Invalid result for tools/call: ${wrongShape}`), {
     code: 'INVALID_RESULT',

@@ -89,7 +89,7 @@ export function createExchange({
             if (call !== undefined) call.deadline = deadline;
             const renewed = renewing(options, () => deadline.renew());
             const told = isModern && isLogging ? withLevel(added, logLevel?.()) : added;
-            return send(told, { ...renewed, signal: own });
+            return send({ ...told, ...metaOf(options, told) }, { ...renewed, signal: own });
           }),
         );
       if (isModern && options.round !== undefined) return once(paramsOf(options.round));
@@ -124,6 +124,14 @@ function withLevel(added: RoundParams, level: LogLevel | undefined): RoundParams
   if (level === undefined) return added;
   const meta = added['_meta'];
   return { ...added, _meta: { ...(isRecord(meta) && meta), [logLevelKey]: level } };
+}
+
+/** The metadata of a request, with what a round adds of its own. */
+export function metaOf(
+  { meta }: SessionCallOptions,
+  { _meta: added }: { readonly _meta?: unknown } = {},
+): { readonly _meta?: object } {
+  return meta === undefined ? {} : { _meta: { ...meta, ...(isRecord(added) && added) } };
 }
 
 export function hearsProgress({ onProgress, renewal }: SessionCallOptions): boolean {

@@ -156,6 +156,7 @@ export type {
   TroupeState,
   TroupeStatus,
 } from './domain/status.ts';
+export type { TelemetryProviders, TraceContext } from './domain/telemetry.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';

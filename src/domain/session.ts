@@ -98,6 +98,8 @@ export interface SessionCallOptions {
   readonly questionsMs?: number;
   /** Who answers them. */
   readonly party?: QuestionParty;
+  /** Goes along as metadata of the request. Absent = nothing does. */
+  readonly meta?: Readonly<Record<string, string>>;
   /** The caller goes through the rounds of a modern server himself; absent = they are gone through here. */
   readonly round?: InputRound;
   readonly onProgress?: (progress: CallProgress) => void;

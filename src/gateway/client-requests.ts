@@ -10,6 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { AskPermission } from '../domain/permission.ts';
+import { traceContextIn } from '../policies/trace-context.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
@@ -104,7 +105,8 @@ export class ClientRequests {
 
   /**
    * Goes through one turn of a request: to its end, or to what the client is asked first. Nothing of
-   * the client goes along but what it asks for: no header, no token, no metadata.
+   * the client goes along but what it asks for: no header, no token, no metadata but the
+   * trace that it is in, and that only with telemetry.
    */
   async #converse(
     server: string,
@@ -165,12 +167,14 @@ export class ClientRequests {
     const call = new HeldCall(subject);
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
+    const traceContext = traceContextIn(mcpReq._meta);
     call.begin(() =>
       ask({
         signal: call.signal,
         ...(mcpReq._meta?.progressToken === undefined
           ? {}
           : { onProgress: (progress) => call.onProgress?.(progress) }),
+        ...(traceContext === undefined ? {} : { traceContext }),
         onQuestion: (question, asking) =>
           canAnswer(question.kind, capabilities)
             ? call.ask(question, asking)

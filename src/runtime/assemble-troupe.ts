@@ -109,7 +109,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const settings = { ...settingsPortsOf(options, parts, () => this.#processes), policy: chosen };
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;
-    this.#records = new ServerRecords(parts.clock, this.#listeners);
+    this.#records = new ServerRecords(parts, this.#listeners);
     const embedded = options.servers ?? {};
     this.#approvals = this.#createApprovals(settings.projectRoot);
     const reader = embeddingReader(createSettingsReader(settings), embedded);
@@ -163,12 +163,11 @@ class RunningTroupe extends ServerRequests implements Troupe {
       onToolsMayDiffer: () => this.catalogs.invalidate(),
     });
     this.desk = new CallDesk({
+      ...parts,
       permissions: this.#createPermissions(options, settings.projectRoot),
       board: this.#board,
       tools: this.catalogs.tools,
       sessions,
-      clock: parts.clock,
-      results: parts,
       absentError: (server) => this.#absentError(server),
     });
     this.inspection = inspectionOf(options, this, this.#root, this.#listeners, parts);
@@ -359,6 +358,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         this.#progress.noteEnd();
         this.closeDesks();
         this.#board.close();
+        this.#records.close();
         void this.#close().then(() => settle());
       };
       this.#root.subscribe({

@@ -8,9 +8,15 @@
  * first provably never ran, or when a second run is accepted.
  */
 
+import type { OpenTelemetry } from '../../actors/open-telemetry.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { QuestionParty } from '../domain/question.ts';
-import type { CallFailure, SessionHandle, SessionRequest } from '../domain/session.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../domain/session.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
@@ -35,6 +41,7 @@ import {
   tooLate,
   toolChangedWhileAsked,
 } from './call-refusal.ts';
+import { CallTelemetry, type CallWatch } from './call-telemetry.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
 import type { PermissionDesk } from './permission-desk.ts';
@@ -47,15 +54,15 @@ import type { ToolList } from './tool-list.ts';
 import type { CallOptions, CallReport, RequestReport } from './troupe.ts';
 import { type WaitBounds, waitOnce } from './wait-once.ts';
 
-export interface CallDeskPorts {
+export interface CallDeskPorts extends ResultDeskPorts {
   readonly permissions: PermissionDesk;
   readonly board: StatusBoard;
   readonly tools: ToolList;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
-  readonly results: ResultDeskPorts;
   /** Says why there is no server of this name. */
   readonly absentError: (server: string) => TroupeError;
+  readonly telemetry?: OpenTelemetry | undefined;
 }
 
 // One second: a session that lost a request mostly says so at once. One that is still
@@ -72,6 +79,7 @@ interface Call {
   readonly server: string;
   readonly options: CallOptions;
   readonly lane: CallLane;
+  readonly watch: CallWatch | undefined;
   readonly startedAt: number;
   pausedMs: number;
   deadlineAt: number;
@@ -96,6 +104,8 @@ export class CallDesk {
   readonly #ports: CallDeskPorts;
   readonly permissions: PermissionDesk;
   readonly background: BackgroundCalls;
+  /** Undefined = nobody wants to hear of calls. */
+  readonly telemetry: CallTelemetry | undefined;
   readonly #lanes = new Map<string, CallLane>();
   readonly #atWork: CallsAtWork;
   readonly #results: ResultDesk;
@@ -106,10 +116,11 @@ export class CallDesk {
   constructor(ports: CallDeskPorts) {
     this.#ports = ports;
     this.permissions = ports.permissions;
+    this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
     this.#permits = new CallPermits(ports);
     this.background = new BackgroundCalls(ports.clock);
     this.#atWork = new CallsAtWork(ports);
-    this.#results = new ResultDesk(ports.results);
+    this.#results = new ResultDesk(ports);
   }
 
   /** @throws TroupeError, always with an `outcome`. */
@@ -117,6 +128,7 @@ export class CallDesk {
     address: ToolAddress,
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
+    watch?: CallWatch,
   ): Promise<CallReport> {
     const errand = toolErrand(address, args, this.#ports.tools);
     const { board, clock } = this.#ports;
@@ -125,7 +137,7 @@ export class CallDesk {
     let begun: Pick<Call, 'sends'> | undefined;
     const call = async (): Promise<CallReport> =>
       this.#report(
-        await this.#enter(errand, options, (it) => {
+        await this.#enter(errand, options, watch, (it) => {
           begun = it;
         }),
       );
@@ -134,7 +146,9 @@ export class CallDesk {
     const { server } = address;
     const sends = (): number => begun?.sends ?? 0;
     const followed = { server, tool, startedAt: clock.now(), sends };
-    return this.background.follow(call(), followed, afterMs);
+    const running = call();
+    watch?.follow(running);
+    return this.background.follow(running, followed, afterMs);
   }
 
   async #report({
@@ -152,8 +166,9 @@ export class CallDesk {
     server: string,
     request: SessionRequest,
     options: CallOptions,
+    watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const { result, meta } = await this.#enter(requestErrand(server, request), options);
+    const { result, meta } = await this.#enter(requestErrand(server, request), options, watch);
     // The session has looked at the shape that the method demands.
     return { result: result as Result, meta };
   }
@@ -161,20 +176,22 @@ export class CallDesk {
   async #enter<Result, About extends Subject>(
     errand: Errand<Result, About>,
     options: CallOptions,
+    watch: CallWatch | undefined,
     onBegun?: (call: Pick<Call, 'sends'>) => void,
   ): Promise<Done<Result, About>> {
     const { clock, board, absentError } = this.#ports;
     const { server } = errand;
     const sighting = board.sighting(server);
-    if (sighting === undefined && board.status(server) === undefined) {
-      throw absentError(server);
-    }
+    const status = sighting?.status ?? board.status(server);
+    if (status === undefined) throw absentError(server);
+    watch?.aimedAt(status);
     const lane = this.#laneOf(server);
     const startedAt = clock.now();
     const times = { startedAt, pausedMs: 0, options };
     const call: Call = {
       server,
       lane,
+      watch,
       ...times,
       deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
       sends: 0,
@@ -221,6 +238,7 @@ export class CallDesk {
       for (;;) {
         const sighting = this.#look(call);
         if (sighting !== null && this.#mustAsk(call, errand, sighting)) {
+          call.watch?.held('permission');
           await this.#permits.permit(call, errand, sighting);
           continue;
         }
@@ -232,6 +250,7 @@ export class CallDesk {
         if (changes.isNews() || isHeldUp) continue;
         const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
         const { clock, signal } = bounds;
+        call.watch?.held('wait', this.#ports.board.status(call.server)?.state);
         await waitOnce({ clock, signal, deadlineAt }, (wake) => changes.onNext(wake));
       }
     } finally {
@@ -256,6 +275,7 @@ export class CallDesk {
     const { lane } = call;
     if (!lane.takesPlace()) {
       call.hasStoodInLine = true;
+      call.watch?.held('queue');
       if (!(await lane.waitForPlace(bounds))) return null;
     }
     try {
@@ -328,18 +348,22 @@ export class CallDesk {
     const { session } = handle;
     const { signal, onProgress, round } = call.options;
     call.sends += 1;
+    call.watch?.found(about.tool);
+    const options: SessionCallOptions = {
+      ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
+      party: partyOf(call.options, about),
+      ...(signal === undefined ? {} : { signal }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+      ...(round === undefined ? {} : { round }),
+    };
     this.#atWork.began(handle, sighting);
-    const answer = await errand
-      .perform(handle, about, {
-        ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
-        party: partyOf(call.options, about),
-        ...(signal === undefined ? {} : { signal }),
-        ...(onProgress === undefined ? {} : { onProgress }),
-        ...(round === undefined ? {} : { round }),
-      })
-      .finally(() => {
-        this.#atWork.ended(handle);
-      });
+    const sent =
+      call.watch === undefined
+        ? errand.perform(handle, about, options)
+        : call.watch.send((meta) => errand.perform(handle, about, { ...options, ...meta }));
+    const answer = await sent.finally(() => {
+      this.#atWork.ended(handle);
+    });
     if ('failure' in answer) return this.#fail(call, sighting, handle, about, answer.failure);
     this.#noteSuccess(sighting, session);
     return {
@@ -393,6 +417,7 @@ export class CallDesk {
     const { replay: rule } = sighting.desired.policy.call;
     const tool = repeatedTool(sighting, about);
     const replay = replayOf({ failure, sends: call.sends, rule, tool });
+    call.watch?.lost(error, replay);
     if (replay === 'no') throw error;
     call.lost = { handle, error, replay, untilAt: this.#ports.clock.now() + replacementMs };
     return null;

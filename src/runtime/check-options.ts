@@ -56,6 +56,16 @@ const optionsSchema = z.strictObject({
   inspect: z
     .union([z.boolean(), z.strictObject({ records: z.int().min(1).max(mostRecords).optional() })])
     .optional(),
+  telemetry: z
+    .union([
+      z.boolean(),
+      z.strictObject({
+        tracerProvider: z.looseObject({ getTracer: aFunction }).optional(),
+        meterProvider: z.looseObject({ getMeter: aFunction }).optional(),
+        propagator: z.looseObject({ inject: aFunction, extract: aFunction }).optional(),
+      }),
+    ])
+    .optional(),
   seed: z.number().int().optional(),
   clock: z
     .looseObject({

@@ -6,6 +6,7 @@ import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
+import { openTelemetry } from '../../actors/open-telemetry.ts';
 import { createPermissionStore } from '../../actors/permission-store.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
 import { createResultFiles } from '../../actors/result-files.ts';
@@ -58,10 +59,13 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
             createCatalogFiles({ stateDir: resolve(stateDir), clock, onProblems }),
         }),
     images: createImageShrinker(),
+    telemetry: openTelemetry(options.telemetry, report),
     watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
     keepProcesses: (onProblems) => createProcessKeeper({ stateDir, wallNow: Date.now, onProblems }),
-    report: (message, error) => {
-      process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });
-    },
+    report,
   });
+}
+
+function report(message: string, error: unknown): void {
+  process.emitWarning(`${message} ${inspect(error)}`, { type: 'TroupeWarning' });
 }

@@ -11,6 +11,7 @@ import type { ApprovalStore, ApprovalStorePorts } from '../../actors/approval-st
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
+import type { OpenTelemetry } from '../../actors/open-telemetry.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/permission-store.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
 import type { ResultFiles } from '../../actors/result-files.ts';
@@ -53,6 +54,8 @@ export interface TroupeParts {
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Where what of an answer is not shown is kept. Default: nowhere. */
   readonly resultFiles?: ResultFiles;
+  /** Where spans and metrics go. Default: there are none. */
+  readonly telemetry?: OpenTelemetry | undefined;
   /** Makes images of answers smaller. Default: they stay as they are. */
   readonly images?: ImageShrinker;
   /** Default: the disk. */

@@ -15,6 +15,7 @@ import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import { ServerHistories } from './server-history.ts';
 import { ServerLogs } from './server-log.ts';
+import { ServerTelemetry } from './server-telemetry.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from './status-board.ts';
 import { conditionOf, type ServerSnapshot } from './status-of.ts';
 
@@ -28,10 +29,16 @@ export class ServerRecords {
   /** The status that the log told last. */
   readonly #told = new Map<string, ServerStatus>();
   #removed: RootContext['removed'] | undefined;
+  readonly #telemetry: ServerTelemetry | undefined;
 
-  constructor(clock: Clock, listeners: Listeners) {
+  constructor(
+    { clock, telemetry }: Pick<TroupeParts, 'clock' | 'telemetry'>,
+    listeners: Listeners,
+  ) {
     this.#clock = clock;
     this.#listeners = listeners;
+    this.#telemetry = telemetry && new ServerTelemetry(telemetry, clock);
+    if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
   }
 
   /** The same parts, with what the charts decide seen on the way. */
@@ -64,6 +71,7 @@ export class ServerRecords {
   noteStatus(status: ServerStatus, session: number): void {
     const nowMs = this.#clock.wallNow();
     this.#histories.noteStatus(status, nowMs);
+    this.#telemetry?.noteStatus(status);
     const lines = lifecycleLines(this.#told.get(status.name), status, nowMs);
     this.#told.set(status.name, status);
     for (const line of lines) this.noteLine(status.name, line, { session, stream: 'troupe' });
@@ -71,12 +79,18 @@ export class ServerRecords {
 
   /** Whom the root has forgotten, nobody needs to remember. */
   forgetWithRoot({ live, settings, removed }: RootContext): void {
+    this.#telemetry?.retain(live, settings);
     if (removed === this.#removed) return;
     this.#removed = removed;
     const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
     this.#histories.retain(new Set([...present, ...removed]));
     this.#logs.retain(present, removed);
     for (const name of this.#told.keys()) if (!present.has(name)) this.#told.delete(name);
+  }
+
+  /** There are no servers any more. */
+  close(): void {
+    this.#telemetry?.close();
   }
 
   explain(server: string, board: StatusBoard, root: RootSnapshot): Explanation | undefined {

@@ -17,6 +17,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
 import type { AddedServers } from './added-servers.ts';
 import type { CallDesk } from './call-desk.ts';
+import type { CallWatch } from './call-telemetry.ts';
 import { catalogSnapshot } from './catalog-snapshot.ts';
 import type { Catalogs } from './catalogs.ts';
 
@@ -142,9 +143,12 @@ export abstract class ServerRequests implements Requests {
   }
 
   catalog(): CatalogSnapshot {
-    return catalogSnapshot(this.tools(), (shown, args, options) =>
-      this.desk.call({ server: shown.server, tool: shown.tool, shown }, args, options),
-    );
+    return catalogSnapshot(this.tools(), (shown, args, options) => {
+      const address = { server: shown.server, tool: shown.tool, shown };
+      return this.#told('tools/call', options, (watch) =>
+        this.desk.call(address, args, options, watch),
+      );
+    });
   }
 
   async callTool(
@@ -153,8 +157,10 @@ export abstract class ServerRequests implements Requests {
     options: CallOptions = {},
   ): Promise<CallReport> {
     checkName('name of the tool', name);
-    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-    return this.desk.call(this.addressOf(name), args, rest);
+    return this.#told('tools/call', options, async (watch) => {
+      const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+      return this.desk.call(this.addressOf(name), args, rest, watch);
+    });
   }
 
   async callServerTool(
@@ -165,8 +171,10 @@ export abstract class ServerRequests implements Requests {
   ): Promise<CallReport> {
     checkName('name of the server', server);
     checkName('name of the tool', tool);
-    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-    return this.desk.call({ server, tool }, args, rest);
+    return this.#told('tools/call', options, async (watch) => {
+      const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+      return this.desk.call({ server, tool }, args, rest, watch);
+    });
   }
 
   resources(): readonly ExposedResource[] {
@@ -237,7 +245,19 @@ export abstract class ServerRequests implements Requests {
     request: SessionRequest,
     options: CallOptions,
   ): Promise<RequestReport<Result>> {
-    const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-    return this.desk.ask(server, request, rest);
+    return this.#told(request.method, options, async (watch) => {
+      const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
+      return this.desk.ask<Result>(server, request, rest, watch);
+    });
+  }
+
+  /** Lets whoever wants to hear of calls hear of this one; mostly nobody does. */
+  #told<Report extends CallReport | RequestReport<unknown>>(
+    method: 'tools/call' | SessionRequest['method'],
+    options: CallOptions,
+    work: (watch?: CallWatch) => Promise<Report>,
+  ): Promise<Report> {
+    const { telemetry } = this.desk;
+    return telemetry === undefined ? work() : telemetry.during(method, options, work);
   }
 }

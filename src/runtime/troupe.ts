@@ -39,6 +39,7 @@ import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress, ServerProfile } from '../domain/session.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
+import type { TelemetryProviders, TraceContext } from '../domain/telemetry.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tool-search.ts';
 
@@ -108,6 +109,12 @@ export interface TroupeOptions {
   readonly policy?: PresetName | HostPolicy;
   /** Whether what the charts do is recorded from the beginning: see {@link Troupe.inspection}. Default: false. */
   readonly inspect?: boolean | InspectOptions;
+  /**
+   * Whether spans and metrics are made with `@opentelemetry/api`, which has to be installed, and calls
+   * carry the trace of their callers to the server: `true` for what is registered for the process, or
+   * the host's own providers. Default: false.
+   */
+  readonly telemetry?: boolean | TelemetryProviders;
   /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
   readonly seed?: number;
   /** Default: the real clock. */
@@ -181,6 +188,8 @@ export interface CallOptions {
   readonly requestId?: string;
   /** Asks a person about this call, in place of the troupe's `askPermission`. */
   readonly askPermission?: AskPermission;
+  /** With `telemetry`, the trace that this call belongs to. Default: the one that is active at the call. */
+  readonly traceContext?: TraceContext;
 }
 
 export interface CallReport {

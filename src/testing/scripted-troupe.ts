@@ -59,6 +59,8 @@ export interface ScriptedTroupeOptions {
   readonly keepCatalogs?: TroupeParts['keepCatalogs'];
   /** Whether what the charts do is recorded from the beginning. Default: false. */
   readonly record?: TroupeOptions['inspect'];
+  /** Where spans and metrics go. Default: there are none. */
+  readonly telemetry?: TroupeParts['telemetry'];
   /** Sees every event of the charts, for example `recordTrace().inspect`. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
@@ -137,6 +139,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
         errors.push({ message, error });
       },
       ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
+      ...(options.telemetry === undefined ? {} : { telemetry: options.telemetry }),
       ...(options.keepCatalogs === undefined ? {} : { keepCatalogs: options.keepCatalogs }),
     },
   );

@@ -1,0 +1,144 @@
+/** One trace from a client through the gateway to real servers, and nothing else of the client. */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { context, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { startHttpGateway } from '../../src/gateway/http-gateway.ts';
+import { createTroupe } from '../../src/runtime/create-troupe.ts';
+import { realClock } from '../../src/runtime/real-clock.ts';
+import type { CallReport, TroupeOptions } from '../../src/runtime/troupe.ts';
+import { recordTelemetry, rememberActiveSpans } from '../support/telemetry-recorder.ts';
+import { connect, token } from './gateway-stage.ts';
+
+const server = path.resolve('test/fixtures/meta-server.mjs');
+const client = {
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'vendor=1',
+  baggage: 'tenant=7',
+};
+
+type Meta = Readonly<Record<string, unknown>>;
+
+function start(
+  telemetry: TroupeOptions['telemetry'],
+  { era = 'both', ...entry }: Readonly<Record<string, unknown>> & { readonly era?: string } = {},
+) {
+  const meta = { command: process.execPath, args: [server, era], ...entry };
+  const troupe = createTroupe({
+    settings: { mcpServers: { meta } },
+    sources: [],
+    ...(telemetry === undefined ? {} : { telemetry }),
+  });
+  onTestFinished(() => troupe.stop());
+  return troupe;
+}
+
+async function servedBy(telemetry: TroupeOptions['telemetry'], era?: 'both' | 'modern') {
+  const troupe = start(telemetry, era === undefined ? {} : { era });
+  await troupe.waitFor('meta', 'ready');
+  const gateway = new Gateway({ troupe, clock: realClock, report: () => undefined });
+  const http = await startHttpGateway(gateway, {
+    host: '127.0.0.1',
+    port: 0,
+    isLoopback: true,
+    hosts: [],
+    token,
+  });
+  onTestFinished(async () => {
+    await http.close(0);
+    gateway.close();
+  });
+  return { url: new URL(http.url) };
+}
+
+function metaIn(content: unknown): Meta {
+  const [block] = content as readonly { readonly text: string }[];
+  return JSON.parse(block?.text ?? '{}') as Meta;
+}
+
+const metaOf = ({ result }: CallReport): Meta => metaIn(result.content);
+const spanIdIn = ({ traceparent }: Meta): unknown => String(traceparent).split('-')[2];
+
+describe.each([
+  ['auto', 'both'],
+  ['auto', 'modern'],
+  ['legacy', 'both'],
+  ['legacy', 'modern'],
+] as const)('a trace of a client (%s) to a server (%s)', (mode, era) => {
+  it('goes through the gateway, and nothing else of the client does', async () => {
+    const recorder = recordTelemetry();
+    const there = await servedBy(recorder.providers, era);
+    const caller = await connect(there, mode);
+    const { content } = await caller.callTool({
+      name: 'meta__echo',
+      arguments: {},
+      _meta: { ...client, 'example.com/token': 'secret', authorization: 'secret' },
+    });
+    const seen = metaIn(content);
+    const call = recorder.span('tools/call echo');
+    expect(call.parentSpanContext?.spanId).toBe('b7ad6b7169203331');
+    const attempt = recorder.span('mcp_troupe.call.attempt').spanContext();
+    expect(attempt.traceId).toBe('0af7651916cd43dd8448eb211c80319c');
+    expect(seen).toMatchObject({
+      ...client,
+      traceparent: `00-${attempt.traceId}-${attempt.spanId}-01`,
+    });
+    expect(JSON.stringify(seen)).not.toContain('secret');
+  });
+
+  it('ends at the gateway without telemetry', async () => {
+    const there = await servedBy(undefined, era);
+    const caller = await connect(there, mode);
+    const { content } = await caller.callTool({
+      name: 'meta__echo',
+      arguments: {},
+      _meta: client,
+    });
+    expect(metaIn(content)).not.toHaveProperty('traceparent');
+    expect(metaIn(content)).not.toHaveProperty('baggage');
+  });
+});
+
+describe.each(['both', 'modern'])('a call of a host to a server (%s)', (era) => {
+  it.each([
+    ['by the shortest way', {}],
+    ['with progress', { onProgress: () => undefined }],
+  ])('carries the trace and the baggage that are active %s', async (_way, options) => {
+    rememberActiveSpans();
+    const recorder = recordTelemetry();
+    const troupe = start(recorder.providers, { era });
+    await troupe.waitFor('meta', 'ready');
+    const turn = recorder.tracerProvider.getTracer('host').startSpan('turn');
+    const baggage = propagation.createBaggage({ tenant: { value: '7' } });
+    const active = propagation.setBaggage(trace.setSpan(ROOT_CONTEXT, turn), baggage);
+    const report = await context.with(active, () =>
+      troupe.callServerTool('meta', 'echo', {}, options),
+    );
+    const { traceId, spanId } = recorder.span('mcp_troupe.call.attempt').spanContext();
+    expect(traceId).toBe(turn.spanContext().traceId);
+    expect(metaOf(report)).toMatchObject({
+      traceparent: `00-${traceId}-${spanId}-01`,
+      baggage: 'tenant=7',
+    });
+  });
+});
+
+it('tells the server of each sending which one it was', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'telemetry-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const healthy = path.join(folder, 'healthy');
+  const recorder = recordTelemetry();
+  const env = { HEALTHY_FILE: healthy };
+  const troupe = start(recorder.providers, { env, policy: { call: { replay: 'once' } } });
+  const report = await troupe.callServerTool('meta', 'echo');
+  expect(report.meta.attempts).toBe(2);
+  const sendings = recorder
+    .spans()
+    .filter(({ name }) => name === 'mcp_troupe.call.attempt')
+    .map((span) => span.spanContext().spanId);
+  const first = JSON.parse(readFileSync(healthy, 'utf8')) as Meta;
+  expect([spanIdIn(first), spanIdIn(metaOf(report))]).toEqual(sendings);
+});
