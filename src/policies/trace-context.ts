@@ -1,7 +1,7 @@
 import type { TraceContext } from '../domain/telemetry.ts';
 
 /** The only keys of a trace that metadata of MCP may hold, by their W3C names. */
-export const traceKeys = ['traceparent', 'tracestate', 'baggage'] as const;
+const traceKeys = ['traceparent', 'tracestate', 'baggage'] as const;
 
 // What W3C asks everybody to carry of baggage; the other two are shorter.
 const longestValue = 8_192;

@@ -21,6 +21,7 @@ import { identityOf } from '../running-troupe.ts';
 import { requireServer } from '../settled-servers.ts';
 import { problemLines, statusLine } from '../status-log.ts';
 import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { telemetryFlag } from '../telemetry-flag.ts';
 
 // What is under way when we are told to stop gets this long; then servers have the rest of the
 // five seconds that we promise whoever stops us.
@@ -44,6 +45,7 @@ interface ServeFlags {
   readonly only?: string;
   /** Commander's way to write `--no-auth`. */
   readonly auth: boolean;
+  readonly telemetry?: true;
 }
 
 /** Defines `serve`: all servers as one MCP server, for a host in any language. */
@@ -71,7 +73,8 @@ export const defineServe = (define: DefineCommand): void =>
         .option(
           '--no-auth',
           'let in every program of this machine; only with --http on a loopback address',
-        );
+        )
+        .addOption(telemetryFlag());
     },
     run: (session, _args, flags) => serve(session, flags as unknown as ServeFlags),
   });
@@ -90,7 +93,11 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   const releaseConsole = keepConsoleOffStdout();
   const request = listenForStop(host);
   const ended = endOf(host, request);
-  const troupe = createTroupe({ ...troupeOptionsOf(launch), questions: questionKinds });
+  const troupe = createTroupe({
+    ...troupeOptionsOf(launch),
+    questions: questionKinds,
+    telemetry: flags.telemetry ?? false,
+  });
   const gateway = new Gateway({
     troupe,
     clock: realClock,

@@ -15,6 +15,7 @@ import { shownFiles, troupeOptionsOf } from '../launch.ts';
 import { engagedServers, stopOrderly } from '../orderly-stop.ts';
 import { identityOf } from '../running-troupe.ts';
 import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { telemetryFlag } from '../telemetry-flag.ts';
 import { createTroupeView, type TroupeView } from '../troupe-view.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
@@ -28,10 +29,11 @@ export const defineUp = (define: DefineCommand): void =>
       'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
       'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
     example: 'troupe up --config troupe.json',
-    run: up,
+    options: (command) => command.addOption(telemetryFlag()),
+    run: (session, _args, flags) => up(session, flags['telemetry'] === true),
   });
 
-async function up(session: CliSession): Promise<number> {
+async function up(session: CliSession, telemetry: boolean): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
   // Late, so that no other command pays for it: whoever answers checks what is asked, with Zod.
@@ -57,6 +59,7 @@ async function up(session: CliSession): Promise<number> {
       ...(prompt === undefined ? {} : { inputs: prompt }),
       // Whoever comes with `troupe answer` may answer.
       onQuestion: () => undefined,
+      telemetry,
     });
     answer = controlHandler(troupe, identityOf(session.launch, host.version));
     const screen = createTroupeView(
