@@ -87,7 +87,7 @@ describe('OpenTelemetry', () => {
 
   it('says of a trace what W3C says, whatever a propagator would', () => {
     const inject = (_context: object, carrier: unknown, setter: object): void => {
-      const { set } = setter as { set(carrier: unknown, key: string, value: string): void };
+      const { set } = setter as { set: (carrier: unknown, key: string, value: string) => void };
       set(carrier, 'b3', 'one');
       set(carrier, 'authorization', 'two');
       set(carrier, 'tracestate', 'three=3');
