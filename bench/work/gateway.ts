@@ -1,7 +1,7 @@
 /**
  * What it costs to go through the gateway: the same client calls the same server over HTTP, once
  * directly and once through `troupe serve`, in short blocks that take turns. The optional work has
- * another gateway beside ours; it is installed into a folder of its own, which needs the registry.
+ * other gateways beside ours; they are installed into a folder of their own, which needs the registry.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -18,37 +18,49 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 
 import { compiledFolder } from '../build.ts';
 import { startHttpHost } from '../servers.ts';
-import { percentile } from '../statistics.ts';
+import { percentile, type Target } from '../statistics.ts';
 import { type Measure, ownRounds, turnsOf, type Values, type Work } from '../work.ts';
 
 interface Way {
-  readonly name: 'direct' | 'ours' | 'other';
+  readonly name: 'direct' | 'ours' | 'hub' | 'porter';
   readonly url: string;
   readonly tool: string;
   readonly overSse?: true;
 }
 
 const callsInBlock = 100;
+const inFlight = 64;
 // Enough for the compiler, and for medians that hold.
 const blocks = 8;
 const startLimitMs = 20_000;
-const otherPackage = 'mcp-hub@4.2.1';
+// A round of all of them takes a minute on a machine that is busy.
+const limitMs = 300_000;
+// The second one runs on Node 24 only, which is installed beside it.
+const others = { hub: 'mcp-hub@4.2.1', porter: 'mcporter@0.12.3', node: 'node@24.21.0' };
 
 const measures: readonly Measure[] = [
   { id: 'direct', title: 'echo over HTTP, directly, p50', unit: 'ms' },
-  { id: 'ours', title: 'the same through troupe serve, p50', unit: 'ms' },
-  {
-    id: 'ratio',
-    title: 'through troupe serve, times the direct call',
-    unit: '',
-    target: { of: 'value', atMost: 2.2 },
-  },
+  ...measuresOf('ours', 'troupe serve', { of: 'value', atMost: 2.2 }),
 ];
 
 const otherMeasures: readonly Measure[] = [
-  { id: 'other', title: 'the same through mcp-hub, p50', unit: 'ms' },
-  { id: 'otherRatio', title: 'through mcp-hub, times the direct call', unit: '' },
+  ...measuresOf('hub', 'mcp-hub'),
+  ...measuresOf('porter', 'mcporter serve'),
 ];
+
+function measuresOf(id: string, title: string, target?: Target): readonly Measure[] {
+  return [
+    { id, title: `the same through ${title}, p50`, unit: 'ms' },
+    { id: `${id}P99`, title: `through ${title}, p99`, unit: 'ms' },
+    { id: `${id}Throughput`, title: `through ${title}, ${inFlight} in flight`, unit: 'calls/s' },
+    {
+      id: `${id}Ratio`,
+      title: `through ${title}, times the direct call`,
+      unit: '',
+      ...(target !== undefined && { target }),
+    },
+  ];
+}
 
 /** Stops what was started for a measurement. */
 type Stop = () => Promise<void>;
@@ -69,10 +81,16 @@ async function startOurs(folder: string, upstream: string): Promise<{ way: Way; 
   return { way: { name: 'ours', url, tool: 'echo__echo' }, stop: () => end(child) };
 }
 
-async function startOther(folder: string, upstream: string): Promise<{ way: Way; stop: Stop }> {
+/** Once for all of them. */
+async function installOthers(folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
-  const options = ['install', '--ignore-scripts', '--no-audit', otherPackage];
+  // Node is fetched by a script of its package. One of them is for that Node, not for the one that installs.
+  const options = ['install', '--no-audit', '--engine-strict=false', ...Object.values(others)];
   await promisify(execFile)('npm', options, { cwd: folder });
+}
+
+async function startHub(folder: string, upstream: string): Promise<{ way: Way; stop: Stop }> {
+  await installOthers(folder);
   const config = join(folder, 'hub.json');
   await writeFile(config, JSON.stringify({ mcpServers: { echo: { url: upstream } } }));
   const port = await freePort();
@@ -82,9 +100,31 @@ async function startOther(folder: string, upstream: string): Promise<{ way: Way;
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder },
   });
-  await printed(child, /(HUB_STARTED|Connected to MCP server)/i);
+  await printed(child, /(servers started successfully)/);
   const url = `http://127.0.0.1:${port}/mcp`;
-  return { way: { name: 'other', url, tool: 'echo__echo', overSse: true }, stop: () => end(child) };
+  return { way: { name: 'hub', url, tool: 'echo__echo', overSse: true }, stop: () => end(child) };
+}
+
+async function startPorter(folder: string, upstream: string): Promise<{ way: Way; stop: Stop }> {
+  const config = join(folder, 'porter.json');
+  const server = { baseUrl: upstream, lifecycle: 'keep-alive' };
+  await writeFile(config, JSON.stringify({ mcpServers: { echo: server } }));
+  const port = await freePort();
+  const program = ['node_modules/.bin/mcporter', '--config', config];
+  const node = join(folder, 'node_modules/.bin/node');
+  const there = { cwd: folder, env: { ...process.env, HOME: folder } };
+  const child = spawn(node, [...program, 'serve', '--http', String(port)], {
+    ...there,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await printed(child, /(HTTP bridge)/);
+  const stop = async (): Promise<void> => {
+    await end(child);
+    // It keeps the connections to its servers in a process that outlives it.
+    await promisify(execFile)(node, [...program, 'daemon', 'stop'], there);
+  };
+  const url = `http://127.0.0.1:${port}/mcp`;
+  return { way: { name: 'porter', url, tool: 'echo__echo' }, stop };
 }
 
 /** Settles with the first group of what it prints. */
@@ -93,7 +133,7 @@ async function printed(child: ChildProcess, pattern: RegExp): Promise<string> {
   const timer = setTimeout(() => child.kill(), startLimitMs);
   try {
     return await new Promise<string>((resolve, reject) => {
-      child.stdout?.on('data', (chunk: Buffer) => {
+      (child.stdout ?? child.stderr)?.on('data', (chunk: Buffer) => {
         text += chunk.toString();
         const found = pattern.exec(text)?.[1];
         if (found !== undefined) resolve(found);
@@ -131,6 +171,21 @@ async function oneBlock(call: (() => Promise<unknown>) | undefined): Promise<rea
   return taken;
 }
 
+/** Calls per second with 64 under way. */
+async function crowd(call: (() => Promise<unknown>) | undefined): Promise<number> {
+  const count = callsInBlock * 4;
+  let begun = 0;
+  const worker = async (): Promise<void> => {
+    while (begun < count) {
+      begun += 1;
+      await call?.();
+    }
+  };
+  const from = performance.now();
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return (count / (performance.now() - from)) * 1_000;
+}
+
 async function job(ways: readonly Way[]): Promise<Values> {
   const clients = new Map<string, () => Promise<unknown>>();
   const open: Client[] = [];
@@ -147,32 +202,37 @@ async function job(ways: readonly Way[]): Promise<Values> {
     clients.set(name, () => client.callTool({ name: tool, arguments: { text: 'a short text' } }));
   }
   const times = new Map<string, number[]>(ways.map(({ name }) => [name, []]));
+  const rates = new Map<string, number[]>(ways.map(({ name }) => [name, []]));
   for (let block = 0; block < blocks; block += 1) {
     for (const name of turnsOf([...clients.keys()], block)) {
       const taken = await oneBlock(clients.get(name));
+      const rate = name === 'direct' ? 0 : await crowd(clients.get(name));
       // In the first blocks the compilers of all processes still work.
-      if (block >= 2) times.get(name)?.push(...taken);
+      if (block < 2) continue;
+      times.get(name)?.push(...taken);
+      rates.get(name)?.push(rate);
     }
   }
   await Promise.all(open.map((client) => client.close()));
-  const p50 = (name: string): number => percentile(times.get(name) ?? [], 0.5);
-  const [direct, ours] = [p50('direct'), p50('ours')];
-  const other = times.has('other') ? p50('other') : undefined;
-  return {
-    direct,
-    ours,
-    ratio: ours / direct,
-    ...(other !== undefined && { other, otherRatio: other / direct }),
-  };
+  const timeOf = (name: string, share: number): number => percentile(times.get(name) ?? [], share);
+  const direct = timeOf('direct', 0.5);
+  const gateways = ways.filter(({ name }) => name !== 'direct');
+  const values = gateways.flatMap(({ name }): [string, number][] => [
+    [name, timeOf(name, 0.5)],
+    [`${name}P99`, timeOf(name, 0.99)],
+    [`${name}Throughput`, percentile(rates.get(name) ?? [], 0.5)],
+    [`${name}Ratio`, timeOf(name, 0.5) / direct],
+  ]);
+  return { direct, ...Object.fromEntries(values) };
 }
 
-function gatewayWork(name: string, withOther: boolean): Work {
-  const all = withOther ? [...measures, ...otherMeasures] : measures;
+function gatewayWork(name: string, withOthers: boolean): Work {
+  const all = withOthers ? [...measures, ...otherMeasures] : measures;
   return {
     name,
     measures: all,
     rounds: { full: 8, quick: 3 },
-    isOptional: withOther,
+    isOptional: withOthers,
     async run(context) {
       const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-bench-'));
       const host = await startHttpHost();
@@ -181,12 +241,12 @@ function gatewayWork(name: string, withOther: boolean): Work {
         const server = host.server('echo');
         if (server.kind !== 'http') throw new Error('The host has no address.');
         const ways: Way[] = [{ name: 'direct', url: server.url, tool: 'echo' }];
-        for (const start of withOther ? [startOurs, startOther] : [startOurs]) {
+        for (const start of withOthers ? [startOurs, startHub, startPorter] : [startOurs]) {
           const { way, stop } = await start(folder, server.url);
           ways.push(way);
           stops.unshift(stop);
         }
-        return await ownRounds(context, { name, measures: all }, ways);
+        return await ownRounds(context, { name, measures: all }, ways, limitMs);
       } finally {
         for (const stop of stops) await stop();
         await rm(folder, { recursive: true, force: true });
