@@ -80,8 +80,10 @@ describe.each([
     const params = { requestId: 7 };
     expect((await send({ method: 'notifications/cancelled', params })).status).toBe(202);
     await end;
-    expect((await answer).status).toBe(200);
-    await send({ id: 8, method: 'ping' });
+    const { status, body } = await answer;
+    expect(status).toBe(200);
+    await body?.cancel();
+    await (await send({ id: 8, method: 'ping' })).text();
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
@@ -180,10 +182,11 @@ describe('a call that is answered alone', () => {
     const answer = call(7);
     const end = aborted(await there.nextCall('db'));
     there.sessions.of('db').say({ level: 'info', data: 'working' });
-    await answer;
+    const { body } = await answer;
     await send({ method: 'notifications/cancelled', params: { requestId: 7 } });
     await end;
-    await send({ id: 8, method: 'ping' });
+    await body?.cancel();
+    await (await send({ id: 8, method: 'ping' })).text();
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
