@@ -1,12 +1,15 @@
 /** How much happened where among the records, for the band above the slider. */
 
 import type { InspectionRecord } from '../../../src/domain/inspection.ts';
+import type { ServerState } from '../../../src/domain/server-state.ts';
+import { toneOf } from './state-tones.ts';
 
 export interface ActivityBar {
   readonly place: number;
   /** 0 to 1. */
   readonly height: number;
-  readonly hasFailure: boolean;
+  /** The worst that came to be there. */
+  readonly tone: 'plain' | 'waiting' | 'bad';
 }
 
 /** Counts the changes of status in equal stretches of the records from `first` to `last`. */
@@ -17,7 +20,7 @@ export function activity(
   columns: number,
 ): readonly ActivityBar[] {
   const counts = Array.from({ length: columns }, () => 0);
-  const failed = new Set<number>();
+  const worst = new Map<number, ActivityBar['tone']>();
   const span = Math.max(1, last - first + 1);
   for (const record of records) {
     if (record.kind !== 'status') continue;
@@ -26,18 +29,19 @@ export function activity(
       Math.max(0, Math.floor(((record.n - first) / span) * columns)),
     );
     counts[place] = (counts[place] ?? 0) + 1;
-    if (hasFailed(record.status.state)) failed.add(place);
+    const tone = toneAt(record.status.state);
+    if (tone === 'bad' || (tone === 'waiting' && worst.get(place) !== 'bad'))
+      worst.set(place, tone);
   }
   const most = Math.max(1, ...counts);
   return counts.flatMap((count, place) =>
     count === 0
       ? []
-      : [{ place, height: 0.25 + (0.75 * count) / most, hasFailure: failed.has(place) }],
+      : [{ place, height: 0.25 + (0.75 * count) / most, tone: worst.get(place) ?? 'plain' }],
   );
 }
 
-function hasFailed(state: string): boolean {
-  return (
-    state === 'failed' || state === 'backingOff' || state === 'suspended' || state === 'degraded'
-  );
+function toneAt(state: ServerState): ActivityBar['tone'] {
+  const tone = toneOf[state];
+  return tone === 'bad' || tone === 'waiting' ? tone : 'plain';
 }

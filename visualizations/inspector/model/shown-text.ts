@@ -11,6 +11,17 @@ export function shownLine(text: string, most = 300): string {
   return cut(spelledOut(text), most);
 }
 
+/** The beginning of a longer text as one line. */
+export function shownSummary(text: string, most: number): string {
+  return shownLine(
+    text
+      .slice(0, most * 4)
+      .replace(/\s+/gu, ' ')
+      .trim(),
+    most,
+  );
+}
+
 /** Several lines, each as {@link shownLine}; line ends stay. */
 export function shownLines(text: string, most = 20_000): string {
   return cut(

@@ -43,7 +43,7 @@ export interface World extends Canvas {
 }
 
 /** As many as a sparkline has room for. */
-const longestTrail = 24;
+const longestTrail = 16;
 
 export function worldOf(picture: InspectionPicture): World {
   const { n, t, servers } = picture;

@@ -20,9 +20,12 @@ import { TimeBar } from './time-bar.tsx';
 export function App() {
   useEffect(listenForKeys, []);
   const server = usePage((state) => state.route.server);
-  const isChosen = server !== undefined;
+  const view = usePage((state) => state.route.view);
+  const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
+  // A fork takes the place beside the chart.
+  const isChosen = server !== undefined && !isForking;
   return (
-    <div class={isChosen ? 'app with-panel' : 'app'}>
+    <div class="app" data-view={view}>
       <a class="skip" href="#main">
         Skip to the content
       </a>

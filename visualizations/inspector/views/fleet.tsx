@@ -10,6 +10,7 @@ import {
   sizes,
 } from '../model/fleet-layout.ts';
 import { fleetGroups } from '../model/fleet-list.ts';
+import { toneOf } from '../model/state-tones.ts';
 import { go } from '../page/moments.ts';
 import { usePage } from '../page/store.ts';
 import { Empty } from './controls.tsx';
@@ -77,7 +78,7 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
           row.kind === 'heading' ? (
             <h2
               key={`heading-${row.state}`}
-              class="tile-heading"
+              class={`tile-heading tone-${toneOf[row.state]}`}
               style={{ transform: `translateY(${row.top}px)` }}
             >
               <StateMark state={row.state} />

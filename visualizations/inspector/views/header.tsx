@@ -58,9 +58,10 @@ function TroupeName() {
           <button
             type="button"
             class="problem-count"
+            title="Problems in the settings"
             onClick={() => change({ dialog: { kind: 'plan' } })}
           >
-            {problems === 1 ? '1 problem in the settings' : `${problems} problems in the settings`}
+            {problems === 1 ? '1 problem' : `${problems} problems`}
           </button>
         )}
       </p>

@@ -10,7 +10,7 @@ const chartKeys = [
   { keys: '0', does: 'The whole chart' },
   { keys: 'F', does: 'Follow what is active' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
-  { keys: 'Tab', does: 'To the next state or arrow' },
+  { keys: 'Tab', does: 'To the next state' },
 ];
 
 const fleetKeys = [

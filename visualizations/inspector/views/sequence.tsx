@@ -2,24 +2,20 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stamp } from '../model/durations.ts';
-import {
-  type Lifeline,
-  lifelines,
-  outside,
-  type RowKind,
-  rowOf,
-  type SequenceRow,
-} from '../model/sequence-rows.ts';
+import { type Lifeline, lifelines, outside, type RowKind, rowOf } from '../model/sequence-rows.ts';
 import { shownLine } from '../model/shown-text.ts';
 import { go } from '../page/moments.ts';
 import { usePage } from '../page/store.ts';
 import { Empty } from './controls.tsx';
+import { RowDrawing, rowHeight } from './row-drawing.tsx';
 import { SequenceBar } from './sequence-bar.tsx';
 import { useFrame } from './use-frame.ts';
 import { type FoundRow, useSequence } from './use-sequence.ts';
 
-const rowHeight = 28;
-const gutter = 150;
+const wideGutter = 150;
+/** Of a phone, which shows the time only. */
+const narrowGutter = 84;
+const narrow = 640;
 const mostLifelines = 40;
 const narrowest = 150;
 
@@ -55,13 +51,15 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
   const actors = usePage((state) => state.history.known);
   const first = Math.max(0, Math.floor(frame.scrollTop / rowHeight) - 8);
   const shown = rows.slice(first, first + Math.ceil(frame.height / rowHeight) + 16);
+  const atPlace = at === undefined ? -1 : placeOf(rows, at);
   const lines = useLifelines(rows, shown, actors);
   useKept(scroller, rows, at);
+  const gutter = frame.width < narrow ? narrowGutter : wideGutter;
   const width = Math.max(frame.width - 2, gutter + lines.length * narrowest);
   const column = (width - gutter) / Math.max(1, lines.length);
   const xs = useMemo(
     () => new Map(lines.map(({ key }, place) => [key, gutter + (place + 0.5) * column])),
-    [lines, column],
+    [lines, column, gutter],
   );
   return (
     <div class="sequence-scroller" ref={scroller} tabIndex={0} aria-label="Records" role="group">
@@ -99,7 +97,8 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
             top={(first + place) * rowHeight}
             xs={xs}
             width={width}
-            isAt={row.record.n === at}
+            gutter={gutter}
+            isAt={first + place === atPlace}
             isSameTime={rows[first + place - 1]?.record.t === row.record.t}
           />
         ))}
@@ -201,11 +200,13 @@ interface RowProps {
   readonly isSameTime: boolean;
   readonly top: number;
   readonly width: number;
+  /** Room on the left for the number and the time. */
+  readonly gutter: number;
   readonly xs: ReadonlyMap<string, number>;
   readonly isAt: boolean;
 }
 
-function Row({ found, isSameTime, top, width, xs, isAt }: RowProps) {
+function Row({ found, isSameTime, top, width, gutter, xs, isAt }: RowProps) {
   const { record, was } = found;
   const row = rowOf(record, was);
   return (
@@ -230,90 +231,8 @@ function Row({ found, isSameTime, top, width, xs, isAt }: RowProps) {
         aria-label={shownLine(row.label, 300)}
         role="img"
       >
-        <RowDrawing row={row} xs={xs} width={width} />
+        <RowDrawing row={row} xs={xs} width={width} gutter={gutter} />
       </svg>
     </div>
-  );
-}
-
-const middle = 19;
-const letterWidth = 7.3;
-
-function RowDrawing({
-  row,
-  xs,
-  width,
-}: {
-  row: SequenceRow;
-  xs: ReadonlyMap<string, number>;
-  width: number;
-}) {
-  const label = shownLine(row.label, 160);
-  if (row.draw === 'line') {
-    return (
-      <>
-        <line class="row-rule" x1={gutter} x2={width} y1={14} y2={14} />
-        <Words x={gutter + 12} y={18} text={label} anchor="start" />
-      </>
-    );
-  }
-  if (row.draw === 'mark') {
-    const x = xs.get(row.at) ?? gutter;
-    return (
-      <>
-        <circle
-          class={`row-mark mark-${row.tone}`}
-          cx={x}
-          cy={14}
-          r={row.tone === 'state' ? 4.5 : 3.5}
-        />
-        <Words x={x + 11} y={18} text={label} anchor="start" width={width} />
-      </>
-    );
-  }
-  const from = xs.get(row.from) ?? gutter;
-  const to = xs.get(row.to) ?? gutter;
-  const note = row.note === undefined ? '' : ` ${shownLine(row.note, 80)}`;
-  if (from === to) {
-    return (
-      <>
-        <path class="row-way" d={`M${from} 8h22q5 0 5 5.500t-5 5.500h-15`} />
-        <path class="row-tip" d={`M${from + 3} ${middle}l7-3.500v7z`} />
-        <Words x={from + 34} y={18} text={`${label}${note}`} anchor="start" width={width} />
-      </>
-    );
-  }
-  const way = Math.sign(to - from);
-  return (
-    <>
-      <circle class="row-start" cx={from} cy={middle} r="2.5" />
-      <line class="row-way" x1={from} x2={to - way * 8} y1={middle} y2={middle} />
-      <path class="row-tip" d={`M${to - way * 2} ${middle}l${-way * 8}-4v8z`} />
-      <Words x={(from + to) / 2} y={14} text={`${label}${note}`} anchor="middle" />
-    </>
-  );
-}
-
-function Words({
-  x,
-  y,
-  text,
-  anchor,
-  width,
-}: {
-  x: number;
-  y: number;
-  text: string;
-  anchor: 'start' | 'middle';
-  width?: number;
-}) {
-  // A long label of the last column would leave the picture; it is written to the left then.
-  const length = text.length * letterWidth;
-  const turns =
-    anchor === 'start' && width !== undefined && x + length > width && x - length > gutter;
-  return (
-    <text x={turns ? x - 22 : x} y={y} text-anchor={turns ? 'end' : anchor}>
-      {text}
-    </text>
   );
 }

@@ -139,10 +139,10 @@ function Activity({ first, last }: { first: number; last: number }) {
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      {bars.map(({ place, height, hasFailure }) => (
+      {bars.map(({ place, height, tone }) => (
         <rect
           key={place}
-          class={hasFailure ? 'bar-bad' : 'bar-plain'}
+          class={`bar-${tone}`}
           x={place + 0.15}
           y={20 - height * 20}
           width={0.7}

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { ExposedTool } from '../../../src/domain/tool.ts';
-import { shownLine, shownLines } from '../model/shown-text.ts';
+import { shownLine, shownLines, shownSummary } from '../model/shown-text.ts';
 import { command } from '../page/api.ts';
 import { usePage } from '../page/store.ts';
 import { useAsked } from '../page/use-asked.ts';
@@ -76,7 +76,7 @@ function ToolEntry({ tool }: { tool: ExposedTool }) {
             </span>
           ))}
           {isOpen || tool.description === undefined ? null : (
-            <span class="tool-line">{shownLine(tool.description, 140)}</span>
+            <span class="tool-line">{shownSummary(tool.description, 140)}</span>
           )}
         </summary>
         {isOpen ? (
