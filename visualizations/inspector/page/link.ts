@@ -1,10 +1,13 @@
 /** The link to the troupe: a first picture, then records as they come, then what was before. */
 
-import type { InspectionPicture, InspectionRecord } from '../../../src/domain/inspection.ts';
+import type {
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSession,
+} from '../../../src/domain/inspection.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
 import { advance, worldOf } from '../model/world.ts';
-import type { InspectionSession } from './answers.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { showMoment } from './moments.ts';
@@ -133,7 +136,7 @@ function take(record: InspectionRecord): void {
 async function fill({ first }: InspectionSession): Promise<void> {
   change({ filling: true });
   try {
-    const picture = await ask<InspectionPicture>(`api/picture?at=${first}`);
+    const picture = await ask<InspectionPicture>(`api/picture?at=${first - 1}`);
     const older = new History(picture);
     for (
       let from: number | null = picture.n + 1;

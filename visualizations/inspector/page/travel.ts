@@ -6,7 +6,10 @@ import { change, current } from './store.ts';
 /** The first and last record that can be gone to. */
 export function bounds(): { readonly first: number; readonly last: number } {
   const { history, session } = current();
-  return { first: Math.min(history.first, session?.first ?? history.first), last: history.last };
+  return {
+    first: Math.min(history.first, (session?.first ?? history.first + 1) - 1),
+    last: history.last,
+  };
 }
 
 export function step(by: number): void {

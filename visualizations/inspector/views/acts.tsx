@@ -1,11 +1,11 @@
 /** A button for each act; the ones that would do nothing now say why. */
 
 import { useState } from 'preact/hooks';
+import type { PossibleAct } from '../../../src/domain/inspection.ts';
 import type { ServerStatus } from '../../../src/domain/status.ts';
 import { decisionOf, labelOf, sendingOf } from '../model/acts.ts';
 import { spoken } from '../model/announcements.ts';
 import { shownLine } from '../model/shown-text.ts';
-import type { PossibleAct } from '../page/answers.ts';
 import { ask, command, messageOf } from '../page/api.ts';
 import { change, type PageState, toast, usePage } from '../page/store.ts';
 import { useAsked } from '../page/use-asked.ts';
@@ -79,7 +79,9 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
       >
         {isBusy ? <span class="spinner" aria-hidden="true" /> : null}
         {label}
-        {act.accepted && act.to !== undefined ? <small>→ {spoken(act.to)}</small> : null}
+        {act.accepted && act.to !== undefined ? (
+          <small>→ {spoken(act.to.replace('.', ', '))}</small>
+        ) : null}
       </button>
       {act.accepted ? null : (
         <span class="act-why" id={`why-${act.act}`} role="tooltip">

@@ -6,8 +6,8 @@ import { type ComparedLine, comparison } from '../model/divergence.ts';
 import { duration, stamp } from '../model/durations.ts';
 import { jsonOf } from '../model/schema-form.ts';
 import { shownLine } from '../model/shown-text.ts';
-import type { ForkView } from '../page/answers.ts';
 import { advanceFork, beginFork, endFork, sendToFork } from '../page/fork.ts';
+import type { ForkView } from '../page/fork-view.ts';
 import { change, current, usePage } from '../page/store.ts';
 import { IconButton } from './controls.tsx';
 
