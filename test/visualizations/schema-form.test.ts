@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { argumentsOf, fieldsOf } from '../../visualizations/inspector/model/schema-form.ts';
+
+const schema = {
+  type: 'object',
+  required: ['path', 'depth', 'tags'],
+  properties: {
+    note: { type: 'string' },
+    path: { type: 'string', title: 'Path', description: 'Where.' },
+    depth: { type: 'integer', minimum: 1 },
+    ratio: { type: ['number', 'null'] },
+    deep: { type: 'boolean' },
+    mode: { enum: ['fast', 'slow'], default: 'slow' },
+    tags: { type: 'array', items: { type: 'string' } },
+    sizes: { type: 'array', items: { type: 'integer' } },
+    filter: { type: 'object' },
+    maybe: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+  },
+};
+const fields = fieldsOf(schema);
+
+describe('the form for a tool', () => {
+  it('has a field for each argument, required ones first', () => {
+    expect(fields.map(({ name, kind }) => `${name} ${kind}`)).toEqual([
+      'path text',
+      'depth integer',
+      'tags list',
+      'note text',
+      'ratio number',
+      'deep boolean',
+      'mode choice',
+      'sizes list',
+      'filter json',
+      'maybe text',
+    ]);
+    expect(fields[1]?.hint).toBe('at least 1');
+  });
+
+  it('turns what was typed into arguments, and leaves out what was left empty', () => {
+    expect(
+      argumentsOf(fields, {
+        path: 'a b',
+        depth: ' 3 ',
+        tags: 'x\ny\n',
+        deep: 'false',
+        sizes: '1\n2',
+        filter: '{"a": [1]}',
+      }),
+    ).toEqual({
+      args: {
+        path: 'a b',
+        depth: 3,
+        tags: ['x', 'y'],
+        deep: false,
+        mode: 'slow',
+        sizes: [1, 2],
+        filter: { a: [1] },
+      },
+    });
+  });
+
+  it('names each field that is wrong', () => {
+    expect(argumentsOf(fields, { path: '', depth: '1.5', sizes: 'x', filter: '{a}' })).toEqual({
+      problems: [
+        { field: 'depth', message: '1.5 is no whole number' },
+        { field: 'sizes', message: '"x" is no number' },
+        { field: 'filter', message: 'is no JSON; strings need quotation marks' },
+      ],
+    });
+    expect(argumentsOf(fields, { path: 'a' })).toEqual({
+      problems: [{ field: 'depth', message: 'is required' }],
+    });
+  });
+
+  it('gives choices their own values, whatever type they have', () => {
+    const [field] = fieldsOf({
+      properties: { level: { oneOf: [{ const: 1, title: 'One' }, { const: 2 }] } },
+    });
+    expect(field?.options?.map(({ label }) => label)).toEqual(['One', '2']);
+    expect(argumentsOf(field === undefined ? [] : [field], { level: '1' })).toEqual({
+      args: { level: 2 },
+    });
+  });
+
+  it('asks for nothing where the schema says nothing', () => {
+    expect(fieldsOf({})).toEqual([]);
+    expect(argumentsOf([], {})).toEqual({ args: {} });
+  });
+});
