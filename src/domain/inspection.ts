@@ -211,6 +211,8 @@ export interface PossibleAct {
 export interface InspectionSource {
   /** ISO 8601; `t` of all records counts from here. */
   readonly startedAt: string;
+  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  readonly clockStart: number;
   /** Of the mcp-troupe that recorded. */
   readonly version: string;
   /** Hashes of the charts that were recorded. */
@@ -233,4 +235,23 @@ export interface Inspection extends InspectionSource {
   readonly isRecording: boolean;
   /** Begins to record, if that was not done yet: from what is true now. */
   start(): void;
+}
+
+/** A moment of a server that goes on without I/O. */
+export interface ForkView {
+  readonly fork: string;
+  /** The record after which it began. */
+  readonly from: number;
+  readonly actor: ActorKey;
+  /** Virtual time; counts like that of records. */
+  readonly t: number;
+  /** What happened in the fork; `n` counts from 1. */
+  readonly records: readonly InspectionRecord[];
+  /** The actor as it stands in the fork. */
+  readonly state: PicturedActor;
+  /** Events that its present state answers, each with an example of what it carries. */
+  readonly events: readonly {
+    readonly type: string;
+    readonly example: Readonly<Record<string, unknown>>;
+  }[];
 }

@@ -37,9 +37,9 @@ export interface RecorderOptions {
 
 export class Recorder implements InspectionSource {
   readonly startedAt: string;
+  readonly clockStart: number;
   readonly version = version;
   readonly #clock: Clock;
-  readonly #startedAtMs: number;
   readonly #report: RecorderOptions['report'];
   readonly #ledger: Ledger;
   readonly #files = new WeakMap<object, ActorFile>();
@@ -51,7 +51,7 @@ export class Recorder implements InspectionSource {
     this.#clock = clock;
     this.#ledger = new Ledger(records);
     this.#report = report;
-    this.#startedAtMs = clock.now();
+    this.clockStart = clock.now();
     this.startedAt = new Date(clock.wallNow()).toISOString();
   }
 
@@ -280,7 +280,7 @@ export class Recorder implements InspectionSource {
   }
 
   #now(): number {
-    return this.#clock.now() - this.#startedAtMs;
+    return this.#clock.now() - this.clockStart;
   }
 
   #push(seen: Seen): void {

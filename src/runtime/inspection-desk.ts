@@ -57,6 +57,10 @@ class InspectionDesk implements Inspection {
     return this.#recorder.startedAt;
   }
 
+  get clockStart(): number {
+    return this.#recorder.clockStart;
+  }
+
   get version(): string {
     return this.#recorder.version;
   }

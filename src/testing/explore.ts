@@ -7,10 +7,10 @@ import type {
   InputFrom,
   SnapshotFrom,
 } from 'xstate';
+import { createInertScope, type Effect } from '../runtime/inert-scope.ts';
 import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
 import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
 import { unreached } from './explore-goals.ts';
-import { createInertScope, type Effect } from './inert-scope.ts';
 
 /** One event taken in one snapshot, and all that came of it. */
 export interface ExploredStep<Machine extends AnyStateMachine> {

@@ -8,6 +8,7 @@ export type { Failure } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';
 export type { CallFailure, SessionCommand, SessionInput } from '../domain/session.ts';
 export type { ListedTool } from '../domain/tool.ts';
+export type { Effect } from '../runtime/inert-scope.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {
@@ -19,7 +20,6 @@ export {
   explore,
 } from './explore.ts';
 export type { EventChoice, EventChoices } from './explore-events.ts';
-export type { Effect } from './inert-scope.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
 export type { MemoryFiles } from './memory-files.ts';
 export type { ScriptedCall, ScriptedSessions, SessionScript } from './scripted-session.ts';

@@ -4,7 +4,7 @@ import type { AnyMachineSnapshot, AnyStateNode, EventObject } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { FailureKind } from '../../src/domain/failure.ts';
 import type { SessionEvidence } from '../../src/domain/session.ts';
-import { createInertScope } from '../../src/testing/inert-scope.ts';
+import { createInertScope } from '../../src/runtime/inert-scope.ts';
 import {
   attempts,
   type ServerSnapshot,

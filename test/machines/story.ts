@@ -3,7 +3,7 @@
  * test, sessions do what the test says, and time moves when it is told to.
  */
 
-import { type AnyEventObject, createActor, fromCallback } from 'xstate';
+import { type AnyEventObject, createActor, fromCallback, type InspectionEvent } from 'xstate';
 import type { createCoreMeter } from '../../actors/core-meter.ts';
 import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
@@ -97,6 +97,8 @@ export interface StoryOptions {
   /** Default: one that says nothing. */
   readonly meter?: ReturnType<typeof createCoreMeter>;
   readonly launchBound?: readonly string[];
+  /** Sees every event of the charts. */
+  readonly inspect?: (event: InspectionEvent) => void;
 }
 
 /** Starts a root whose settings have not been read yet. */
@@ -104,7 +106,10 @@ export function startStory(options: StoryOptions = {}): Story {
   const clock = new VirtualClock();
   const sessions = createScriptedSessions();
   const trace = recordTrace({ clock, describe });
-  const root = createRootActor(options, sessions, clock, trace.inspect);
+  const root = createRootActor(options, sessions, clock, (event) => {
+    trace.inspect(event);
+    options.inspect?.(event);
+  });
   root.subscribe({ error: (error) => trace.note(`# THE ROOT FAILED: ${String(error)}`) });
   root.start();
   return {

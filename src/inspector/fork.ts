@@ -1,0 +1,277 @@
+/**
+ * A moment of a server that goes on without I/O: "what if". The real chart is put
+ * back to where it was and computes on; what it would start, send or wait for is
+ * only written down. Time moves when told to, and nothing ever reaches a server.
+ */
+
+import { createActor, fromCallback, type StateValue } from 'xstate';
+import { type ServerContext, type ServerEvent, serverMachine } from '../../machines/server.ts';
+import { longestTimerMs } from '../domain/clock.ts';
+import type { ForkView, InspectionRecord, PicturedActor } from '../domain/inspection.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
+import { delayNameOf, edgeOf, leavesOf } from '../recorder/chart-names.ts';
+import { changedFacts } from '../recorder/context-facts.ts';
+import { createInertScope, type Effect } from '../runtime/inert-scope.ts';
+import type { ServerSnapshot } from '../runtime/status-of.ts';
+import { exampleOf, possibleEvents } from './fork-events.ts';
+
+/** Where a fork begins. */
+export interface ForkStart {
+  readonly fork: string;
+  /** The record after which it begins. */
+  readonly from: number;
+  readonly actor: PicturedActor;
+  readonly context: ServerContext;
+  /** Of that record. */
+  readonly t: number;
+  /** What the clock of the charts showed at `t` 0: events and context count by it. */
+  readonly clockStart: number;
+}
+
+type WithoutPlace<Record> = Record extends unknown ? Omit<Record, 'n' | 't'> : never;
+type Timer = PicturedActor['timers'][number];
+
+// What nobody reads through; who wants more begins a fork of another moment.
+const mostRecords = 5_000;
+
+/** A day: long enough for every delay of a policy that a person waits for. */
+export const longestAdvanceMs = 86_400_000;
+
+export class ServerFork {
+  readonly #start: ForkStart;
+  readonly #inert = createInertScope();
+  readonly #records: InspectionRecord[] = [];
+  #snapshot: ServerSnapshot;
+  #timers: readonly Timer[];
+  #t: number;
+
+  constructor(start: ForkStart) {
+    this.#start = start;
+    this.#t = start.t;
+    this.#timers = start.actor.timers;
+    this.#snapshot = snapshotOf(start);
+  }
+
+  view(): ForkView {
+    const { fork, from, actor } = this.#start;
+    return {
+      fork,
+      from,
+      actor: actor.actor,
+      t: this.#t,
+      records: this.#records,
+      state: {
+        ...actor,
+        life: this.#snapshot.status,
+        leaves: leavesOf(this.#snapshot._nodes),
+        timers: this.#timers,
+      },
+      events: possibleEvents(this.#snapshot, this.#now()),
+    };
+  }
+
+  /** What the chart knows in the fork. */
+  context(): ServerContext {
+    return this.#snapshot.context;
+  }
+
+  /**
+   * Puts an event in. What it does not carry is taken from the example of its type.
+   * @throws TroupeError `INVALID_ARGUMENTS` when nobody sends such an event to a server, or the
+   *   chart cannot take what it carries; the fork stays where it was.
+   */
+  inject(event: Readonly<Record<string, unknown>>): void {
+    const type = String(event['type']);
+    const example = exampleOf(type, { context: this.#snapshot.context, at: this.#now() });
+    if (example === undefined) {
+      const types = possibleEvents(this.#snapshot, this.#now()).map((it) => it.type);
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        `no server is ever sent "${type.slice(0, 100)}"; send one of ${types.join(', ')}`,
+      );
+    }
+    const misfit = misfitOf(example, event);
+    if (misfit !== undefined) {
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        `${misfit} of ${type} does not look like ${JSON.stringify(example[misfit])?.slice(0, 200)}; mend it`,
+      );
+    }
+    this.#take({ ...example, ...event, type }, undefined);
+  }
+
+  /** Lets time pass; timers run out in their order. */
+  advance(ms: number): void {
+    if (!(ms >= 0 && ms <= longestAdvanceMs)) {
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        `advanceMs is at least 0 and at most ${longestAdvanceMs} (a day)`,
+      );
+    }
+    const end = this.#t + ms;
+    for (let next = this.#firstDue(end); next !== undefined; next = this.#firstDue(end)) {
+      const { id } = next;
+      this.#t = Math.max(this.#t, next.armedAt + next.ms);
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired: true });
+      this.#take({ type: id }, this.#start.actor.actor);
+    }
+    this.#t = end;
+  }
+
+  #firstDue(end: number): Timer | undefined {
+    const due = (timer: Timer): number => timer.armedAt + timer.ms;
+    return this.#timers
+      .filter((timer) => due(timer) <= end)
+      .reduce<Timer | undefined>(
+        (first, timer) => (first === undefined || due(timer) < due(first) ? timer : first),
+        undefined,
+      );
+  }
+
+  #now(): number {
+    return this.#start.clockStart + this.#t;
+  }
+
+  #take(event: { readonly type: string }, from: string | undefined): void {
+    if (this.#records.length >= mostRecords) {
+      throw new TroupeError(
+        'OVERLOADED',
+        `this fork has ${mostRecords} records; begin another one at a later moment`,
+      );
+    }
+    const { actor } = this.#start.actor;
+    const { observed } = this.#inert;
+    this.#inert.begin(this.#snapshot);
+    observed.effects.length = 0;
+    observed.transitions.length = 0;
+    const next = this.#computed(event);
+    this.#note({
+      kind: 'event',
+      to: actor,
+      ...(from === undefined ? {} : { from }),
+      type: event.type,
+    });
+    if (observed.transitions.length === 0) {
+      this.#note({ kind: 'ignored', actor, type: event.type });
+      return;
+    }
+    const edges = observed.transitions.flatMap((transition) => edgeOf(transition) ?? []);
+    this.#note({ kind: 'step', actor, type: event.type, edges });
+    for (const effect of observed.effects) this.#noteEffect(effect);
+    const changed = changedFacts('server', this.#snapshot.context, next.context);
+    this.#snapshot = next;
+    this.#note({
+      kind: 'state',
+      actor,
+      life: next.status,
+      leaves: leavesOf(next._nodes),
+      ...(changed === undefined ? {} : { changed }),
+    });
+  }
+
+  #computed(event: { readonly type: string }): ServerSnapshot {
+    try {
+      const next = serverMachine.transition(
+        this.#snapshot,
+        event as ServerEvent,
+        this.#inert.scope as Parameters<typeof serverMachine.transition>[2],
+      );
+      if (next.status !== 'error') return next;
+      throw next.error;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        `the chart cannot take this ${event.type}: ${reason.slice(0, 300)}; look at its example`,
+        { cause: error },
+      );
+    }
+  }
+
+  #noteEffect({ type, params }: Effect): void {
+    const { actor } = this.#start.actor;
+    const { event, id, delay, sendId, targetId } = (params ?? {}) as {
+      readonly event?: { readonly type: string };
+      readonly id?: string;
+      readonly delay?: number;
+      readonly sendId?: string;
+      readonly targetId?: string;
+    };
+    if (type === 'xstate.sendTo' && event !== undefined) {
+      this.#note({ kind: 'event', from: actor, to: this.#keyOf(targetId), type: event.type });
+    } else if (type === 'xstate.raise' && id !== undefined && delay !== undefined) {
+      this.#arm(id, delay);
+    } else if (type === 'xstate.cancel' && sendId !== undefined) {
+      this.#disarm(sendId);
+    }
+  }
+
+  /** The actor that an event goes to: the root, or the session that would be there. */
+  #keyOf(targetId: string | undefined): string {
+    const { actor, parent } = this.#start.actor;
+    return targetId === '#_parent' ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
+  }
+
+  #arm(id: string, ms: number): void {
+    this.#disarm(id);
+    // As long as a timer can be: the chart's way to have none.
+    if (ms >= longestTimerMs) return;
+    const delay = delayNameOf(id);
+    const named = delay === undefined ? {} : { delay };
+    this.#timers = [...this.#timers, { id, ms, armedAt: this.#t, ...named }];
+    this.#note({ kind: 'timer', actor: this.#start.actor.actor, id, ms, ...named });
+  }
+
+  #disarm(id: string): void {
+    if (!this.#timers.some((timer) => timer.id === id)) return;
+    this.#timers = this.#timers.filter((timer) => timer.id !== id);
+    this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired: false });
+  }
+
+  #note(record: WithoutPlace<InspectionRecord>): void {
+    this.#records.push({ ...record, n: this.#records.length + 1, t: this.#t });
+  }
+}
+
+/** The first key whose value is of another kind than that of the example, or lacks a part of it. */
+function misfitOf(
+  example: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
+): string | undefined {
+  return Object.keys(example).find((key) => {
+    if (!Object.hasOwn(given, key)) return false;
+    const [wanted, value] = [example[key], given[key]];
+    if (!isRecord(wanted)) return typeof wanted !== typeof value;
+    return !isRecord(value) || Object.keys(wanted).some((part) => !Object.hasOwn(value, part));
+  });
+}
+
+/** The chart as it stood. Its session is there, and hears nothing. */
+function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
+  const value = valueOf(actor.leaves);
+  const snapshot = serverMachine.resolveState({ value, context });
+  const isEngaged = actor.leaves.some((leaf) => leaf.startsWith('connection.engaged.'));
+  const session = createActor(
+    fromCallback(() => {}),
+    { id: 'session' },
+  );
+  // Snapshots are plain objects; only their types forbid it.
+  const children = isEngaged ? { session } : {};
+  return Object.assign(snapshot, { children }) as unknown as ServerSnapshot;
+}
+
+/** Paths of leaves as the nested value that XState reads. */
+function valueOf(leaves: readonly string[]): StateValue {
+  const value: Record<string, StateValue> = {};
+  for (const leaf of leaves) {
+    let place = value;
+    for (const key of leaf.split('.')) {
+      const below = (place[key] ?? {}) as Record<string, StateValue>;
+      place[key] = below;
+      place = below;
+    }
+  }
+  return value;
+}

@@ -1,0 +1,224 @@
+/**
+ * The way of a server to where it is, as a test: what came from outside is said
+ * again to a scripted troupe, which needs no process and no time.
+ */
+
+import type {
+  ActorKey,
+  EventRecord,
+  InspectionRecord,
+  InspectionSource,
+} from '../domain/inspection.ts';
+import { isRemote, type TransportKind } from '../domain/server-spec.ts';
+import type { ServerStatus } from '../domain/status.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { defaultPolicy } from '../policies/default-policy.ts';
+import { equalData } from '../policies/equal-data.ts';
+import { isRecord } from '../policies/is-record.ts';
+
+const pageSize = 5_000;
+
+/**
+ * A test in TypeScript that leads a server to where it is after record `to`.
+ * @throws TroupeError `INVALID_ARGUMENTS` for an actor that is no server, or was none then.
+ */
+export function modelTestOf(source: InspectionSource, actor: ActorKey, to: number): string {
+  const seen = whatCameTo(source, actor, to);
+  const picture = source.picture(to);
+  const server = picture?.actors.find((it) => it.actor === actor)?.server;
+  const status = picture?.servers.find(({ name }) => name === server);
+  if (status === undefined) {
+    throw new TroupeError(
+      'INVALID_ARGUMENTS',
+      `after record ${to} there is no server ${actor}; choose one of another moment`,
+    );
+  }
+  const steps = stepsOf(seen.events, status.name);
+  const { policy, seed } = source.context(actor, seen.firstState) ?? {};
+  return testText({
+    status,
+    entry: entryOf(status, policy),
+    // The first server of a troupe has the seed of the troupe: the same waits, jitter and all.
+    seed: Number(seed ?? 1),
+    steps,
+    isWhole: seen.isWhole,
+  });
+}
+
+interface Seen {
+  readonly events: readonly EventRecord[];
+  /** The record that first tells what it knows. */
+  readonly firstState: number;
+  /** Its birth is among the records. */
+  readonly isWhole: boolean;
+}
+
+function whatCameTo(source: InspectionSource, actor: ActorKey, to: number): Seen {
+  const events: EventRecord[] = [];
+  let firstState = source.first;
+  let isWhole = false;
+  for (const record of recordsUpTo(source, to)) {
+    if (record.kind === 'actor' && record.actor === actor) {
+      isWhole = true;
+    } else if (record.kind === 'state' && record.actor === actor && firstState === source.first) {
+      firstState = record.n;
+    } else if (record.kind === 'event' && record.to === actor && record.from !== actor) {
+      events.push(record);
+    }
+  }
+  return { events, firstState, isWhole };
+}
+
+function* recordsUpTo(source: InspectionSource, to: number): Generator<InspectionRecord> {
+  for (let from = source.first; from <= to; ) {
+    const page = source.records(from, pageSize);
+    for (const record of page) if (record.n <= to) yield record;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    from = last.n + 1;
+  }
+}
+
+type Step = (server: string, facts: Readonly<Record<string, unknown>>) => string;
+
+const say: Record<string, Step> = Object.fromEntries(
+  ['server.start', 'server.stop', 'server.restart', 'server.reconnect'].map((type) => [
+    type,
+    (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
+  ]),
+);
+
+/** What a test says for an event; the others come by themselves, or have no words in a script. */
+const steps: Readonly<Record<string, Step>> = {
+  ...say,
+  'server.woke': () => "troupe.send({ type: 'system.woke' });",
+  'server.demanded': (server) =>
+    `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,
+  'session.opened': (_, { era }) => `session.open({ era: ${quoted(era)} });`,
+  'session.listed': (_, { toolCount }) => `session.list(tools(${Number(toolCount)}));`,
+  'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
+  'session.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
+  'session.notified': () => 'session.notify();',
+  'session.impaired': (_, { reason }) => `session.impair(${quoted(reason)});`,
+  'session.recovered': (_, { reason }) => `session.recover(${quoted(reason)});`,
+  'session.closed': (_, { failure }) =>
+    failure === undefined ? 'session.closed();' : `session.fail(${failureText(failure)});`,
+};
+
+/** They follow from the others in a script as they did then. */
+const byThemselves: ReadonlySet<string> = new Set(['slot.granted', 'admission.granted']);
+
+function stepsOf(events: readonly EventRecord[], server: string): readonly string[] {
+  const lines: string[] = [];
+  let at: number | undefined;
+  let session = 0;
+  for (const { type, facts = {}, t } of events) {
+    if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
+    const step = steps[type];
+    if (step === undefined) {
+      lines.push(`// Then came ${type}, which a script has no words for.`);
+      continue;
+    }
+    const passed = at === undefined ? 0 : Math.round(t - at);
+    at = t;
+    const number = typeof facts['session'] === 'number' ? facts['session'] : session;
+    // The waits before a session have jitter; it is there when it is there.
+    if (number !== session) {
+      session = number;
+      lines.push(`session = await sessionNumber(${session});`);
+    } else if (passed > 0) {
+      lines.push(`await advance(${passed});`);
+    }
+    lines.push(step(server, facts), 'await settle();');
+  }
+  return lines;
+}
+
+/** The entry of the server in its settings: its kind, and what of its policy is not the default. */
+function entryOf({ transport }: ServerStatus, policy: unknown): Readonly<Record<string, unknown>> {
+  const overrides = overridesIn(policy);
+  return {
+    ...connectionOf(transport),
+    ...(Object.keys(overrides).length === 0 ? {} : { policy: overrides }),
+  };
+}
+
+function connectionOf(transport: TransportKind): Readonly<Record<string, unknown>> {
+  if (!isRemote(transport)) return { command: 'server' };
+  if (transport === 'ws') return { type: 'ws', url: 'ws://localhost/mcp' };
+  return { type: transport === 'sse' ? 'sse' : 'http', url: 'http://localhost/mcp' };
+}
+
+function overridesIn(policy: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(policy)) return {};
+  const groups = Object.entries(defaultPolicy).flatMap(([group, fields]) => {
+    const given = policy[group];
+    if (!isRecord(given)) return [];
+    const differing = Object.entries(fields).flatMap(([field, value]) =>
+      !Object.hasOwn(given, field) || equalData(value, given[field]) ? [] : [[field, given[field]]],
+    );
+    return differing.length === 0 ? [] : [[group, Object.fromEntries(differing)]];
+  });
+  return Object.fromEntries(groups);
+}
+
+interface Told {
+  readonly status: ServerStatus;
+  readonly entry: Readonly<Record<string, unknown>>;
+  readonly seed: number;
+  readonly steps: readonly string[];
+  readonly isWhole: boolean;
+}
+
+function testText({ status, entry, seed, steps: lines, isWhole }: Told): string {
+  const { name, state, reason, catalog, circuit } = status;
+  const wanted = { state, ...(reason === undefined ? {} : { reason }), catalog, circuit };
+  const settings = JSON.stringify({ mcpServers: { [name]: entry } }, undefined, 2);
+  return [
+    "import { createScriptedTroupe, type SessionScript } from 'mcp-troupe/testing';",
+    "import { expect, it } from 'vitest';",
+    '',
+    ...(isWhole ? [] : ['// What came before is not in the records: lead the server there first.']),
+    `it(${quoted(`leads ${name} to ${state}${reason === undefined ? '' : ` (${reason})`}`)}, async () => {`,
+    ...indented([
+      'const { troupe, sessions, settle, advance } = createScriptedTroupe({',
+      ...indented([`seed: ${seed},`, `settings: ${settings},`]),
+      '});',
+      'const tools = (count: number) =>',
+      "  Array.from({ length: count }, (_, place) => ({ name: `tool${place + 1}`, inputSchema: { type: 'object' } }));",
+      'const sessionNumber = async (number: number): Promise<SessionScript> => {',
+      ...indented([
+        'for (let tries = 0; tries < 10_000; tries += 1) {',
+        '  const found = sessions.scripts.find(({ input }) => input.session === number);',
+        "  if (found !== undefined && found.state !== 'idle') return found;",
+        '  await advance(100);',
+        '}',
+        'throw new Error(`session ${number} did not begin`);',
+      ]),
+      '};',
+      'await settle();',
+      ...(lines.some((line) => line.startsWith('session = '))
+        ? ['let session: SessionScript;']
+        : []),
+      ...lines,
+      `const status = () => troupe.status(${quoted(name)});`,
+      `for (let tries = 0; tries < 1_000 && status()?.state !== ${quoted(state)}; tries += 1) await advance(100);`,
+      `expect(status()).toMatchObject(${JSON.stringify(wanted)});`,
+      'await Promise.all([troupe.stop(), advance(10_000)]);',
+    ]),
+    '});',
+    '',
+  ].join('\n');
+}
+
+function indented(lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line) => line.split('\n')).map((line) => `  ${line}`);
+}
+
+function quoted(text: unknown): string {
+  return JSON.stringify(String(text));
+}
+
+function failureText(kind: unknown): string {
+  return `{ kind: ${quoted(kind)}, message: ${quoted(`It is ${String(kind)}.`)} }`;
+}

@@ -1,0 +1,78 @@
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { modelTestOf } from '../../src/inspector/model-test.ts';
+import * as testing from '../../src/testing/index.ts';
+import { Random } from '../runtime/simulation/random.ts';
+
+type Script = ReturnType<typeof testing.createScriptedTroupe>;
+
+/** Runs the text of an exported test, with our own sources behind the name of the package. */
+async function run(text: string): Promise<string> {
+  const { outputText } = ts.transpileModule(text, {
+    compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.CommonJS },
+  });
+  const tests: (readonly [string, () => Promise<void>])[] = [];
+  const it = (name: string, body: () => Promise<void>): void => void tests.push([name, body]);
+  const packages: Readonly<Record<string, object>> = {
+    'mcp-troupe/testing': testing,
+    vitest: { expect, it },
+  };
+  // oxlint-disable-next-line no-new-func -- what is tested is a text that is a program
+  const load = new Function('require', 'exports', outputText);
+  load((name: string) => packages[name], {});
+  const [test] = tests;
+  if (test === undefined) throw new Error('the text holds no test');
+  const [name, body] = test;
+  await body();
+  return name;
+}
+
+const commands = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
+const kinds = ['crashed', 'transport', 'cleanExit', 'unavailable'] as const;
+
+async function live(seed: number): Promise<Script> {
+  const random = new Random(seed);
+  const script = testing.createScriptedTroupe({
+    seed,
+    settings: {
+      mcpServers: {
+        db: random.isTrue(0.5)
+          ? { command: 'db', policy: { restart: { maxAttempts: 2 } } }
+          : { url: 'http://localhost/db' },
+      },
+    },
+  });
+  const { sessions, troupe } = script;
+  sessions.onCommand = (session, { type }) => {
+    if (type === 'session.close' && session.state === 'closing') session.closed();
+  };
+  troupe.inspection.start();
+  await script.settle();
+  for (let turn = 0; turn < 12; turn += 1) {
+    const session = sessions.scripts.at(-1);
+    if (session?.state === 'opening' && random.isTrue(0.7)) session.open({ era: 'modern' });
+    else if (session?.state === 'open' && random.isTrue(0.5)) session.list([]);
+    else if (session?.state === 'open' && random.isTrue(0.5)) {
+      session.fail({ kind: random.pick(kinds), message: 'It is lost.' });
+    } else if (random.isTrue(0.2)) troupe.send({ type: random.pick(commands), server: 'db' });
+    else await script.advance(random.pick([10, 300, 3_000]));
+    await script.settle();
+  }
+  return script;
+}
+
+describe('a test that is exported from the records of a server', () => {
+  const seeds = Array.from({ length: 40 }, (_, seed) => seed + 1);
+
+  it.each(seeds)('leads another one to the same state: seed %d', async (seed) => {
+    const { troupe, advance } = await live(seed);
+    const { inspection } = troupe;
+    const actor = inspection.picture()?.actors.find(({ server }) => server === 'db');
+    const status = troupe.status('db');
+    const text = modelTestOf(inspection, actor?.actor ?? '', inspection.last);
+    await Promise.all([troupe.stop(), advance(10_000)]);
+    expect(await run(text), text).toBe(
+      `leads db to ${status?.state}${status?.reason === undefined ? '' : ` (${status.reason})`}`,
+    );
+  });
+});

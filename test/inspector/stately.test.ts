@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import {
+  createInspector,
+  createWebSocketInspector,
+  type StatelyInspectionEvent,
+} from '@statelyai/inspect';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { inspectWithStately } from '../../src/inspector/stately.ts';
+import { createScriptedTroupe } from '../../src/testing/index.ts';
+
+const secret = 'sk-live-0123456789abcdef';
+
+async function startTroupe() {
+  const script = createScriptedTroupe({
+    settings: { mcpServers: { db: { command: 'db', env: { TOKEN: secret } } } },
+  });
+  await script.settle();
+  onTestFinished(async () => {
+    await Promise.all([script.troupe.stop(), script.advance(10_000)]);
+  });
+  return script;
+}
+
+function hearWarnings(): ReturnType<typeof vi.spyOn> {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  return warn;
+}
+
+/** An inspector of the package itself, with an adapter that keeps what it is given. */
+function keeper() {
+  const events: StatelyInspectionEvent[] = [];
+  const inspector = createInspector({ send: (event) => void events.push(event) });
+  const last = (type: string, sessionId?: string) =>
+    events.findLast((it) => it.type === type && (sessionId ?? it.sessionId) === it.sessionId);
+  const actor = (name: string) =>
+    events.find((it) => it.type === '@xstate.actor' && it.name === name);
+  return { events, inspector, last, actor };
+}
+
+describe('a troupe that is shown in the tools of Stately', () => {
+  it('warns of what goes where', async () => {
+    const warn = hearWarnings();
+    const { troupe } = await startTroupe();
+    inspectWithStately(troupe, keeper().inspector);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(/names, states and failures of all servers go to the inspector/),
+      { type: 'McpTroupeWarning', code: 'MCP_TROUPE_STATELY' },
+    );
+  });
+
+  it('tells the actors that are there, with their charts and where they are', async () => {
+    hearWarnings();
+    const { troupe } = await startTroupe();
+    const { inspector, actor, events } = keeper();
+    inspectWithStately(troupe, inspector);
+    const server = actor('db.0');
+    const root = events.find((it) => it.type === '@xstate.actor' && it.parentId === undefined);
+    expect(server).toMatchObject({
+      parentId: root?.sessionId,
+      rootId: root?.sessionId,
+      snapshot: {
+        status: 'active',
+        value: {
+          connection: { engaged: { starting: 'connecting' } },
+          catalog: 'none',
+          circuit: 'closed',
+        },
+        context: { name: 'db', transport: 'stdio' },
+      },
+    });
+    const definition: unknown = JSON.parse(
+      server?.type === '@xstate.actor' ? (server.definition ?? '') : '',
+    );
+    expect(definition).toMatchObject({ id: 'server', type: 'parallel' });
+    expect(root).toMatchObject({ name: 'troupe' });
+    expect(actor('slots')).toBeDefined();
+    expect(actor('session')).toMatchObject({ parentId: server?.sessionId });
+  });
+
+  it('tells events and states as they come, and none once it was ended', async () => {
+    hearWarnings();
+    const { troupe, sessions, settle } = await startTroupe();
+    const { inspector, actor, last, events } = keeper();
+    const end = inspectWithStately(troupe, inspector);
+    sessions.of('db').open({ era: 'modern' });
+    sessions.of('db').list([]);
+    await settle();
+    const id = actor('db.0')?.sessionId;
+    const session = actor('session')?.sessionId;
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: '@xstate.event',
+        sessionId: id,
+        sourceId: session,
+        event: { type: 'session.opened', session: 1, era: 'modern' },
+      }),
+    );
+    expect(last('@xstate.snapshot', id)).toMatchObject({
+      event: { type: 'session.listed' },
+      snapshot: {
+        value: { connection: { engaged: { ready: { health: 'steady' } } }, catalog: 'live' },
+        context: { era: 'modern', name: 'db' },
+      },
+    });
+    end();
+    const { length } = events;
+    troupe.send({ type: 'server.stop', server: 'db' });
+    await settle();
+    expect(events).toHaveLength(length);
+  });
+
+  it('holds no settings and no secrets', async () => {
+    hearWarnings();
+    const { troupe, sessions, settle } = await startTroupe();
+    const { inspector, events } = keeper();
+    inspectWithStately(troupe, inspector);
+    sessions.of('db').fail({ kind: 'crashed', message: 'It is gone.' });
+    await settle();
+    expect(JSON.stringify(events)).toContain('session.closed');
+    expect(JSON.stringify(events)).not.toContain(secret);
+  });
+
+  it('is understood by an inspector that sends over a socket', async () => {
+    hearWarnings();
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const inspector = createWebSocketInspector({ url: `ws://127.0.0.1:${port}` });
+    const [socket] = await once(server, 'connection');
+    const { troupe } = await startTroupe();
+    const heard = new Promise<string>((settle) => {
+      socket.on('message', (data: Buffer) => {
+        if (String(data).includes('"name":"db.0"')) settle(String(data));
+      });
+    });
+    inspectWithStately(troupe, inspector);
+    expect(JSON.parse(await heard)).toMatchObject({ type: '@xstate.actor', name: 'db.0' });
+    inspector.stop();
+  });
+});
