@@ -127,7 +127,7 @@ function useLibrary(project: string): void {
 
 /** After everything else, which has to do without the optional peers: ours are lent to the project. */
 function useAdapters(project: string): void {
-  for (const peer of ['ai', '@langchain/core', 'openai']) {
+  for (const peer of ['ai', '@langchain/core', 'openai', '@statelyai/inspect']) {
     const link = path.join(project, 'node_modules', peer);
     mkdirSync(path.dirname(link), { recursive: true });
     symlinkSync(path.join(root, 'node_modules', peer), link, 'dir');

@@ -33,7 +33,7 @@ function follow() {
       }
     }
   };
-  return { events, timers, inspect, begin: (it: VirtualClock) => void (clock = it) };
+  return { events, timers, inspect, begin: (its: VirtualClock) => void (clock = its) };
 }
 
 function leavesOf(snapshot: ServerSnapshot): readonly string[] {
@@ -76,7 +76,7 @@ function liveAndFork(seed: number) {
           server: 'db',
           life: 'active',
           leaves: leavesOf(snapshot),
-          timers: [...seen.timers.values()].map((it) => ({ ...it, armedAt: it.armedAt - 5 })),
+          timers: [...seen.timers.values()].map((each) => ({ ...each, armedAt: each.armedAt - 5 })),
         },
       });
     }

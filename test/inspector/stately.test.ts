@@ -34,9 +34,11 @@ function keeper() {
   const events: StatelyInspectionEvent[] = [];
   const inspector = createInspector({ send: (event) => void events.push(event) });
   const last = (type: string, sessionId?: string) =>
-    events.findLast((it) => it.type === type && (sessionId ?? it.sessionId) === it.sessionId);
+    events.findLast(
+      (each) => each.type === type && (sessionId ?? each.sessionId) === each.sessionId,
+    );
   const actor = (name: string) =>
-    events.find((it) => it.type === '@xstate.actor' && it.name === name);
+    events.find((each) => each.type === '@xstate.actor' && each.name === name);
   return { events, inspector, last, actor };
 }
 
@@ -57,7 +59,9 @@ describe('a troupe that is shown in the tools of Stately', () => {
     const { inspector, actor, events } = keeper();
     inspectWithStately(troupe, inspector);
     const server = actor('db.0');
-    const root = events.find((it) => it.type === '@xstate.actor' && it.parentId === undefined);
+    const root = events.find(
+      (each) => each.type === '@xstate.actor' && each.parentId === undefined,
+    );
     expect(server).toMatchObject({
       parentId: root?.sessionId,
       rootId: root?.sessionId,
@@ -82,12 +86,13 @@ describe('a troupe that is shown in the tools of Stately', () => {
 
   it('tells events and states as they come, and none once it was ended', async () => {
     hearWarnings();
-    const { troupe, sessions, settle } = await startTroupe();
+    const script = await startTroupe();
+    const { troupe, sessions } = script;
     const { inspector, actor, last, events } = keeper();
     const end = inspectWithStately(troupe, inspector);
     sessions.of('db').open({ era: 'modern' });
     sessions.of('db').list([]);
-    await settle();
+    await script.settle();
     const id = actor('db.0')?.sessionId;
     const session = actor('session')?.sessionId;
     expect(events).toContainEqual(
@@ -108,17 +113,18 @@ describe('a troupe that is shown in the tools of Stately', () => {
     end();
     const { length } = events;
     troupe.send({ type: 'server.stop', server: 'db' });
-    await settle();
+    await script.settle();
     expect(events).toHaveLength(length);
   });
 
   it('holds no settings and no secrets', async () => {
     hearWarnings();
-    const { troupe, sessions, settle } = await startTroupe();
+    const script = await startTroupe();
+    const { troupe, sessions } = script;
     const { inspector, events } = keeper();
     inspectWithStately(troupe, inspector);
     sessions.of('db').fail({ kind: 'crashed', message: 'It is gone.' });
-    await settle();
+    await script.settle();
     expect(JSON.stringify(events)).toContain('session.closed');
     expect(JSON.stringify(events)).not.toContain(secret);
   });
@@ -126,7 +132,9 @@ describe('a troupe that is shown in the tools of Stately', () => {
   it('is understood by an inspector that sends over a socket', async () => {
     hearWarnings();
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    onTestFinished(() => void server.close());
+    onTestFinished(() => {
+      server.close();
+    });
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const inspector = createWebSocketInspector({ url: `ws://127.0.0.1:${port}` });
