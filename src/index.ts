@@ -42,7 +42,6 @@ export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-eve
 export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
 
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
-export type { LogLevel } from './domain/log-level.ts';
 export type {
   ActorKey,
   ActorLife,
@@ -65,6 +64,7 @@ export type {
   TimerEndRecord,
   TimerRecord,
 } from './domain/inspection.ts';
+export type { LogLevel } from './domain/log-level.ts';
 export type {
   AskPermission,
   PermissionAnswer,

@@ -140,6 +140,8 @@ export interface JournalHead {
   readonly version: string;
   /** ISO 8601; `t` of all records counts from here. */
   readonly startedAt: string;
+  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  readonly clockStart: number;
   /** Hash of each machine's definition: tells whether the charts of a reader are those that were recorded. */
   readonly machines: Readonly<Record<MachineKey, string>>;
   /** What was true before the first record of this file. */

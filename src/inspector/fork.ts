@@ -36,7 +36,7 @@ type Timer = PicturedActor['timers'][number];
 const mostRecords = 5_000;
 
 /** A day: long enough for every delay of a policy that a person waits for. */
-export const longestAdvanceMs = 86_400_000;
+const longestAdvanceMs = 86_400_000;
 
 export class ServerFork {
   readonly #start: ForkStart;

@@ -7,7 +7,7 @@ import { machineHashes } from '../recorder/chart-names.ts';
 import { ServerFork } from './fork.ts';
 
 /** The oldest goes when one more is made. */
-export const mostForks = 8;
+const mostForks = 8;
 
 export class Forks {
   readonly #source: InspectionSource;

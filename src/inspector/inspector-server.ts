@@ -8,6 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal-lines.ts';
 import { guardingHeaders, refuseStranger } from './door.ts';
+import { beginFork, changeFork, testOf } from './fork-api.ts';
+import { Forks } from './forks.ts';
 import { type Guest, Guests } from './guests.ts';
 import {
   type Answer,
@@ -100,10 +102,12 @@ class Reception {
   readonly #inspected: Inspected;
   readonly #rooms: Rooms;
   readonly #cookie: string;
+  readonly #forks: Forks;
 
   constructor(inspected: Inspected, rooms: Rooms) {
     this.#inspected = inspected;
     this.#rooms = rooms;
+    this.#forks = new Forks(inspected.source);
     // Cookies know no ports: two troupes must not take each other's.
     this.#cookie = `mcp-troupe-inspector-${rooms.port}`;
   }
@@ -170,12 +174,36 @@ class Reception {
     if (method === 'GET' && path === '/api/journal') return this.#download(response);
     if (method === 'POST' && path === '/api/command')
       return send(response, await this.#act(request, response, guest));
+    if (method === 'GET' && path === '/api/test') return this.#tell(response, query);
+    const [, area = '', fork = ''] = /^\/api\/(fork)(?:\/([^/]+))?$/u.exec(path) ?? [];
+    if (area !== '' && method === 'POST')
+      return send(response, await this.#changeFork(request, guest, fork));
+    if (fork !== '' && method === 'DELETE') {
+      this.#forks.remove(fork);
+      return void response.writeHead(204, guardingHeaders).end();
+    }
     const answer = method === 'GET' ? lookAt(this.#inspected, path, query) : undefined;
     send(response, answer ?? refused(404, 'INVALID_ARGUMENTS', 'there is nothing here'));
   }
 
+  async #changeFork(request: IncomingMessage, guest: Guest, fork: string): Promise<Answer> {
+    if (!guest.mayAct()) return tooMuch;
+    const body = await bodyOf(request);
+    if ('refusal' in body) return body.refusal;
+    return fork === ''
+      ? beginFork(this.#forks, body.value)
+      : changeFork(this.#forks, fork, body.value);
+  }
+
+  #tell(response: ServerResponse, query: URLSearchParams): void {
+    const { source } = this.#inspected;
+    const found = testOf(source, query.get('actor') ?? '', numberOf(query, 'to') ?? source.last);
+    if ('refusal' in found) send(response, found.refusal);
+    else response.writeHead(200, { ...guardingHeaders, 'content-type': plainText }).end(found.text);
+  }
+
   async #act(request: IncomingMessage, response: ServerResponse, guest: Guest): Promise<Answer> {
-    if (!guest.mayAct()) return refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
+    if (!guest.mayAct()) return tooMuch;
     const body = await bodyOf(request);
     if ('refusal' in body) return body.refusal;
     const gone = new AbortController();
@@ -215,13 +243,13 @@ class Reception {
   }
 }
 
+const tooMuch = refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
+const plainText = 'text/plain; charset=utf-8';
 const unknownGuest =
   'you were not let in: open the address that troupe inspect prints; each works once';
 
 function say(response: ServerResponse, status: number, message: string): void {
-  response
-    .writeHead(status, { ...guardingHeaders, 'content-type': 'text/plain; charset=utf-8' })
-    .end(`${message}\n`);
+  response.writeHead(status, { ...guardingHeaders, 'content-type': plainText }).end(`${message}\n`);
 }
 
 function send(response: ServerResponse, { status, document }: Answer): void {

@@ -25,7 +25,7 @@ export function* journalOf(source: InspectionSource): Generator<string> {
 
 /** What was true after record `at`, which has to be there. */
 function headOf(source: InspectionSource, at: number): JournalHead {
-  const { startedAt, version, machines } = source;
+  const { startedAt, clockStart, version, machines } = source;
   const picture = source.picture(at) as InspectionPicture;
   const contexts = picture.actors.flatMap(({ actor }) => {
     const context = source.context(actor, at);
@@ -36,6 +36,7 @@ function headOf(source: InspectionSource, at: number): JournalHead {
     format: 1,
     version,
     startedAt,
+    clockStart,
     machines,
     picture,
     contexts: Object.fromEntries(contexts),

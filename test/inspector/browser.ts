@@ -78,6 +78,11 @@ export class Browser {
     });
   }
 
+  remove(path: string): Promise<Said> {
+    const headers = { cookie: this.cookie, origin: `http://127.0.0.1:${this.port}` };
+    return knock(this.port, path, { method: 'DELETE', headers });
+  }
+
   async stream(path = '/api/stream', headers: Ask['headers'] = {}): Promise<EventStream> {
     const asked = open(this.port, path, { headers: { cookie: this.cookie, ...headers } });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];

@@ -385,6 +385,7 @@ describe('the stream of records', () => {
 /** Records of 50 kB each, of which the newest are kept. */
 class FloodSource implements InspectionSource {
   readonly startedAt = new Date(0).toISOString();
+  readonly clockStart = 0;
   readonly version = '0.0.0';
   readonly machines = { troupe: '', server: '', slots: '' };
   last = 0;
