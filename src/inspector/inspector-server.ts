@@ -175,15 +175,23 @@ class Reception {
     if (method === 'POST' && path === '/api/command')
       return send(response, await this.#act(request, response, guest));
     if (method === 'GET' && path === '/api/test') return this.#tell(response, query);
-    const [, area = '', fork = ''] = /^\/api\/(fork)(?:\/([^/]+))?$/u.exec(path) ?? [];
-    if (area !== '' && method === 'POST')
-      return send(response, await this.#changeFork(request, guest, fork));
-    if (fork !== '' && method === 'DELETE') {
-      this.#forks.remove(fork);
-      return void response.writeHead(204, guardingHeaders).end();
-    }
+    const [isFork, fork = ''] = /^\/api\/fork(?:\/([^/]+))?$/u.exec(path) ?? [];
+    if (isFork !== undefined) return this.#answerFork(request, response, guest, fork);
     const answer = method === 'GET' ? lookAt(this.#inspected, path, query) : undefined;
-    send(response, answer ?? refused(404, 'INVALID_ARGUMENTS', 'there is nothing here'));
+    send(response, answer ?? nothingHere);
+  }
+
+  async #answerFork(
+    request: IncomingMessage,
+    response: ServerResponse,
+    guest: Guest,
+    fork: string,
+  ): Promise<void> {
+    if (request.method === 'POST')
+      return send(response, await this.#changeFork(request, guest, fork));
+    if (request.method !== 'DELETE') return send(response, nothingHere);
+    this.#forks.remove(fork);
+    response.writeHead(204, guardingHeaders).end();
   }
 
   async #changeFork(request: IncomingMessage, guest: Guest, fork: string): Promise<Answer> {
@@ -243,6 +251,7 @@ class Reception {
   }
 }
 
+const nothingHere = refused(404, 'INVALID_ARGUMENTS', 'there is nothing here');
 const tooMuch = refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
 const plainText = 'text/plain; charset=utf-8';
 const unknownGuest =
