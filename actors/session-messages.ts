@@ -41,7 +41,7 @@ export function tooDeepFor(value: unknown, characters: number): boolean {
 function isTooDeep(value: unknown): boolean {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > maxDepth) return true;
+    if (depth >= maxDepth) return true;
     level = level.flatMap(innerOf);
   }
   return false;
@@ -49,7 +49,7 @@ function isTooDeep(value: unknown): boolean {
 
 function innerOf(value: unknown): readonly unknown[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).filter((inner) => typeof inner === 'object');
+  return Object.values(value).filter((inner) => typeof inner === 'object' && inner !== null);
 }
 
 /** The message itself, unless it is nested too deeply: then what its request is told, if it answers one. */

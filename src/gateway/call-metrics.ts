@@ -31,6 +31,8 @@ export class CallMetrics {
   readonly #transitions = new Map<string, number>();
   readonly #states = new Map<string, string>();
   readonly #durations = new Map<string, Histogram>();
+  readonly #refusals = new Map<string, number>();
+  #unread = 0;
   readonly #passes = emptyHistogram(passBuckets);
   readonly #ends: readonly (() => void)[];
 
@@ -60,6 +62,16 @@ export class CallMetrics {
       this.#durations.set(key, durations);
     }
     observe(durations, callBuckets, durationMs / 1_000);
+  }
+
+  /** Somebody was sent away before the protocol heard of it, with this status of HTTP. */
+  refused(status: number): void {
+    count(this.#refusals, labels({ status: String(status) }));
+  }
+
+  /** Somebody was let go who did not read what it was told. */
+  leftUnread(): void {
+    this.#unread += 1;
   }
 
   text(gauges: GatewayGauges): string {
@@ -98,6 +110,10 @@ export class CallMetrics {
       sample('calls_in_flight', '', gauges.callsInFlight),
       ...family('clients', 'gauge', 'Clients that are connected.'),
       sample('clients', '', gauges.clients),
+      ...family('refusals', 'counter', 'Requests over HTTP that were refused, by status.'),
+      ...samples('refusals_total', this.#refusals),
+      ...family('unread_answers', 'counter', 'Answers cut off because nobody read them.'),
+      sample('unread_answers_total', '', this.#unread),
       ...family('reconcile_duration_seconds', 'histogram', 'How long passes took.', 'seconds'),
       ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
       '# EOF',

@@ -44,6 +44,10 @@ export class ClientRequests {
     this.#waiting.clear();
   }
 
+  get isAtWork(): boolean {
+    return this.#underWay.size > 0;
+  }
+
   /** A request that this server is at work for. */
   underWayAt(server: string): RequestContext | undefined {
     const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];

@@ -180,6 +180,11 @@ export class GatewayClient implements Audience {
     this.#handedOver.set(request, call);
   }
 
+  /** Whether something that it asked for is under way. */
+  get isAtWork(): boolean {
+    return this.#light.size > 0 || this.#requests.isAtWork;
+  }
+
   /** The client wants no answer to this request any more. */
   cancel(id: string | number): void {
     this.#light.get(id)?.abort();

@@ -3,10 +3,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LightAnswer } from './http-sessions.ts';
 
-// What a client has not read yet of what we answered. The longest result fits twice; a client
-// that reads slower than its servers speak is let go rather than kept in memory.
-const maxUnsentBytes = 33_554_432;
-
 // All that the protocol itself looks at. The token stays behind: nobody further in needs it.
 const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);
 
@@ -58,11 +54,11 @@ export async function sendWeb(
   answer: Response,
   response: ServerResponse,
   gone: AbortSignal,
+  onWritten: () => void,
 ): Promise<void> {
-  response.writeHead(answer.status, {
-    ...Object.fromEntries(answer.headers),
-    ...ownHeaders,
-  });
+  const { connection: _ofTheSdk, ...headers } = Object.fromEntries(answer.headers);
+  // Whether the connection stays is between the client and Node.
+  response.writeHead(answer.status, { ...headers, ...ownHeaders });
   if (answer.body === null) {
     response.end();
     return;
@@ -78,7 +74,7 @@ export async function sendWeb(
       const { done, value } = await reader.read();
       if (done) break;
       response.write(value);
-      if (response.writableLength > maxUnsentBytes) response.destroy();
+      onWritten();
     }
   } finally {
     gone.removeEventListener('abort', leave);

@@ -24,6 +24,7 @@ import {
   refuseStranger,
   refuseUnknown,
 } from './http-door.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from './http-outbox.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
 
@@ -31,6 +32,18 @@ export interface HttpGatewayOptions extends DoorRules {
   readonly host: string;
   /** 0 = any that is free. */
   readonly port: number;
+  /** Other bounds than the usual ones: for those who have to see what is beyond them. */
+  readonly limits?: Partial<HttpLimits>;
+}
+
+/** How long a client may take, and how much it may leave unread. */
+export interface HttpLimits extends OutboxLimits {
+  /** For its headers. */
+  readonly headersMs: number;
+  /** For the whole request. */
+  readonly requestMs: number;
+  /** How often those who are late are looked for. */
+  readonly lookEveryMs: number;
 }
 
 export interface HttpGateway {
@@ -40,34 +53,47 @@ export interface HttpGateway {
   close(limitMs: number): Promise<void>;
 }
 
-// Real clients send a request at once; this is for those who hold a line by dripping.
-const headersMs = 10_000;
-const requestMs = 30_000;
-const lookEveryMs = 1_000;
+const usualLimits: HttpLimits = {
+  ...outboxLimits,
+  // Real clients send a request at once; this is for those who hold a line by dripping.
+  headersMs: 10_000,
+  requestMs: 30_000,
+  lookEveryMs: 1_000,
+};
 // Longer than the pauses of a client at work, so that it need not connect anew for each call.
 const keepAliveMs = 60_000;
 const maxHeaderBytes = 16_384;
-// An answer on its way at the end; a client that does not read is not waited for.
-const sendMs = 250;
 const maxSockets = 512;
+// A machine that vanished says no goodbye; its system is asked whether it is still there.
+const probeAfterMs = 60_000;
 
 /** @throws TroupeError `USAGE` when the address cannot be had. */
 export async function startHttpGateway(
   gateway: Gateway,
   options: HttpGatewayOptions,
 ): Promise<HttpGateway> {
-  const reception = new Reception(gateway, options);
+  const limits = { ...usualLimits, ...options.limits };
+  const reception = new Reception(gateway, options, limits);
   const server = createServer(
     {
       maxHeaderSize: maxHeaderBytes,
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      connectionsCheckingInterval: lookEveryMs,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: limits.lookEveryMs,
       keepAliveTimeout: keepAliveMs,
+      keepAlive: true,
+      keepAliveInitialDelay: probeAfterMs,
     },
     (request, response) => void reception.receive(request, response),
   );
   server.maxConnections = maxSockets;
+  // Node answers these by itself, before there is a request.
+  server.on('connection', (socket) => {
+    socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      const status = statusOf(code);
+      if (status !== undefined) gateway.metrics.refused(status);
+    });
+  });
   // A client that asks first is told by the same rules, before it sends anything.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     void reception.receive(request, response, () => response.writeContinue());
@@ -82,9 +108,9 @@ export async function startHttpGateway(
       server.close();
       await gateway.drain(limitMs);
       // A call that has ended is not answered yet.
-      if (gateway.callsInFlight === 0) await reception.sent('answers');
+      if (gateway.callsInFlight === 0) await reception.outbox.sent('answers');
       await reception.close();
-      await reception.sent('streams');
+      await reception.outbox.sent('streams');
       server.closeAllConnections();
     },
   };
@@ -110,15 +136,12 @@ class Reception {
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
   readonly #leave: () => void;
-  /** What clients do not have to the end yet. */
-  readonly #sending: Readonly<Record<'answers' | 'streams', Set<ServerResponse>>> = {
-    answers: new Set(),
-    streams: new Set(),
-  };
+  readonly outbox: Outbox;
 
-  constructor(gateway: Gateway, rules: DoorRules) {
+  constructor(gateway: Gateway, rules: DoorRules, limits: OutboxLimits) {
     this.#gateway = gateway;
     this.#rules = rules;
+    this.outbox = new Outbox(gateway.clock, limits, () => gateway.metrics.leftUnread());
     this.#sessions = new HttpSessions(gateway);
     const modern = createMcpHandler(
       async () => new GatewayClient(gateway, await gateway.identity(), 'modern').server,
@@ -152,28 +175,14 @@ class Reception {
     try {
       const refusal = this.#refusal(request);
       if (refusal === undefined) await this.#answer(request, response, onWelcome);
-      else refuse(response, refusal);
+      else this.#refuse(response, refusal);
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error));
       this.#gateway.faults.add('the gateway', fault);
-      if (!response.headersSent) refuse(response, { status: 500, message: 'the gateway failed' });
+      if (!response.headersSent)
+        this.#refuse(response, { status: 500, message: 'the gateway failed' });
       else response.destroy();
     }
-  }
-
-  /** Settles when all of these are with their clients, or soon. */
-  async sent(which: 'answers' | 'streams'): Promise<void> {
-    const { clock } = this.#gateway;
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, sendMs);
-      const gone = [...this.#sending[which]].map(
-        (response) => new Promise((end) => void response.once('close', end)),
-      );
-      void Promise.all(gone).then(() => {
-        clock.clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 
   async close(): Promise<void> {
@@ -205,25 +214,27 @@ class Reception {
     if (request.url === '/metrics') return this.#tellMetrics(response);
     if (request.method !== 'POST') return this.#pass(request, response, undefined);
     const unreadable = refuseBody(request.headers);
-    if (unreadable !== undefined) return refuse(response, unreadable);
+    if (unreadable !== undefined) return this.#refuse(response, unreadable);
     onWelcome();
     const body = await readBody(request).catch(() => undefined);
     // Whoever left in the middle of a sentence waits for no answer.
     if (body === undefined) return void response.destroy();
-    if ('refusal' in body) return refuse(response, body.refusal);
+    if ('refusal' in body) return this.#refuse(response, body.refusal);
     return this.#pass(request, response, body.value);
   }
 
   /** Hands a request to the protocol, in the era that it speaks. */
   async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
-    const light = await this.#sessions.answerLightly(request.headers, body);
-    if (light !== undefined && 'document' in light) return sendLight(light, response);
     const gone = goneSignal(response);
-    const web = webRequest(request, gone);
     const isStream = request.method === 'GET' || isListening(body);
-    const sending = this.#sending[isStream ? 'streams' : 'answers'];
-    sending.add(response);
-    response.once('close', () => sending.delete(response));
+    this.outbox.add(response, isStream ? 'streams' : 'answers');
+    const light = await this.#sessions.answerLightly(request.headers, body, gone);
+    if (light !== undefined && 'document' in light) {
+      sendLight(light, response);
+      return this.outbox.bound(response);
+    }
+    const web = webRequest(request, gone);
+    const onWritten = (): void => this.outbox.bound(response);
     if (!(await isLegacyRequest(web, body))) {
       // It names the resources it wants to hear of when it begins to listen.
       const unwatch = watchAll(this.#gateway, listenedTo(body));
@@ -232,7 +243,7 @@ class Reception {
           web,
           body === undefined ? {} : { parsedBody: body },
         );
-        await sendWeb(answer, response, gone);
+        await sendWeb(answer, response, gone, onWritten);
       } finally {
         unwatch();
       }
@@ -240,10 +251,15 @@ class Reception {
     }
     const { response: answer, sent } = await this.#sessions.answer(web, body, light?.toHandOver);
     try {
-      await sendWeb(answer, response, gone);
+      await sendWeb(answer, response, gone, onWritten);
     } finally {
       sent();
     }
+  }
+
+  #refuse(response: ServerResponse, refusal: Parameters<typeof refuse>[1]): void {
+    this.#gateway.metrics.refused(refusal.status);
+    refuse(response, refusal);
   }
 
   #tellHealth(response: ServerResponse): void {
@@ -264,6 +280,13 @@ const methodsOf: Readonly<Record<string, string>> = {
   '/metrics': 'GET',
   '/healthz': 'GET',
 };
+
+/** What Node says to a client that it cannot hear to the end. */
+function statusOf(code: string): number | undefined {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  if (code === 'HPE_HEADER_OVERFLOW') return 431;
+  return code.startsWith('HPE_') ? 400 : undefined;
+}
 
 function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
   const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;

@@ -10,6 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 
+import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
@@ -20,6 +21,9 @@ const maxSessions = 256;
 // Clients are not told when they are forgotten, but by a 404, and then begin anew.
 const idleMs = 1_800_000;
 const lookEveryMs = 60_000;
+// A client whose connections all broke in the middle of a call gets no answer any more; a lost
+// connection is no cancellation in its protocol, but one that says nothing for so long is gone.
+const abandonedMs = 60_000;
 
 /** An answer, and whom to tell when the last of it is sent or nobody wants more of it. */
 export interface SessionAnswer {
@@ -43,6 +47,8 @@ interface Session {
   isListening: boolean;
   /** Answers under way, open streams among them. */
   answering: number;
+  /** Requests that came alone, and whose answer has not ended. */
+  readonly alone: Set<unknown>;
 }
 
 export class HttpSessions {
@@ -63,6 +69,7 @@ export class HttpSessions {
   async answerLightly(
     headers: IncomingHttpHeaders,
     body: unknown,
+    gone: AbortSignal,
   ): Promise<LightAnswer | undefined> {
     const id = headers['mcp-session-id'];
     const session = typeof id === 'string' ? this.#sessions.get(id) : undefined;
@@ -75,8 +82,9 @@ export class HttpSessions {
     if (request === undefined || call === undefined) return undefined;
     session.answering += 1;
     try {
-      const result = await call.plainAnswer();
-      if (call.isAborted) return { session: id, document: undefined };
+      const result = await Promise.race([call.plainAnswer(), abortOf(gone)]);
+      if (gone.aborted) call.silence();
+      if (call.isAborted || gone.aborted) return { session: id, document: undefined };
       if (result === undefined) return { toHandOver: call };
       return { session: id, document: { id: request.id, result } };
     } finally {
@@ -132,6 +140,7 @@ export class HttpSessions {
         client,
         lastUsedAt: gateway.clock.now(),
         answering: 0,
+        alone: new Set(),
         isListening: false,
       };
       await client.server.connect(transport);
@@ -145,14 +154,21 @@ export class HttpSessions {
 
   async #use(session: Session, request: Request, body: unknown): Promise<SessionAnswer> {
     let opensStream = false;
+    const id = isRecord(body) && 'method' in body ? body['id'] : undefined;
+    if (id !== undefined) session.alone.add(id);
     const sent = (): void => {
       if (opensStream) session.isListening = false;
+      session.alone.delete(id);
       this.#ended(session);
     };
     session.answering += 1;
     try {
       const options = body === undefined ? {} : { parsedBody: body };
       const response = await session.transport.handleRequest(request, options);
+      // The SDK leaves the stream of what was given up open, though nothing comes on it any more.
+      const givenUp = givenUpBy(body) as string | number | undefined;
+      if (givenUp !== undefined && session.alone.has(givenUp))
+        session.transport.closeSSEStream(givenUp);
       opensStream = request.method === 'GET' && response.ok;
       if (opensStream) {
         session.isListening = true;
@@ -184,11 +200,20 @@ export class HttpSessions {
     const { clock } = this.#gateway;
     this.#timer = clock.setTimeout(() => {
       this.#timer = undefined;
-      for (const { transport, answering, lastUsedAt } of this.#sessions.values())
-        if (answering === 0 && clock.now() - lastUsedAt >= idleMs) void transport.close();
+      for (const { transport, client, answering, lastUsedAt } of this.#sessions.values()) {
+        const idleFor = client.isAtWork ? abandonedMs : idleMs;
+        if (answering === 0 && clock.now() - lastUsedAt >= idleFor) void transport.close();
+      }
       if (this.#sessions.size > 0) this.#look();
     }, lookEveryMs);
   }
+}
+
+function abortOf(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (signal.aborted) resolve(undefined);
+  });
 }
 
 function rpcRefusal(

@@ -121,6 +121,12 @@ export class LightCall {
     this.#stop.abort();
   }
 
+  /** Nobody hears any more what it says; it goes on. */
+  silence(): void {
+    this.#notify = () => Promise.resolve();
+    this.#news.length = 0;
+  }
+
   /** Settles with an answer that is all there is to tell; undefined = hand it over. */
   async plainAnswer(): Promise<Answer | undefined> {
     const hasNews = new Promise<undefined>((resolve) => {

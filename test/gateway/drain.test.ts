@@ -1,8 +1,17 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
 import { pong } from '../runtime/stage.ts';
-import { type GatewayStage, gatewayStage, listen, openSession, post } from './gateway-stage.ts';
+import {
+  type GatewayStage,
+  gatewayStage,
+  listen,
+  openSession,
+  post,
+  token,
+} from './gateway-stage.ts';
 
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
 
@@ -32,6 +41,57 @@ describe('a gateway that is told to stop', () => {
     // The stream ends as one does; it is not cut.
     expect(await heard.next()).toEqual({ done: true, value: undefined });
     kept.destroy();
+  });
+
+  it('refuses a call of a session that is open, on a connection that is, and says why', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const socket = connect(Number(there.url.port), there.url.hostname);
+    let heard = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      heard += chunk;
+    });
+    const say = (id: number): void => {
+      const body = JSON.stringify({ ...call, id });
+      const headers = [
+        `host: ${there.url.host}`,
+        `authorization: Bearer ${token}`,
+        'content-type: application/json',
+        'accept: application/json, text/event-stream',
+        `mcp-session-id: ${session}`,
+        `content-length: ${body.length}`,
+      ];
+      socket.write(`POST /mcp HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
+    };
+    const ended = once(socket, 'close');
+    say(7);
+    const atServer = await there.nextCall('db');
+    const refused = new Promise<void>((resolve) => {
+      const during = there.gateway.during.bind(there.gateway);
+      there.gateway.during = (work) => during(work).finally(resolve);
+    });
+    const closed = there.http.close(2_000);
+    say(8);
+    await refused;
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+    atServer.answer(pong);
+    await closed;
+    await ended;
+    const documents = heard
+      .split(/HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n/)
+      .filter((body) => body !== '')
+      .map((body) => JSON.parse(body) as { id: number; result: { isError?: boolean } });
+    expect(documents).toMatchObject([
+      { id: 7, result: pong },
+      {
+        id: 8,
+        result: {
+          isError: true,
+          content: [{ text: 'MCP error: The gateway is stopping. Connect again later.' }],
+          _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN', outcome: 'not_executed' } },
+        },
+      },
+    ]);
   });
 
   it('waits no longer than it may, and tells the server that nobody waits', async () => {

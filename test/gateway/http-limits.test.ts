@@ -1,0 +1,288 @@
+import { once } from 'node:events';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { pong } from '../runtime/stage.ts';
+import {
+  type GatewayStage,
+  gatewayStage,
+  listen,
+  openSession,
+  post,
+  token,
+} from './gateway-stage.ts';
+import { readOpenMetrics } from './open-metrics.ts';
+
+type There = Pick<GatewayStage, 'url'>;
+
+/** A connection by hand, and all that it heard until it was closed. */
+interface Line {
+  readonly socket: Socket;
+  readonly heard: () => string;
+  readonly closed: Promise<string>;
+}
+
+async function dial({ url }: There): Promise<Line> {
+  const socket = connectSocket(Number(url.port), url.hostname);
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  const closed = new Promise<string>((resolve) => void socket.on('close', () => resolve(text)));
+  await once(socket, 'connect');
+  return { socket, heard: () => text, closed };
+}
+
+/** Says a little after each answer to another client, which never waits for it, until the line is closed. */
+async function trickle(there: There, { socket, closed }: Line, piece: string): Promise<string> {
+  const session = await openSession(there.url);
+  while (!socket.destroyed) {
+    socket.write(piece);
+    const { status } = await post(there.url, ping, { 'mcp-session-id': session });
+    expect(status).toBe(200);
+  }
+  return closed;
+}
+
+function head({ url }: There, headers: Readonly<Record<string, string | number>>): string {
+  const all = {
+    host: url.host,
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+async function counted({ url }: There, family: string): Promise<Readonly<Record<string, number>>> {
+  const headers = { authorization: `Bearer ${token}` };
+  const text = await (await fetch(new URL('/metrics', url), { headers })).text();
+  const samples = readOpenMetrics(text).get(`mcp_troupe_${family}`)?.samples ?? [];
+  return Object.fromEntries(samples.map(({ labels, value }) => [labels['status'] ?? '', value]));
+}
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+const call = (id: number, more: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: 'db__query', ...more },
+});
+const quick = { headersMs: 300, requestMs: 600, lookEveryMs: 50 };
+
+describe('a client of the gateway that holds a line by dripping', () => {
+  it('is cut off within its headers, counted, and keeps nobody else waiting', async () => {
+    const there = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(there);
+    line.socket.write(`POST /mcp HTTP/1.1\r\nhost: ${there.url.host}\r\n`);
+    expect(await trickle(there, line, 'x-drop: 1\r\n')).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
+  });
+
+  it('is cut off within its body, counted, and reaches no server', async () => {
+    const there = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(there);
+    line.socket.write(`${head(there, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
+    expect(await trickle(there, line, ' ')).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
+    expect(there.gateway.callsInFlight).toBe(0);
+  });
+
+  it('is cut off as well when it was refused before and goes on dripping', async () => {
+    const there = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(there);
+    line.socket.write(head(there, { authorization: 'Bearer none', 'content-length': 10_000 }));
+    expect(await trickle(there, line, ' ')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await counted(there, 'refusals')).toMatchObject({ 401: 1 });
+  });
+});
+
+describe('a request over HTTP', () => {
+  const maxBody = 16 * 1_048_576;
+  /** A body of so many bytes that asks for nothing but an answer. */
+  const ofLength = (bytes: number): string => {
+    const empty = JSON.stringify({ ...ping, params: { x: '' } });
+    return JSON.stringify({ ...ping, params: { x: 'x'.repeat(bytes - empty.length) } });
+  };
+
+  it('may have a body of exactly 16 MB, and not a byte more, told beforehand or not', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const ask = async (bytes: number, isTold: boolean): Promise<string> => {
+      const line = await dial(there);
+      const body = ofLength(bytes);
+      expect(Buffer.byteLength(body)).toBe(bytes);
+      const length = isTold ? { 'content-length': bytes } : { 'transfer-encoding': 'chunked' };
+      line.socket.write(head(there, { 'mcp-session-id': session, connection: 'close', ...length }));
+      // Of what is too long nothing is sent that nobody will read: it could cut the answer short.
+      const isTooLong = bytes > maxBody;
+      if (isTold && !isTooLong) line.socket.write(body);
+      if (!isTold)
+        line.socket.write(`${bytes.toString(16)}\r\n${body}${isTooLong ? '' : '\r\n0\r\n\r\n'}`);
+      return (await line.closed).slice(0, 12);
+    };
+    for (const isTold of [true, false]) {
+      expect(await ask(maxBody, isTold)).toBe('HTTP/1.1 200');
+      expect(await ask(maxBody + 1, isTold)).toBe('HTTP/1.1 413');
+    }
+    expect(await counted(there, 'refusals')).toEqual({ 413: 2 });
+  }, 60_000);
+
+  it('may be nested 256 levels deep, and not one more', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const ask = async (levels: number): Promise<number> => {
+      // The message and its parameters are two of them.
+      const x = `${'['.repeat(levels - 2)}${']'.repeat(levels - 2)}`;
+      const body = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":${x}}}`;
+      return (await post(there.url, body, { 'mcp-session-id': session })).status;
+    };
+    expect([await ask(256), await ask(257)]).toEqual([200, 400]);
+  });
+
+  it('may have headers of nearly 16 KB, and not more', async () => {
+    const there = await gatewayStage();
+    const ask = async (bytes: number): Promise<string> => {
+      const line = await dial(there);
+      const more = { connection: 'close', 'content-length': 2 };
+      const usual = head(there, { ...more, 'x-long': '' }).length;
+      line.socket.write(`${head(there, { ...more, 'x-long': 'x'.repeat(bytes - usual) })}{}`);
+      return (await line.closed).slice(0, 12);
+    };
+    expect(await ask(16_000)).toBe('HTTP/1.1 400');
+    expect(await counted(there, 'refusals')).toEqual({});
+    expect(await ask(16_500)).toBe('HTTP/1.1 431');
+    expect(await counted(there, 'refusals')).toEqual({ 431: 1 });
+  });
+});
+
+describe('clients that do not read what they asked for', () => {
+  const megabyte = 'x'.repeat(1_048_576);
+  const wantAll = async (there: GatewayStage, session: string): Promise<void> => {
+    const message = {
+      jsonrpc: '2.0',
+      id: 2,
+      method: 'logging/setLevel',
+      params: { level: 'debug' },
+    };
+    await (await post(there.url, message, { 'mcp-session-id': session })).text();
+  };
+  /** Opens a stream and reads nothing but its beginning. */
+  const listenWithoutReading = async (there: GatewayStage, session: string): Promise<Line> => {
+    const line = await dial(there);
+    const wanted = head(there, { 'mcp-session-id': session }).replace('POST', 'GET');
+    line.socket.write(wanted);
+    await once(line.socket, 'data');
+    line.socket.pause();
+    return line;
+  };
+
+  it('are let go, one for all that it left, while others hear everything at once', async () => {
+    const there = await gatewayStage();
+    const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
+    await wantAll(there, slow);
+    await wantAll(there, quickOne);
+    const unread = await listenWithoutReading(there, slow);
+    const heard = await listen(there.url, quickOne);
+    for (let count = 0; count < 64; count += 1) {
+      there.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
+      const { params } = (await heard.next()).value as { params: { data: string } };
+      expect(params.data.startsWith(`${count} `)).toBe(true);
+    }
+    expect(await counted(there, 'unread_answers')).toEqual({ '': 1 });
+    unread.socket.resume();
+    expect((await unread.closed).length).toBeLessThan(64 * megabyte.length);
+    expect((await post(there.url, ping, { 'mcp-session-id': slow })).status).toBe(200);
+  }, 60_000);
+
+  it('hold no more together than all may, however many they are', async () => {
+    const limits = { unsentBytes: 33_554_432, unsentTotalBytes: 33_554_432 };
+    const there = await gatewayStage({ http: { limits } });
+    const sessions = await Promise.all([1, 2, 3].map(() => openSession(there.url)));
+    for (const session of sessions) await wantAll(there, session);
+    for (const session of sessions) await listenWithoutReading(there, session);
+    const reader = await openSession(there.url);
+    await wantAll(there, reader);
+    const heard = await listen(there.url, reader);
+    // None of them alone comes near the bound of one.
+    for (let count = 0; count < 26; count += 1) {
+      there.sessions.of('db').say({ level: 'info', data: megabyte });
+      await heard.next();
+    }
+    const cut = (await counted(there, 'unread_answers'))[''] ?? 0;
+    expect(cut).toBeGreaterThanOrEqual(1);
+    expect(cut).toBeLessThan(3);
+  }, 60_000);
+});
+
+describe('a client of the era before that vanishes in the middle of a call', () => {
+  it.each(['without', 'with'])(
+    'is forgotten soon, and its call cancelled (%s progress)',
+    async (how) => {
+      const there = await gatewayStage();
+      const session = await openSession(there.url);
+      const line = await dial(there);
+      const more = how === 'with' ? { _meta: { progressToken: 'p' } } : {};
+      const body = JSON.stringify(call(7, more));
+      const length = { 'content-length': body.length };
+      line.socket.write(`${head(there, { 'mcp-session-id': session, ...length })}${body}`);
+      const atServer = await there.nextCall('db');
+      if (how === 'with') {
+        atServer.progress({ progress: 1 });
+        await once(line.socket, 'data');
+      }
+      line.socket.destroy();
+      // The gateway has noticed when it has answered what was asked later.
+      await post(there.url, ping, { 'mcp-session-id': await openSession(there.url) });
+      expect(atServer.isSettled).toBe(false);
+      await there.advance(121_000);
+      expect(atServer.isSettled).toBe(true);
+      expect(there.gateway.callsInFlight).toBe(0);
+      expect((await post(there.url, ping, { 'mcp-session-id': session })).status).toBe(404);
+    },
+  );
+});
+
+describe('two clients at one server', () => {
+  it('hear only of the progress of their own calls, under equal ids and tokens', async () => {
+    const there = await gatewayStage();
+    const ask = async (session: string): Promise<string> => {
+      const message = call(7, { _meta: { progressToken: 7 } });
+      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+    };
+    const one = ask(await openSession(there.url));
+    const first = await there.nextCall('db');
+    const other = ask(await openSession(there.url));
+    const second = await there.nextCall('db');
+    for (let count = 1; count <= 3; count += 1) {
+      first.progress({ progress: count, message: 'of one' });
+      second.progress({ progress: count, message: 'of the other' });
+    }
+    first.answer({ content: [{ type: 'text', text: 'one' }] });
+    second.answer({ content: [{ type: 'text', text: 'the other' }] });
+    expect((await one).match(/of one|of the other/g)).toEqual(Array(3).fill('of one'));
+    expect((await other).match(/of one|of the other/g)).toEqual(Array(3).fill('of the other'));
+  });
+
+  it('hear a line of a log only with a call under way there, or if they asked for logs', async () => {
+    const there = await gatewayStage();
+    const ask = async (session: string, name: string): Promise<string> => {
+      const message = { ...call(7), params: { name } };
+      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+    };
+    const one = ask(await openSession(there.url), 'db__query');
+    const first = await there.nextCall('db');
+    const other = ask(await openSession(there.url), 'web__query');
+    const second = await there.nextCall('web');
+    there.sessions.of('db').say({ level: 'info', data: 'of db' });
+    there.sessions.of('web').say({ level: 'info', data: 'of web' });
+    first.answer(pong);
+    second.answer(pong);
+    expect((await one).match(/of db|of web/g)).toEqual(['of db']);
+    expect((await other).match(/of db|of web/g)).toEqual(['of web']);
+  });
+});
