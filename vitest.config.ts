@@ -40,7 +40,8 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...(leftOut[mode] ?? [])],
+    // Those that need a browser have a configuration of their own: `npm run test:browser`.
+    exclude: ['test/browser/**', ...(leftOut[mode] ?? [])],
     // A test that needs another to run before it is broken; a new order every run finds it.
     sequence: { shuffle: true },
     // Processes, not threads: the tests signal children and change directories, and a process

@@ -1,0 +1,195 @@
+/** The page over records that a test wrote: each state lit, nothing of strangers taken for markup. */
+
+import { readFile } from 'node:fs/promises';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MachineKey } from '../../src/domain/inspection.ts';
+import type { ChartFacts } from '../../visualizations/inspector/model/chart-facts.ts';
+import { statusOf } from '../visualizations/samples.ts';
+import { show, startBrowser } from './page-harness.ts';
+import { ScriptedSource } from './scripted-source.ts';
+
+const facts = JSON.parse(
+  await readFile(new URL('../../visualizations/charts.json', import.meta.url), 'utf8'),
+) as ChartFacts;
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+/** What to expect of each leaf in each picture of a chart: itself, or the folded state it lies in. */
+function expectedIn(machine: MachineKey) {
+  const { pictures, states } = facts.machines[machine] ?? { pictures: [], states: {} };
+  const paths = Object.keys(states).filter((path) => path !== machine);
+  const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)));
+  return pictures.map(({ title, of }) => {
+    const within = leaves.filter((leaf) => of === machine || leaf.startsWith(`${of}.`));
+    const folded = pictures.map((other) => other.of).filter((path) => path.startsWith(`${of}.`));
+    const shown = within.map((leaf) => ({
+      leaf,
+      lit: folded.find((path) => leaf.startsWith(`${path}.`)) ?? leaf,
+    }));
+    return { title, shown, isOnly: pictures.length === 1 };
+  });
+}
+
+const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) => state.dataset.state).join()`;
+
+describe('a chart on the page', () => {
+  it.each(['server', 'troupe', 'slots'] satisfies MachineKey[])(
+    'of %s lights each state it can be in, and no other',
+    async (machine) => {
+      const source = new ScriptedSource();
+      source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
+      const actor = machine === 'troupe' ? 'x:0' : 'x:1';
+      if (actor !== 'x:0')
+        source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
+      const inspected = { source, mode: 'live', title: 'x' } as const;
+      const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
+      for (const { title, shown, isOnly } of expectedIn(machine)) {
+        if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
+        for (const { leaf, lit } of shown) {
+          source.push({ kind: 'state', actor, life: 'active', leaves: [leaf] });
+          const state = page.locator(`.chart-stage [data-state="${lit}"].lit`);
+          await state.waitFor({ state: 'attached' });
+          expect(await page.evaluate(litNow)).toBe(lit);
+        }
+      }
+    },
+  );
+});
+
+const bad = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
+
+describe('what strangers wrote', () => {
+  it('never becomes markup, wherever it is shown', async () => {
+    const source = new ScriptedSource();
+    const name = `${bad}\u202e`;
+    source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
+    source.push({
+      kind: 'actor',
+      actor: 'x:1',
+      id: bad,
+      parent: 'x:0',
+      machine: 'server',
+      server: name,
+    });
+    source.push({ kind: 'event', to: 'x:1', type: bad, facts: { text: bad } });
+    const lastError = {
+      code: 'CRASHED',
+      kind: 'crashed',
+      message: bad,
+      stderrTail: [bad],
+    } as const;
+    source.push({ kind: 'status', status: statusOf(name, { lastError, action: bad }) });
+    const answers: Readonly<Record<string, unknown>> = {
+      tools: {
+        tools: [
+          {
+            name: bad,
+            server: name,
+            tool: bad,
+            description: bad,
+            catalog: 'live',
+            inputSchema: { properties: { [bad]: { enum: [bad], description: bad } } },
+          },
+        ],
+      },
+      call: {
+        result: {
+          content: [
+            { type: 'text', text: bad },
+            { type: 'image', mimeType: 'image/svg+xml', data: bad },
+          ],
+          structuredContent: { bad },
+        },
+        meta: { server: name, tool: bad, attempts: 1, durationMs: 1 },
+      },
+      logs: {
+        server: name,
+        lines: [{ number: 1, at: source.startedAt, session: 1, stream: 'stderr', line: bad }],
+      },
+    };
+    const { page } = await show(
+      browser,
+      {
+        source,
+        mode: 'live',
+        title: bad,
+        acts: () => [{ act: 'server.stop', accepted: false, reason: bad }],
+        command: (command) =>
+          command in answers ? Promise.resolve(answers[command]) : Promise.reject(new Error(bad)),
+      },
+      `#/fleet?server=${encodeURIComponent(name)}`,
+    );
+    const isClean = async (): Promise<void> => {
+      expect(
+        await page.evaluate(
+          `document.querySelectorAll('img[src="x"], body script:not([src])').length`,
+        ),
+      ).toBe(0);
+    };
+    await page.locator('.stderr').waitFor();
+    const shownName = await page.locator('.tile-name').textContent();
+    expect(shownName).toContain('<img src=x');
+    expect(await page.locator('.panel h2').textContent()).toBe(String.raw`${bad}\u{202e}`);
+    expect(await page.locator('.failure-message').textContent()).toBe(bad);
+    expect(await page.locator('.stderr').textContent()).toBe(`${bad}\n`);
+    await page.getByRole('tab', { name: 'Tools' }).click();
+    await page.locator('.tool summary').first().click();
+    await page.getByRole('button', { name: 'Call' }).click();
+    await page.locator('.answer-text').waitFor();
+    expect(await page.locator('.answer-text').textContent()).toBe(bad);
+    await isClean();
+    await page.getByRole('tab', { name: 'Log' }).click();
+    await page.locator('.log-text').waitFor();
+    await page.getByRole('button', { name: 'Sequence' }).click();
+    await page.locator('.sequence-row').first().waitFor();
+    await isClean();
+    await page.getByRole('button', { name: 'Chart' }).click();
+    await page.locator('.chart-stage svg').waitFor();
+    await isClean();
+  });
+
+  it('could not run even then, because the policy of the page forbids it', async () => {
+    const source = new ScriptedSource();
+    const { page, complaints } = await show(browser, { source, mode: 'live', title: 'x' });
+    await page.getByText('No servers').waitFor();
+    const forbidden = `new Promise((resolve) => {
+      document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective), { once: true });
+      const script = document.createElement('script');
+      script.textContent = 'window.ran = true';
+      document.body.append(script);
+    })`;
+    expect(await page.evaluate(forbidden)).toBe('script-src-elem');
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    // What every other test would fail with.
+    expect(complaints).toHaveLength(1);
+    (complaints as string[]).length = 0;
+  });
+});
+
+describe('a journal on the page', () => {
+  it('can be travelled through, and nothing can be done', async () => {
+    const source = new ScriptedSource();
+    source.push({ kind: 'status', status: statusOf('db', { state: 'connecting' }) });
+    source.push({ kind: 'status', status: statusOf('db', { state: 'failed' }) });
+    const { page } = await show(
+      browser,
+      { source, mode: 'replay', title: 'x.ndjson' },
+      '#/fleet?server=db',
+    );
+    await page.getByText('You look at a recorded journal').waitFor();
+    await page.getByText('A recorded journal cannot be acted on.').waitFor();
+    expect(await page.getByRole('button', { name: 'Reload' }).isDisabled()).toBe(true);
+    const tile = page.locator('[data-tile=db]');
+    await page.locator('[data-state-of=failed]').waitFor();
+    await page.keyboard.press('[');
+    await page.locator('[data-state-of=connecting]').waitFor();
+    await page.getByRole('slider').press('ArrowRight');
+    await page.locator('[data-state-of=failed]').waitFor();
+    expect(await tile.textContent()).toContain('failed');
+  });
+});

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+import { closingLineReporter } from './test/support/closing-line-reporter.ts';
+
+/** The tests that need a browser: `npm run test:browser`, after a build of the page. */
+export default defineConfig({
+  test: {
+    include: ['test/browser/**/*.test.ts'],
+    sequence: { shuffle: true },
+    pool: 'forks',
+    // One browser at a time: its time counts in some of them.
+    maxWorkers: 1,
+    // Generous, for a loaded machine: a browser starts in one second or in ten.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    allowOnly: false,
+    passWithNoTests: false,
+    reporters: ['default', closingLineReporter()],
+  },
+});
