@@ -127,6 +127,23 @@ describe('the page of a running troupe', () => {
     expect(await why.textContent()).toContain('would change nothing');
   });
 
+  it('goes on from a moment without I/O, beside what really happened', async () => {
+    const troupe = start('user');
+    await troupe.waitFor('db', 'ready');
+    const { page } = await show(browser, inspected(troupe), '#/chart?server=db');
+    await page.locator('.chart-stage .lit').first().waitFor();
+    await page.getByRole('button', { name: 'What if' }).click();
+    await page.getByRole('button', { name: 'Fork this moment' }).click();
+    await page.getByLabel('Event').selectOption('server.stop');
+    await page.getByRole('button', { name: 'Send' }).click();
+    const closing = page.locator(
+      '.chart-stage.forked [data-state="connection.engaged.closing"].lit',
+    );
+    await closing.waitFor({ state: 'attached' });
+    expect(await page.locator('.what-if').textContent()).toContain('server.stop');
+    expect(troupe.status('db')?.state).toBe('ready');
+  });
+
   it('shows every recorded moment as it was', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');

@@ -15,6 +15,7 @@ export class ScriptedSource implements InspectionSource {
   readonly version = '0.0.0';
   readonly machines = machineHashes();
   readonly first = 1;
+  readonly clockStart = 0;
   readonly #records: InspectionRecord[] = [];
   readonly #followers = new Set<() => void>();
 

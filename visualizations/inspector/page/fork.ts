@@ -1,8 +1,7 @@
 /** A moment that goes on without I/O, in the hands of whoever looks at the page. */
 
-import type { PicturedActor } from '../../../src/domain/inspection.ts';
+import type { ForkView, PicturedActor } from '../../../src/domain/inspection.ts';
 import { ask, messageOf, post } from './api.ts';
-import type { ForkView } from './fork-view.ts';
 import { change, current, type PageState, toast } from './store.ts';
 
 /** The actor as it stands in the fork, while there is one. */

@@ -1,13 +1,12 @@
 /** What the page knows and shows. Views hear of changes at most once a frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
-import type { InspectionSession } from '../../../src/domain/inspection.ts';
+import type { ForkView, InspectionSession } from '../../../src/domain/inspection.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
 import type { Route } from '../model/route.ts';
 import { type World, worldOf } from '../model/world.ts';
-import type { ForkView } from './fork-view.ts';
 
 /** How the page stands to the troupe. */
 export type Link = 'loading' | 'live' | 'replay' | 'lost' | 'ended' | 'refused';

@@ -1,13 +1,12 @@
 /** Forks the shown moment: events and time by hand, beside what really happened. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { PicturedActor } from '../../../src/domain/inspection.ts';
+import type { ForkView, PicturedActor } from '../../../src/domain/inspection.ts';
 import { type ComparedLine, comparison } from '../model/divergence.ts';
 import { duration, stamp } from '../model/durations.ts';
 import { jsonOf } from '../model/schema-form.ts';
 import { shownLine } from '../model/shown-text.ts';
 import { advanceFork, beginFork, endFork, sendToFork } from '../page/fork.ts';
-import type { ForkView } from '../page/fork-view.ts';
 import { change, current, usePage } from '../page/store.ts';
 import { IconButton } from './controls.tsx';
 
