@@ -94,6 +94,45 @@ describe('a gateway that is told to stop', () => {
     ]);
   });
 
+  it('sends the whole of a long answer', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const underWay = ask(there, session, call);
+    const atServer = await there.nextCall('db');
+    const closed = there.http.close(2_000);
+    // More than the buffers of a socket hold.
+    const text = 'long '.repeat(1_500_000);
+    atServer.answer({ content: [{ type: 'text', text }] });
+    expect(JSON.parse(await underWay)).toMatchObject({ result: { content: [{ text }] } });
+    await closed;
+  });
+
+  it('does not wait for a client that left before its call was done', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const leaving = request(there.url, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': session,
+      },
+    });
+    leaving.on('error', () => undefined);
+    leaving.end(JSON.stringify(call));
+    const atServer = await there.nextCall('db');
+    leaving.destroy();
+    // Answered after the end of the other connection was seen.
+    await ask(there, session, { jsonrpc: '2.0', id: 8, method: 'ping' });
+    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    atServer.answer(pong);
+    await ask(there, session, { jsonrpc: '2.0', id: 9, method: 'ping' });
+    // Time stands still: nothing but the end of all answers lets it close.
+    await there.http.close(2_000);
+    expect(there.gateway.callsInFlight).toBe(0);
+  });
+
   it('waits no longer than it may, and tells the server that nobody waits', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
