@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/inspection.ts';
 import type { ServerState } from '../../src/domain/server-state.ts';
 import { History } from '../../visualizations/inspector/model/history.ts';
-import { actorOf, advance, worldOf } from '../../visualizations/inspector/model/world.ts';
+import {
+  actorOf,
+  advance,
+  troupeStateOf,
+  worldOf,
+} from '../../visualizations/inspector/model/world.ts';
 import { emptyPicture, statusOf } from './samples.ts';
 
 const made: InspectionRecord = {
@@ -126,5 +131,30 @@ describe('a world', () => {
     advance(world, { ...made, n: 2, actor: 'x:9', id: 'db.1' });
     expect(actorOf(world, 'db')?.id).toBe('db.1');
     expect(actorOf(world, 'other')).toBeUndefined();
+  });
+});
+
+describe('the state of the troupe', () => {
+  const root: InspectionRecord = {
+    kind: 'actor',
+    n: 1,
+    t: 0,
+    actor: 'x:0',
+    id: 'troupe',
+    machine: 'troupe',
+  };
+  const stateAfter = (life: 'active' | 'done', leaf: string): string | undefined => {
+    const world = worldOf(emptyPicture);
+    advance(world, root);
+    advance(world, { kind: 'state', n: 2, t: 0, actor: 'x:0', life, leaves: [leaf] });
+    return troupeStateOf(world);
+  };
+
+  it('is what its chart says now', () => {
+    expect(stateAfter('active', 'serving.starting.reading')).toBe('starting');
+    expect(stateAfter('active', 'serving.running')).toBe('running');
+    expect(stateAfter('active', 'stopping')).toBe('stopping');
+    expect(stateAfter('done', 'stopped')).toBe('stopped');
+    expect(troupeStateOf(worldOf(emptyPicture))).toBeUndefined();
   });
 });

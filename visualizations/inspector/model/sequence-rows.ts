@@ -71,6 +71,8 @@ export function isChosen(
   choice: SequenceChoice,
   serverOf: (actor: ActorKey) => string | undefined,
 ): boolean {
+  // That an actor starts is told by its record; XState's own first event says no more.
+  if (record.kind === 'event' && record.type === 'xstate.init') return false;
   if (!choice.kinds.has(kindOf(record))) return false;
   if (choice.server !== undefined && !touches(record, choice.server, serverOf)) return false;
   if (choice.text === '') return true;
@@ -168,7 +170,8 @@ function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
   if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
   if (server === undefined) return { key: actor, name: id, role: 'actor' };
   if (machine === 'server') return { key: actor, name: server, role: id, server };
-  return { key: actor, name: server, role: id, server };
+  // Each session has a line of its own; nothing but the key tells them apart.
+  return { key: actor, name: server, role: `${id} ${actor}`, server };
 }
 
 /**

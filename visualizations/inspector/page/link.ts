@@ -7,7 +7,7 @@ import type {
 } from '../../../src/domain/inspection.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
-import { advance, worldOf } from '../model/world.ts';
+import { advance, troupeStateOf, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { showMoment } from './moments.ts';
@@ -98,7 +98,7 @@ function lose(error: unknown): void {
 }
 
 function isStopped(): boolean {
-  const state = current().live.troupe?.state;
+  const state = troupeStateOf(current().live);
   return state === 'stopping' || state === 'stopped';
 }
 

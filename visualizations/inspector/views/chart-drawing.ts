@@ -156,10 +156,11 @@ export class ChartDrawing {
 
   #placeOf({ transition, state }: ShownTimer): { x: number; y: number } | undefined {
     for (const arrow of this.#arrows.get(transition) ?? []) {
-      const back = arrow.querySelector<SVGRectElement>('.back');
-      if (back === null) continue;
-      const { x, y, width, height } = back.getBBox();
-      return { x: x + width / 2, y: y + height + 9 };
+      const way = arrow.querySelector<SVGPathElement>('.way');
+      if (way === null) continue;
+      // Near its beginning, where whoever follows the active state is looking.
+      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 2, badge.width));
+      return { x, y };
     }
     const box = this.boxOf([state]);
     return box === undefined ? undefined : { x: box.x + box.width - 40, y: box.y };

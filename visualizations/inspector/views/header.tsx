@@ -5,6 +5,7 @@ import icon from '../icon.svg';
 import { spoken } from '../model/announcements.ts';
 import { type View, views } from '../model/route.ts';
 import { shownLine } from '../model/shown-text.ts';
+import { troupeStateOf } from '../model/world.ts';
 import { command, messageOf } from '../page/api.ts';
 import { go } from '../page/moments.ts';
 import { change, toast, usePage } from '../page/store.ts';
@@ -46,6 +47,7 @@ export function Header() {
 function TroupeName() {
   const title = usePage((state) => state.session?.title);
   const troupe = usePage((state) => (state.revision, state.world.troupe));
+  const now = usePage((state) => (state.revision, troupeStateOf(state.world)));
   const problems = troupe?.problems.length ?? 0;
   return (
     <div class="troupe-name">
@@ -53,7 +55,7 @@ function TroupeName() {
       <p>
         {troupe === undefined
           ? 'inspector'
-          : `${spoken(troupe.state)} · pid ${troupe.pid} · ${troupe.version}`}
+          : `${spoken(now ?? troupe.state)} · pid ${troupe.pid} · ${troupe.version}`}
         {problems === 0 ? null : (
           <button
             type="button"

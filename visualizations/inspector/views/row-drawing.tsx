@@ -54,13 +54,15 @@ export function RowDrawing({ row, xs, width, gutter }: RowDrawingProps) {
     );
   }
   const way = Math.sign(to - from);
+  // What an event carried is told where there is room for it.
+  const fits = words.length * letterWidth < Math.abs(to - from) + 24;
   return (
     <>
       <circle class="row-start" cx={from} cy={arrowY} r="2.5" />
       <line class="row-way" x1={from} x2={to - way * 8} y1={arrowY} y2={arrowY} />
       <path class="row-tip" d={`M${to - way * 2} ${arrowY}l${-way * 8}-4v8z`} />
       <text x={(from + to) / 2} y={14} text-anchor="middle">
-        {words}
+        {fits ? words : label}
       </text>
     </>
   );
