@@ -113,6 +113,8 @@ async function suggest(
       return { kind: 'words', words: await names.tools(flags, operands[0] ?? '') };
     case 'command':
       return commandsOf(program);
+    case 'file':
+      return { kind: 'files' };
     default:
       return { kind: 'words', words: (argument?.argChoices ?? []).map((word) => ({ word })) };
   }
@@ -126,6 +128,7 @@ async function valuesOf(
 ): Promise<Suggestions> {
   switch (option.name()) {
     case 'config':
+    case 'journal':
       return { kind: 'files' };
     case 'project':
     case 'state-dir':

@@ -19,15 +19,17 @@ import {
 // A decision is applied within one pass, which takes milliseconds; longer, the answer tells the state as it is.
 const decisionTimeoutMs = 2_000;
 
+type TroupeCommand = Exclude<ControlCommand, 'inspect'>;
+
 type Commands = {
-  readonly [Command in ControlCommand]: (
+  readonly [Command in TroupeCommand]: (
     args: ControlArgs[Command],
     context: ControlContext,
   ) => Promise<ControlResults[Command]> | ControlResults[Command];
 };
 
-/** Builds the handler that answers for one troupe. */
-export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler {
+/** Builds the handler that answers for one troupe; of its inspector knows whoever has it. */
+export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler<TroupeCommand> {
   const decide =
     (type: 'approval.grant' | 'approval.reject' | 'approval.revoke') =>
     (args: ControlArgs['approve'], { signal }: ControlContext): Promise<DecisionReport> =>

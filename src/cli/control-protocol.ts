@@ -74,6 +74,8 @@ export interface ControlResults {
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
   reload: { readonly troupe: TroupeStatus };
+  /** An address that shows the charts to one browser. */
+  inspect: { readonly url: string };
   events: { readonly types: readonly TroupeEventName[] };
 }
 

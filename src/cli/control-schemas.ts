@@ -51,6 +51,7 @@ export const controlArgs = {
   stop: settle,
   restart: settle,
   reload: nothing,
+  inspect: nothing,
   events: z.object({ types: z.array(name).max(20).optional() }),
 } as const;
 

@@ -11,6 +11,7 @@ import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { checkedCommand } from './checked-command.ts';
 import { connectControl } from './control-client.ts';
 import {
   type ControlAnswer,
@@ -18,7 +19,7 @@ import {
   type ControlId,
   maxRequestBytes,
 } from './control-protocol.ts';
-import { type ControlCommand, controlArgs, controlRequest } from './control-schemas.ts';
+import { type ControlCommand, controlRequest } from './control-schemas.ts';
 import { makePrivateFolder } from './control-socket-path.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { createLineReader } from './line-reader.ts';
@@ -32,8 +33,8 @@ export interface ControlContext {
 }
 
 /** Does one command; its arguments were checked against `controlArgs`. */
-export type ControlHandler = (
-  command: ControlCommand,
+export type ControlHandler<Command extends ControlCommand = ControlCommand> = (
+  command: Command,
   args: unknown,
   context: ControlContext,
 ) => Promise<unknown>;
@@ -160,22 +161,6 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
       return;
     }
     const { id, command, args } = request.data;
-    if (!isCommand(command)) {
-      refuse(
-        id,
-        `there is no command of that name; use one of ${Object.keys(controlArgs).join(', ')}`,
-      );
-      return;
-    }
-    const checked = controlArgs[command].safeParse(args ?? {});
-    if (!checked.success) {
-      const issue = checked.error.issues[0];
-      refuse(
-        id,
-        `args.${issue?.path.join('.') ?? ''} of ${command}: ${issue?.message ?? 'wrong'}; mend it and send it again`,
-      );
-      return;
-    }
     if (inFlight >= maxRequestsInFlight) {
       send({
         id,
@@ -190,7 +175,8 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
     inFlight += 1;
     try {
       const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
-      send({ id, result: await handler(command, checked.data, context) });
+      const checked = checkedCommand(command, args);
+      send({ id, result: await handler(checked.command, checked.args, context) });
     } catch (error) {
       send({ id, error: errorDocumentOf(error) });
     } finally {
@@ -212,10 +198,6 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
   // Told by `close`, which follows.
   socket.on('error', () => undefined);
   socket.on('close', () => gone.abort());
-}
-
-function isCommand(command: string): command is ControlCommand {
-  return Object.hasOwn(controlArgs, command);
 }
 
 function parseJson(line: string): unknown {

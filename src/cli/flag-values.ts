@@ -81,3 +81,10 @@ export function parseListenAddress(text: string): ListenAddress {
   }
   return { host: match[1]?.replace(/^\[|\]$/g, '') ?? loopback, port };
 }
+
+/** Reads a port; 0 is any that is free. */
+export function parsePort(text: string): number {
+  const port = /^(?:0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= maxPort)) throw new InvalidArgumentError(`Write a port from 0 to ${maxPort}.`);
+  return port;
+}

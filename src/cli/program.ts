@@ -14,10 +14,12 @@ import { defineEvents } from './commands/events.ts';
 import { defineExplain } from './commands/explain.ts';
 import { defineHelp } from './commands/help.ts';
 import { defineImport } from './commands/import.ts';
+import { defineInspect } from './commands/inspect.ts';
 import { defineLogs } from './commands/logs.ts';
 import { definePermissions } from './commands/permissions.ts';
 import { definePlan } from './commands/plan.ts';
 import { defineQuestions } from './commands/questions.ts';
+import { defineReplay } from './commands/replay.ts';
 import { defineServe } from './commands/serve.ts';
 import { defineServerCommands } from './commands/server-control.ts';
 import { defineStatus } from './commands/status.ts';
@@ -120,6 +122,8 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   defineServerCommands(define);
   defineImport(define);
   defineEvents(define);
+  defineInspect(define);
+  defineReplay(define);
   defineCompletion(define);
   defineHelp(define, program);
   program.on('command:*', ([name = '']: string[]) => {

@@ -7,8 +7,6 @@ import { printableLine } from '../policies/printable.ts';
 /** Commands that people look for and this version has not, each with what comes closest. */
 const absent: ReadonlyMap<string, string> = new Map([
   ['doctor', 'troupe explain SERVER says what is wrong, and troupe plan what would change'],
-  ['inspect', 'troupe status --watch shows every change'],
-  ['replay', 'troupe events prints what happens while it happens'],
   ['login', 'troupe explain SERVER says what the server asks for'],
   ['logout', 'troupe stop SERVER ends its connection'],
 ]);

@@ -24,7 +24,7 @@ export function* journalOf(source: InspectionSource): Generator<string> {
 }
 
 /** What was true after record `at`, which has to be there. */
-function headOf(source: InspectionSource, at: number): JournalHead {
+export function headOf(source: InspectionSource, at: number): JournalHead {
   const { startedAt, clockStart, version, machines } = source;
   const picture = source.picture(at) as InspectionPicture;
   const contexts = picture.actors.flatMap(({ actor }) => {
@@ -43,6 +43,6 @@ function headOf(source: InspectionSource, at: number): JournalHead {
   };
 }
 
-function lineOf(document: JournalHead | InspectionRecord): string {
+export function lineOf(document: JournalHead | InspectionRecord): string {
   return `${JSON.stringify(document)}\n`;
 }

@@ -280,7 +280,8 @@ export class Recorder implements InspectionSource {
   }
 
   #now(): number {
-    return this.#clock.now() - this.clockStart;
+    // Microseconds: more digits say nothing, and fill the line of a journal.
+    return Math.round((this.#clock.now() - this.clockStart) * 1_000) / 1_000;
   }
 
   #push(seen: Seen): void {

@@ -35,7 +35,7 @@ import { checkOptions, checkState } from './check-options.ts';
 import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
-import { inspectionOf } from './inspection-desk.ts';
+import { type InspectionDesk, inspectionOf } from './inspection-desk.ts';
 import { Listeners } from './listeners.ts';
 import { PermissionDesk } from './permission-desk.ts';
 import { PersonNeeds } from './person-needs.ts';
@@ -85,7 +85,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #needs = new PersonNeeds();
   readonly #budget = new BudgetWatch((list) => this.#problems.setOfBudget(list));
   readonly #records: ServerRecords;
-  readonly inspection: Troupe['inspection'];
+  readonly inspection: InspectionDesk;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
@@ -384,7 +384,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   /** The guardian goes last: it looks after the processes of all others. */
   async #close(): Promise<void> {
     await Promise.all([this.catalogs.close(), this.#approvals.close(), this.#values.close()]);
-    await this.#processes?.close();
+    await Promise.all([this.#processes?.close(), this.inspection.close()]);
   }
 
   #onStatus(status: ServerStatus): void {

@@ -54,7 +54,13 @@ const optionsSchema = z.strictObject({
   // Checked by `hostPolicy`.
   policy: z.unknown().optional(),
   inspect: z
-    .union([z.boolean(), z.strictObject({ records: z.int().min(1).max(mostRecords).optional() })])
+    .union([
+      z.boolean(),
+      z.strictObject({
+        records: z.int().min(1).max(mostRecords).optional(),
+        journal: file.optional(),
+      }),
+    ])
     .optional(),
   telemetry: z
     .union([

@@ -10,10 +10,11 @@ import type {
   InspectionPicture,
   InspectionRecord,
 } from '../domain/inspection.ts';
+import { JournalWriter } from '../recorder/journal.ts';
 import { Recorder } from '../recorder/recorder.ts';
 import type { Listeners } from './listeners.ts';
 import type { RootRef, RootSnapshot } from './status-board.ts';
-import type { Troupe, TroupeOptions } from './troupe.ts';
+import type { InspectOptions, Troupe, TroupeOptions } from './troupe.ts';
 
 interface InspectionPorts {
   readonly clock: Clock;
@@ -30,22 +31,23 @@ export function inspectionOf(
   root: RootRef,
   listeners: Listeners,
   { clock, report }: Pick<InspectionPorts, 'clock' | 'report'>,
-): Inspection {
-  const records = typeof inspect === 'object' ? inspect.records : undefined;
-  const desk = new InspectionDesk({ clock, report, listeners, root, troupe }, records);
+): InspectionDesk {
+  const options = typeof inspect === 'object' ? inspect : {};
+  const desk = new InspectionDesk({ clock, report, listeners, root, troupe }, options);
   if (inspect !== false) desk.start();
   return desk;
 }
 
-class InspectionDesk implements Inspection {
+export class InspectionDesk implements Inspection {
   readonly #ports: InspectionPorts;
-  readonly #records: number | undefined;
+  readonly #options: InspectOptions;
+  #journal: JournalWriter | undefined;
   #recorder: Recorder;
   #isRecording = false;
 
-  constructor(ports: InspectionPorts, records: number | undefined) {
+  constructor(ports: InspectionPorts, options: InspectOptions) {
     this.#ports = ports;
-    this.#records = records;
+    this.#options = options;
     this.#recorder = this.#createRecorder();
   }
 
@@ -80,7 +82,7 @@ class InspectionDesk implements Inspection {
   start(): void {
     if (this.#isRecording) return;
     this.#isRecording = true;
-    const { listeners, root, troupe } = this.#ports;
+    const { listeners, report, root, troupe } = this.#ports;
     // Times count from now.
     const recorder = this.#createRecorder();
     this.#recorder = recorder;
@@ -90,6 +92,13 @@ class InspectionDesk implements Inspection {
       recorder.noteReconciled(plan, durationMs, troupe.snapshot().troupe);
     });
     root.subscribe({ next: goneServers(recorder), error: () => {} });
+    const { journal: file } = this.#options;
+    if (file !== undefined) this.#journal = new JournalWriter(recorder, { file, report });
+  }
+
+  /** Settles when the last of the journal is on disk. */
+  async close(): Promise<void> {
+    await this.#journal?.close();
   }
 
   picture(at?: number): InspectionPicture | undefined {
@@ -110,11 +119,8 @@ class InspectionDesk implements Inspection {
 
   #createRecorder(): Recorder {
     const { clock, report } = this.#ports;
-    return new Recorder({
-      clock,
-      report,
-      ...(this.#records === undefined ? {} : { records: this.#records }),
-    });
+    const { records } = this.#options;
+    return new Recorder({ clock, report, ...(records === undefined ? {} : { records }) });
   }
 }
 

@@ -71,6 +71,11 @@ export interface HostPolicy extends PolicyOverrides {
 export interface InspectOptions {
   /** Most records to keep in memory. Default: 10,000. */
   readonly records?: number;
+  /**
+   * File that every record is written into as well: `troupe replay` opens it. From 16 MB on a new
+   * one is begun, and the three before it are kept beside it. Default: none.
+   */
+  readonly journal?: string;
 }
 
 export interface TroupeOptions {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { controlHandler } from '../../src/cli/control-commands.ts';
-import { type ControlCommand, controlArgs } from '../../src/cli/control-schemas.ts';
+import { controlArgs } from '../../src/cli/control-schemas.ts';
 import type { Inspected } from '../../src/inspector/inspector-api.ts';
 import { possibleActs } from '../../src/inspector/possible-acts.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
@@ -52,7 +52,7 @@ function inspected(troupe: Troupe): Inspected {
     title: '/project',
     acts: (server) => possibleActs(troupe, server),
     command: async (name, args, signal) => {
-      const command = name as ControlCommand;
+      const command = name as Parameters<typeof handle>[0];
       return handle(command, controlArgs[command].parse(args) as never, {
         signal,
         emit: () => undefined,

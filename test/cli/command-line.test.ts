@@ -110,8 +110,6 @@ describe('the command line', () => {
 
   it.each([
     ['doctor', 'troupe explain'],
-    ['inspect', 'troupe status --watch'],
-    ['replay', 'troupe events'],
     ['login', 'troupe explain'],
     ['logout', 'troupe stop'],
   ])('says of %s that it is not available, and what comes closest', async (name, closest) => {

@@ -60,6 +60,7 @@ describe('what may come next on a command line', () => {
       'revoke',
       'restart',
       'reload',
+      'replay',
     ]);
     expect(lines).toContain(
       'reload\tread all settings files again, without waiting for the watcher',
@@ -99,6 +100,8 @@ describe('what may come next on a command line', () => {
   it.each([
     [['--config', 'x'], 'files'],
     [['up', '--config='], 'files'],
+    [['up', '--journal='], 'files'],
+    [['replay', ''], 'files'],
     [['--project', ''], 'folders'],
     [['status', '--state-dir=/tm'], 'folders'],
   ])('after %j is one of the %s', async (words, kind) => {

@@ -6,16 +6,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectControl } from '../../src/cli/control-client.ts';
-import { controlHandler } from '../../src/cli/control-commands.ts';
 import type { ControlEvent, Identity } from '../../src/cli/control-protocol.ts';
 import { openControlServer } from '../../src/cli/control-server.ts';
 import { controlSocketPath } from '../../src/cli/control-socket-path.ts';
+import { inspectHere } from '../../src/cli/inspect-here.ts';
 import type { CallOptions } from '../../src/runtime/troupe.ts';
 import { temporaryFolder } from './run-cli.ts';
 import {
   approvalOf,
   createStandIn,
   reportOf,
+  type StandIn,
   type StandInParts,
   statusOf,
 } from './stand-in-troupe.ts';
@@ -29,10 +30,12 @@ const identity: Identity = {
   allow: null,
 };
 
+const handlerOf = (troupe: StandIn) => inspectHere(troupe, identity).handler;
+
 async function serve(parts: StandInParts = {}) {
   const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
   const troupe = createStandIn({ servers: [statusOf('db')], ...parts });
-  const server = await openControlServer(socketPath, controlHandler(troupe, identity));
+  const server = await openControlServer(socketPath, handlerOf(troupe));
   onTestFinished(() => server.close());
   return { socketPath, troupe, server };
 }
@@ -260,7 +263,7 @@ describe('the control socket', () => {
     expect(existsSync(socketPath)).toBe(true);
     expect(await connectControl(socketPath)).toBeUndefined();
     const troupe = createStandIn();
-    const server = await openControlServer(socketPath, controlHandler(troupe, identity));
+    const server = await openControlServer(socketPath, handlerOf(troupe));
     onTestFinished(() => server.close());
     expect(await (await client(socketPath)).request('identify', {})).toEqual(identity);
   });

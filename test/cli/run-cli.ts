@@ -38,6 +38,8 @@ export function temporaryFolder(): string {
 export interface OngoingRun {
   readonly finished: Promise<CliRun>;
   readonly signal: (signal: StopSignal) => void;
+  /** What stdout holds by now. */
+  readonly printedSoFar: () => string;
   /** Settles once stdout holds the text. */
   readonly printed: (text: string) => Promise<void>;
   /** Settles once stderr holds the text. */
@@ -89,6 +91,7 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
     signal: (signal) => {
       for (const listener of signals) listener(signal);
     },
+    printedSoFar: () => out.text(),
     printed: (text) => out.holds(text),
     noted: (text) => err.holds(text),
   };

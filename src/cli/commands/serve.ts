@@ -11,10 +11,10 @@ import type { Troupe } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { controlHandler } from '../control-commands.ts';
 import type { ControlHandler, ControlServer } from '../control-server.ts';
 import { controlSocketPath } from '../control-socket-path.ts';
 import { type ListenAddress, once, parseListenAddress, parseText } from '../flag-values.ts';
+import { inspectHere } from '../inspect-here.ts';
 import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { stopOrderly } from '../orderly-stop.ts';
 import { identityOf } from '../running-troupe.ts';
@@ -104,10 +104,8 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
     ...(only === undefined ? {} : { only }),
     report: (message) => output.note(printableLine(message, longestNote)),
   });
-  const control = await openControl(
-    session,
-    controlHandler(troupe, identityOf(launch, host.version)),
-  );
+  const inspecting = inspectHere(troupe, identityOf(launch, host.version));
+  const control = await openControl(session, inspecting.handler);
   let crash: Awaited<typeof ended>;
   let isOrderly = false;
   try {
@@ -121,6 +119,7 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   } finally {
     gateway.close();
     await stopOrderly(troupe, request, !isOrderly);
+    inspecting.close();
     control?.close();
     request.dispose();
     releaseConsole();

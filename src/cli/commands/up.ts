@@ -1,18 +1,22 @@
+import path from 'node:path';
+import { Option } from 'commander';
 import type { TroupeEventName } from '../../domain/host-event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/printable.ts';
-import type { Troupe } from '../../runtime/troupe.ts';
+import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import { createInputPrompt } from '../ask-input.ts';
 import type { StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { controlHandler } from '../control-commands.ts';
 import type { ControlEvent } from '../control-protocol.ts';
 import type { ControlHandler } from '../control-server.ts';
 import { controlSocketPath } from '../control-socket-path.ts';
-import { shownFiles, troupeOptionsOf } from '../launch.ts';
+import { parsePort } from '../flag-values.ts';
+import { type InspectHere, inspectHere } from '../inspect-here.ts';
+import { type Launch, launchHash, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { engagedServers, stopOrderly } from '../orderly-stop.ts';
+import type { Output } from '../output.ts';
 import { identityOf } from '../running-troupe.ts';
 import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
 import { telemetryFlag } from '../telemetry-flag.ts';
@@ -29,11 +33,33 @@ export const defineUp = (define: DefineCommand): void =>
       'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
       'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
     example: 'troupe up --config troupe.json',
-    options: (command) => command.addOption(telemetryFlag()),
-    run: (session, _args, flags) => up(session, flags['telemetry'] === true),
+    options: (command) => {
+      command
+        .addOption(telemetryFlag())
+        .addOption(
+          new Option(
+            '--inspect [port]',
+            'print an address where a browser shows the charts, live; default: any port that is free',
+          )
+            .preset('0')
+            .argParser(parsePort),
+        )
+        .option(
+          '--journal [file]',
+          'write down what the charts do, for troupe replay; default: a file of the state folder',
+        );
+    },
+    run: (session, _args, flags) => up(session, flags as UpFlags),
   });
 
-async function up(session: CliSession, telemetry: boolean): Promise<number> {
+interface UpFlags {
+  readonly inspect?: number;
+  /** True: in the state folder. */
+  readonly journal?: string | true;
+  readonly telemetry?: boolean;
+}
+
+async function up(session: CliSession, flags: UpFlags): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
   // Late, so that no other command pays for it: whoever answers checks what is asked, with Zod.
@@ -49,6 +75,7 @@ async function up(session: CliSession, telemetry: boolean): Promise<number> {
   const request = listenForStop(host);
   const ended = endOf(host, request);
   let view: TroupeView | undefined;
+  let inspecting: InspectHere | undefined;
   try {
     const prompt = createInputPrompt(session, {
       hold: () => view?.hold() ?? (() => undefined),
@@ -56,12 +83,15 @@ async function up(session: CliSession, telemetry: boolean): Promise<number> {
     });
     const troupe = createTroupe({
       ...troupeOptionsOf(launch),
+      ...inspectOf(host.cwd, launch, flags),
       ...(prompt === undefined ? {} : { inputs: prompt }),
       // Whoever comes with `troupe answer` may answer.
       onQuestion: () => undefined,
-      telemetry,
+      telemetry: flags.telemetry === true,
     });
-    answer = controlHandler(troupe, identityOf(session.launch, host.version));
+    inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
+    answer = inspecting.handler;
+    if (flags.inspect !== undefined) await tellAddress(output, inspecting, troupe);
     const screen = createTroupeView(
       output,
       { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
@@ -83,11 +113,34 @@ async function up(session: CliSession, telemetry: boolean): Promise<number> {
       screen.end();
     }
   } finally {
+    inspecting?.close();
     socket.close();
     request.dispose();
   }
   const received = request.received();
   return received === undefined ? 0 : exitCodeOfSignal(received);
+}
+
+/** A journal begins with the troupe; addresses may be asked for at any time. */
+function inspectOf(
+  cwd: string,
+  launch: Launch,
+  { inspect, journal }: UpFlags,
+): Pick<TroupeOptions, 'inspect'> {
+  if (journal === undefined) return inspect === undefined ? {} : { inspect: true };
+  const own = path.join(launch.stateFolder, 'journal', `${launchHash(launch)}.ndjson`);
+  return { inspect: { journal: journal === true ? own : path.resolve(cwd, journal) } };
+}
+
+async function tellAddress(output: Output, here: InspectHere, troupe: Troupe): Promise<void> {
+  try {
+    output.note(`charts at ${await here.address()}`);
+    output.note('the address lets one browser in; troupe inspect prints another');
+  } catch (error) {
+    // Who asked for a port that cannot be had wants no troupe without.
+    await troupe.stop();
+    throw error;
+  }
 }
 
 async function tellStart(

@@ -1,0 +1,34 @@
+import type { CliSession } from '../cli-session.ts';
+import type { DefineCommand } from '../command-definition.ts';
+import { openBrowser } from '../open-browser.ts';
+import { withRunning } from '../running-troupe.ts';
+
+/** Defines `inspect`: an address to look at the charts of the running troupe. */
+export const defineInspect = (define: DefineCommand): void =>
+  define({
+    usage: 'inspect',
+    summary: 'print an address where a browser shows the charts of the running troupe, live',
+    details:
+      'The address lets one browser of this machine in, once; ask again for another. ' +
+      'From the first time on the troupe records what its charts do, in memory; ' +
+      'troupe up --inspect records from its start.',
+    example: 'troupe inspect --open',
+    options: (command) => command.option('--open', 'open it in the browser as well'),
+    async run(session, _args, { open }) {
+      const { url } = await withRunning(session.launch, (client) => client.request('inspect', {}));
+      await showAddress(session, url, open === true);
+      return 0;
+    },
+  });
+
+/** Prints an address, and opens it where that is wanted. */
+export async function showAddress(
+  { output }: CliSession,
+  url: string,
+  isOpened: boolean,
+): Promise<void> {
+  output.document({ url });
+  output.lines([url]);
+  if (isOpened && !(await openBrowser(url)))
+    output.note('no browser could be opened; open the address in one yourself');
+}

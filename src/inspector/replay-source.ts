@@ -1,0 +1,176 @@
+/** Reads a journal from a file, whole, and answers as a running troupe does: any moment of it at once. */
+
+import { open } from 'node:fs/promises';
+import type {
+  ActorKey,
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+  JournalHead,
+} from '../domain/inspection.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
+import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';
+
+// Sixteen times a file of ours; what is larger is none of ours, and would fill the memory.
+const maxBytes = 268_435_456;
+// A moment is at most so many records behind a picture that is kept.
+const checkpointCount = 500;
+
+interface Change {
+  readonly n: number;
+  readonly changed: Readonly<Record<string, unknown>>;
+}
+
+/** @throws TroupeError `USAGE` that names the file, the line and the next step. */
+export async function openJournal(file: string): Promise<InspectionSource> {
+  return new Journal(file, await readText(file));
+}
+
+async function readText(file: string): Promise<string> {
+  const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
+    const why =
+      error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`;
+    throw new TroupeError(
+      'USAGE',
+      `${file}: ${why}; name a journal that troupe up --journal wrote`,
+    );
+  });
+  try {
+    const found = await handle.stat();
+    if (!found.isFile())
+      throw new TroupeError(
+        'USAGE',
+        `${file} is not a file; name a journal that troupe up --journal wrote`,
+      );
+    if (found.size > maxBytes)
+      throw new TroupeError(
+        'USAGE',
+        `${file} is larger than 256 MB; replay one of the parts it was rotated into`,
+      );
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
+  }
+}
+
+class Journal implements InspectionSource {
+  readonly startedAt: string;
+  readonly clockStart: number;
+  readonly version: string;
+  readonly machines: InspectionSource['machines'];
+  readonly #head: JournalHead;
+  readonly #records: InspectionRecord[] = [];
+  /** The picture before the first record, and after every five hundred. */
+  readonly #checkpoints: InspectionPicture[];
+  readonly #changes = new Map<ActorKey, Change[]>();
+
+  constructor(file: string, text: string) {
+    const lines = text.split('\n');
+    // What a crash cut off is the end.
+    const torn = lines.pop();
+    const head = parsed(lines[0]);
+    if (!isHead(head)) throw notAJournal(file, head ?? parsed(torn));
+    this.#head = head;
+    ({ startedAt: this.startedAt, clockStart: this.clockStart } = head);
+    ({ version: this.version, machines: this.machines } = head);
+    this.#checkpoints = [head.picture];
+    const canvas = canvasOf(head.picture);
+    for (const [index, line] of lines.slice(1).entries()) {
+      const record = parsed(line);
+      try {
+        this.#add(record as InspectionRecord, canvas);
+      } catch (error) {
+        throw new TroupeError(
+          'USAGE',
+          `${file}:${index + 2} is no record of a journal; remove that line and all below it, then replay it again`,
+          { cause: error },
+        );
+      }
+    }
+  }
+
+  get first(): number {
+    return this.#head.picture.n + 1;
+  }
+
+  get last(): number {
+    return this.#records.at(-1)?.n ?? this.#head.picture.n;
+  }
+
+  picture(at = this.last): InspectionPicture | undefined {
+    const count = at - this.first + 1;
+    if (count < 0 || count > this.#records.length) return undefined;
+    const place = Math.floor(count / checkpointCount);
+    const canvas = canvasOf(this.#checkpoints[place] as InspectionPicture);
+    for (const record of this.#records.slice(place * checkpointCount, count))
+      applyRecord(canvas, record);
+    return pictureOf(canvas);
+  }
+
+  records(from: number, limit: number): readonly InspectionRecord[] {
+    const start = Math.max(0, from - this.first);
+    return this.#records.slice(start, start + limit);
+  }
+
+  context(actor: ActorKey, at = this.last): Readonly<Record<string, unknown>> | undefined {
+    const before = Object.hasOwn(this.#head.contexts, actor)
+      ? this.#head.contexts[actor]
+      : undefined;
+    const changes = (this.#changes.get(actor) ?? []).filter(({ n }) => n <= at);
+    if (before === undefined && changes.length === 0) return undefined;
+    return Object.assign({}, before, ...changes.map(({ changed }) => changed)) as Record<
+      string,
+      unknown
+    >;
+  }
+
+  /** Nothing comes any more. */
+  follow(): () => void {
+    return () => undefined;
+  }
+
+  #add(record: InspectionRecord, canvas: Canvas): void {
+    if (record.n !== this.last + 1 || typeof record.t !== 'number') throw new Error('out of order');
+    applyRecord(canvas, record);
+    this.#records.push(record);
+    if (this.#records.length % checkpointCount === 0) this.#checkpoints.push(pictureOf(canvas));
+    if (record.kind !== 'state' || record.changed === undefined) return;
+    const changes = this.#changes.get(record.actor) ?? [];
+    this.#changes.set(record.actor, changes);
+    changes.push({ n: record.n, changed: record.changed });
+  }
+}
+
+function parsed(line = ''): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function isHead(value: unknown): value is JournalHead {
+  if (!isRecord(value) || value['kind'] !== 'journal' || value['format'] !== 1) return false;
+  const { picture, contexts, machines, startedAt, clockStart, version } = value;
+  return (
+    isRecord(picture) &&
+    typeof picture['n'] === 'number' &&
+    Array.isArray(picture['actors']) &&
+    Array.isArray(picture['servers']) &&
+    isRecord(contexts) &&
+    isRecord(machines) &&
+    typeof startedAt === 'string' &&
+    typeof clockStart === 'number' &&
+    typeof version === 'string'
+  );
+}
+
+function notAJournal(file: string, head: unknown): TroupeError {
+  const format = isRecord(head) ? head['format'] : undefined;
+  const why =
+    typeof format === 'number' && format > 1
+      ? 'was written by a newer version; replay it with that one'
+      : 'does not begin like a journal; name a file that troupe up --journal wrote';
+  return new TroupeError('USAGE', `${file}:1 ${why}`);
+}

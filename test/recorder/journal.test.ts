@@ -1,0 +1,246 @@
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { InspectionSource } from '../../src/domain/inspection.ts';
+import { openJournal } from '../../src/inspector/replay-source.ts';
+import { JournalWriter } from '../../src/recorder/journal.ts';
+import { temporaryFolder } from '../cli/run-cli.ts';
+import { type Stage, servers, stage } from '../runtime/stage.ts';
+
+interface Written {
+  readonly there: Stage;
+  readonly source: InspectionSource;
+  readonly file: string;
+  readonly faults: string[];
+  readonly writer: JournalWriter;
+}
+
+async function writing(
+  more: { readonly file?: string; readonly maxBytes?: number; readonly files?: number } = {},
+  records = 100_000,
+): Promise<Written> {
+  const there = await stage({ settings: servers({ db: 'srv' }), record: { records } });
+  const faults: string[] = [];
+  const file = path.join(temporaryFolder(), 'journal', 'db.ndjson');
+  const source = there.troupe.inspection;
+  const writer = new JournalWriter(source, {
+    file,
+    ...more,
+    report: (message) => faults.push(message),
+  });
+  return { there, source, file: more.file ?? file, faults, writer };
+}
+
+async function restart({ there }: Written): Promise<void> {
+  there.troupe.send({ type: 'server.restart', server: 'db' });
+  await there.settle();
+  // The writer is woken once whatever happened is over.
+  await new Promise(setImmediate);
+}
+
+const namesIn = (file: string): readonly string[] => readdirSync(path.dirname(file)).toSorted();
+
+describe('a journal', () => {
+  it('replays as what was recorded, moment by moment', async () => {
+    const written = await writing();
+    const { source, file, writer } = written;
+    const began = source.last;
+    for (let count = 0; count < 5; count += 1) await restart(written);
+    await writer.close();
+    const replay = await openJournal(file);
+    expect(replay).toMatchObject({
+      startedAt: source.startedAt,
+      clockStart: source.clockStart,
+      version: source.version,
+      machines: source.machines,
+      first: began + 1,
+      last: source.last,
+    });
+    expect(replay.records(began + 1, 10_000)).toEqual(source.records(began + 1, 10_000));
+    expect(replay.records(replay.last, 5)).toEqual(source.records(source.last, 5));
+    const actors = source.picture()?.actors ?? [];
+    for (let n = began; n <= source.last; n += 1) {
+      expect(replay.picture(n)).toEqual(source.picture(n));
+      for (const { actor } of actors)
+        expect(replay.context(actor, n)).toEqual(source.context(actor, n));
+    }
+    expect(replay.picture(began - 1)).toBeUndefined();
+    expect(replay.picture(source.last + 1)).toBeUndefined();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('goes on in a new file when one is full, and keeps a few, each of which stands alone', async () => {
+    const written = await writing({ maxBytes: 20_000, files: 3 });
+    const { source, file, writer } = written;
+    for (let count = 0; count < 60; count += 1) await restart(written);
+    await writer.close();
+    expect(namesIn(file)).toEqual(['db.1.ndjson', 'db.2.ndjson', 'db.ndjson']);
+    const parts = [];
+    for (const name of ['db.2.ndjson', 'db.1.ndjson', 'db.ndjson']) {
+      const part = await openJournal(path.join(path.dirname(file), name));
+      expect(part.picture(part.last)).toEqual(source.picture(part.last));
+      parts.push(part);
+    }
+    expect(parts.map(({ first }) => first - 1)).toEqual([
+      expect.any(Number),
+      parts[0]?.last,
+      parts[1]?.last,
+    ]);
+    expect(parts[0]?.first).toBeGreaterThan(1);
+    expect(parts[2]?.last).toBe(source.last);
+  });
+
+  it('keeps what an earlier run has written, and follows no link', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'db.ndjson');
+    const elsewhere = path.join(folder, 'elsewhere');
+    writeFileSync(elsewhere, 'precious');
+    symlinkSync(elsewhere, file);
+    const { writer } = await writing({ file });
+    await writer.close();
+    expect(readFileSync(elsewhere, 'utf8')).toBe('precious');
+    expect(namesIn(file)).toEqual(['db.1.ndjson', 'db.ndjson', 'elsewhere']);
+    expect((await openJournal(file)).first).toBeGreaterThan(0);
+  });
+
+  it('begins anew with what is true when it was too slow for the ring', async () => {
+    const written = await writing({}, 50);
+    const { there, source, file, writer } = written;
+    await restart(written);
+    // Far more than the ring holds, before the writer hears of any.
+    for (let count = 0; count < 10; count += 1) {
+      there.troupe.send({ type: 'server.restart', server: 'db' });
+      await there.settle();
+    }
+    await writer.close();
+    const replay = await openJournal(file);
+    expect(replay.last).toBe(source.last);
+    expect(replay.picture()).toEqual(source.picture());
+  });
+
+  it('ends where the disk fails, says so once, and harms nothing', async () => {
+    const folder = temporaryFolder();
+    // A folder cannot be made below a file, whoever asks.
+    writeFileSync(path.join(folder, 'full'), '');
+    const file = path.join(folder, 'full', 'db.ndjson');
+    const written = await writing({ file });
+    for (let count = 0; count < 3; count += 1) await restart(written);
+    await written.writer.close();
+    expect(written.faults).toEqual([
+      expect.stringContaining(`The journal ${file} cannot be written`),
+    ]);
+    expect(written.there.stateOf('db')).toBe('ready');
+    expect(written.there.errors).toEqual([]);
+    expect(written.source.last).toBeGreaterThan(50);
+  });
+
+  it('reads up to where a crash cut it off', async () => {
+    const written = await writing();
+    await restart(written);
+    await written.writer.close();
+    const { file } = written;
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.slice(0, -20));
+    const replay = await openJournal(file);
+    expect(replay.last).toBe(written.source.last - 1);
+  });
+});
+
+describe('a file that is no journal', () => {
+  const head = {
+    kind: 'journal',
+    format: 1,
+    version: '0',
+    startedAt: '',
+    clockStart: 0,
+    machines: {},
+    picture: { n: 0, t: 0, actors: [], servers: [] },
+    contexts: {},
+  };
+  const lines = (...documents: readonly unknown[]): string =>
+    documents.map((each) => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join('');
+  const ignored = { kind: 'ignored', n: 1, t: 0, actor: 'x:1', type: 'a' };
+
+  it.each([
+    ['is empty', '', ':1 does not begin like a journal'],
+    ['is a text', 'hello\n', ':1 does not begin like a journal'],
+    ['is other JSON', '{"mcpServers":{}}\n', ':1 does not begin like a journal'],
+    ['has a damaged head', lines({ ...head, picture: null }), ':1 does not begin like a journal'],
+    ['is of a newer version', lines({ ...head, format: 2 }), ':1 was written by a newer version'],
+    [
+      'has a damaged line',
+      lines(head, ignored, '{"kind":', { ...ignored, n: 2 }),
+      ':3 is no record',
+    ],
+    ['misses a record', lines(head, ignored, { ...ignored, n: 3 }), ':3 is no record'],
+    [
+      'has a record of another shape',
+      lines(head, { kind: 'status', n: 1, t: 0 }),
+      ':2 is no record',
+    ],
+    ['has null for a record', lines(head, null), ':2 is no record'],
+  ])('that %s is refused, with its name, the line and what to do', async (_, text, said) => {
+    const file = path.join(temporaryFolder(), 'a.ndjson');
+    writeFileSync(file, text);
+    await expect(openJournal(file)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining(file + said),
+    });
+  });
+
+  it('is refused when it is missing, or a folder', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(path.join(folder, 'sub'));
+    const missing = path.join(folder, 'none.ndjson');
+    await expect(openJournal(missing)).rejects.toMatchObject({
+      message: `${missing}: there is no such file; name a journal that troupe up --journal wrote`,
+    });
+    await expect(openJournal(path.join(folder, 'sub'))).rejects.toMatchObject({
+      message: expect.stringContaining('is not a file'),
+    });
+  });
+});
+
+describe('a long journal', () => {
+  it('opens with all of its moments at hand', async () => {
+    const file = path.join(temporaryFolder(), 'long.ndjson');
+    const actor = { actor: 'x:1', id: 'db.0', machine: 'server', server: 'db' };
+    const head = {
+      kind: 'journal',
+      format: 1,
+      version: '0',
+      startedAt: '',
+      clockStart: 0,
+      machines: {},
+      picture: {
+        n: 0,
+        t: 0,
+        actors: [{ ...actor, life: 'active', leaves: [], timers: [] }],
+        servers: [],
+      },
+      contexts: { 'x:1': { session: 0 } },
+    };
+    const records = Array.from({ length: 100_000 }, (_, index) => ({
+      kind: 'state',
+      n: index + 1,
+      t: index,
+      actor: 'x:1',
+      life: 'active',
+      leaves: [`s${index + 1}`],
+      changed: { session: index + 1 },
+    }));
+    writeFileSync(file, [head, ...records].map((each) => `${JSON.stringify(each)}\n`).join(''));
+    const journal = await openJournal(file);
+    for (const n of [0, 1, 499, 500, 501, 77_777, 100_000]) {
+      expect(journal.picture(n)?.actors[0]?.leaves).toEqual(n === 0 ? [] : [`s${n}`]);
+      expect(journal.context('x:1', n)).toEqual({ session: n });
+    }
+  });
+});
