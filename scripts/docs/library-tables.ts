@@ -33,6 +33,7 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'callServerTool(server, tool, args?, options?)',
     "The same, by the server's name and its own name of the tool.",
   ],
+  backgroundServers: ['backgroundServers()', 'The servers whose policy puts long calls there.'],
   backgroundCalls: [
     'backgroundCalls()',
     'The calls that take so long that they [went on without their callers](docs/calls.md#in-the-background).',

@@ -12,6 +12,7 @@ import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { AskPermission } from '../domain/permission.ts';
 import { traceContextIn } from '../policies/trace-context.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
+import { anybody } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
@@ -42,6 +43,12 @@ export class ClientRequests {
   close(): void {
     if (this.#era === 'legacy') for (const call of this.#waiting) this.#gateway.held.drop(call);
     this.#waiting.clear();
+    if (this.#era === 'legacy') this.#gateway.background.leave(this);
+  }
+
+  /** Whose the calls are that go to the background: a modern client comes with a new connection each time. */
+  get #owner(): object {
+    return this.#era === 'legacy' ? this : anybody;
   }
 
   get isAtWork(): boolean {
@@ -56,19 +63,34 @@ export class ClientRequests {
 
   /** Calls a tool by the name that clients see. */
   async call(exposed: string, args: Readonly<Record<string, unknown>>, context: RequestContext) {
-    const { view, troupe, metrics, clock } = this.#gateway;
+    const { view, troupe, metrics, clock, background } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
       metrics.ended(server, code, clock.now() - startedAt);
     let about = '';
     try {
       return await this.#gateway.during(async () => {
+        if (background.has(exposed, view.tools())) {
+          about = background.serverOf(args['id']);
+          const { signal } = context.mcpReq;
+          const told = await background.call(exposed, args, this.#owner, signal);
+          if (told.server === '') return { ...told.result };
+          const result = shownResult(view, told.server, told.result);
+          ended(told.server, codeOf(result));
+          return result;
+        }
         const { server, name } = view.toolNamed(exposed);
         about = server;
         const subject = `tool ${server} ${name}`;
         const result = await this.#converse(server, subject, context, async (options) => {
-          const report = await troupe.callServerTool(server, name, args, options);
-          return inputRequiredIn(report.result) ?? shownResult(view, server, report.result);
+          const stop = new AbortController();
+          const signal = AbortSignal.any([
+            stop.signal,
+            ...(options.signal ? [options.signal] : []),
+          ]);
+          const report = await troupe.callServerTool(server, name, args, { ...options, signal });
+          const told = background.receipt(report, this.#owner, () => stop.abort());
+          return inputRequiredIn(told) ?? shownResult(view, server, told);
         });
         ended(server, codeOf(result));
         return result;
@@ -87,7 +109,7 @@ export class ClientRequests {
   }
 
   #toolNames(): readonly string[] {
-    return this.#gateway.view.tools().map(({ name }) => String(name));
+    return this.#gateway.tools().map(({ name }) => String(name));
   }
 
   /** Asks for anything else; `find` says of whom. */

@@ -198,8 +198,7 @@ export class GatewayClient implements Audience {
   }
 
   #offerTools(): void {
-    const { view } = this.#gateway;
-    this.#offerList('tools/list', () => ({ tools: view.tools() }));
+    this.#offerList('tools/list', () => ({ tools: this.#gateway.tools() }));
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },

@@ -9,6 +9,7 @@ import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
+import { BackgroundTools } from './background-tools.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
@@ -52,6 +53,7 @@ export class Gateway {
   readonly view: View;
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
+  readonly background: BackgroundTools;
   /** Where faults in the protocol go, by whose they are. */
   readonly faults: FaultLog;
   readonly #only: string | undefined;
@@ -73,6 +75,7 @@ export class Gateway {
     this.view = only === undefined ? viewOfAll(troupe) : viewOfOne(troupe, only);
     this.metrics = new CallMetrics(troupe);
     this.held = new HeldCalls(clock);
+    this.background = new BackgroundTools(troupe);
     const throttle = (kind: ListKind): Throttle =>
       createThrottle(clock, listChangedIntervalMs, () => {
         for (const audience of this.#audiences) audience.listChanged(kind);
@@ -82,7 +85,13 @@ export class Gateway {
       resources: throttle('resources'),
       prompts: throttle('prompts'),
     };
+    let hasBackground = this.#hasBackground();
     this.#ends = [
+      troupe.on('reconciled', () => {
+        if (this.#hasBackground() === hasBackground) return;
+        hasBackground = !hasBackground;
+        this.#news.tools.trigger();
+      }),
       troupe.on('tools.changed', ({ servers }) => {
         if (servers.some((each) => this.#isShown(each))) this.#news.tools.trigger();
       }),
@@ -108,6 +117,12 @@ export class Gateway {
 
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  /** The tools that clients see. */
+  tools(): ReturnType<View['tools']> {
+    const listed = this.view.tools();
+    return this.#hasBackground() ? this.background.beside(listed) : listed;
   }
 
   /** Settles when the servers that were starting have listed their tools, within bounds. */
@@ -176,6 +191,11 @@ export class Gateway {
     this.held.close();
     this.faults.close();
     this.#audiences.clear();
+  }
+
+  /** Whether a call may go to the background. */
+  #hasBackground(): boolean {
+    return this.troupe.backgroundServers().some((server) => this.#isShown(server));
   }
 
   #isShown(server: string): boolean {

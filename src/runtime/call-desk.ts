@@ -123,6 +123,14 @@ export class CallDesk {
     this.#results = new ResultDesk(ports);
   }
 
+  /** Those whose calls may go to the background. */
+  backgroundServers(): readonly string[] {
+    return this.#ports.board
+      .sightings()
+      .filter(({ desired }) => desired.policy.call.backgroundAfterMs !== null)
+      .map(({ status }) => status.name);
+  }
+
   /** @throws TroupeError, always with an `outcome`. */
   async call(
     address: ToolAddress,

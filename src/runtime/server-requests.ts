@@ -55,6 +55,7 @@ type Requests = Pick<
   | 'removeServer'
   | 'questions'
   | 'answer'
+  | 'backgroundServers'
   | 'backgroundCalls'
   | 'collect'
   | 'permissions'
@@ -111,6 +112,10 @@ export abstract class ServerRequests implements Requests {
   protected closeDesks(): void {
     this.desk.close();
     this.asked.desk.close();
+  }
+
+  backgroundServers(): readonly string[] {
+    return this.desk.backgroundServers();
   }
 
   backgroundCalls(): readonly BackgroundCall[] {

@@ -349,6 +349,8 @@ export interface Troupe extends AsyncDisposable {
    * `stateDir`, or because it cannot be written, of which the problems of the snapshot tell.
    */
   approvalsSaved(): Promise<boolean>;
+  /** The servers whose policy puts calls in the background (`call.backgroundAfterMs`). */
+  backgroundServers(): readonly string[];
   /** Calls that a policy's `call.backgroundAfterMs` has put there and that nobody collected yet; at most 64. */
   backgroundCalls(): readonly BackgroundCall[];
   /**

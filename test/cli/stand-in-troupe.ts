@@ -140,6 +140,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     subscribe: notHere,
     wantLogs: notHere,
     addServer: notHere,
+    backgroundServers: () => [],
     backgroundCalls: () => [],
     collect: notHere,
     permissions: () => Promise.resolve(permissions),

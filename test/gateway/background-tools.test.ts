@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+
+import { pong, servers } from '../runtime/stage.ts';
+import {
+  type AnyClient,
+  connect,
+  type GatewayStage,
+  gatewayStage,
+  join,
+  lines,
+  listen,
+  openSession,
+  post,
+  token,
+} from './gateway-stage.ts';
+
+const slow = { command: 'db', policy: { call: { backgroundAfterMs: 2_000, timeoutMs: 60_000 } } };
+const settings = servers({ db: slow, web: 'web' });
+const pair = ['cancel_call', 'collect_call'];
+
+const textOf = ({ content }: { content: unknown }): string =>
+  String((content as { text?: unknown }[])[0]?.text);
+
+/** A call that its client has a receipt for. */
+async function parked(there: GatewayStage, client: AnyClient) {
+  const answer = client.call('db__query');
+  const atServer = await there.nextCall('db');
+  await there.advance(2_000);
+  const receipt = await answer;
+  const id = String(receipt._meta?.['mcp-troupe/background']);
+  return { atServer, receipt, id };
+}
+
+const errorIn = ({ _meta }: { _meta?: Record<string, unknown> }): unknown =>
+  _meta?.['mcp-troupe/error'];
+
+describe.each(lines)('a call that goes to the background (%s)', (line) => {
+  it('is collected by its client, once', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { atServer, receipt, id } = await parked(there, client);
+    expect(receipt.isError).toBeUndefined();
+    expect(textOf(receipt)).toContain(id);
+    // 128 bits in letters of six.
+    expect(id).toMatch(/^background-[\w-]{22}$/);
+    const early = await client.call('collect_call', { id, waitSeconds: 0 });
+    expect(textOf(early)).toContain('still runs');
+    expect(early._meta?.['mcp-troupe/background']).toBe(id);
+    const collected = client.call('collect_call', { id });
+    atServer.answer(pong);
+    expect(await collected).toMatchObject(pong);
+    expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    });
+  });
+
+  it('tells who collects it what it failed with', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { id } = await parked(there, client);
+    await there.advance(60_000);
+    const told = await client.call('collect_call', { id });
+    expect(told.isError).toBe(true);
+    expect(errorIn(told)).toMatchObject({ code: 'TIMEOUT', server: 'db', outcome: 'unknown' });
+  });
+
+  it('is given up by its client, and its server is told', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { atServer, id } = await parked(there, client);
+    const told = await client.call('cancel_call', { id });
+    expect(textOf(told)).toBe('The call of query on db was given up. Outcome: unknown.');
+    expect(atServer.isSettled).toBe(true);
+    expect(there.troupe.backgroundCalls()).toEqual([]);
+    expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    });
+  });
+
+  it('waits for its collector when it ended before it was given up', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { atServer, id } = await parked(there, client);
+    atServer.answer(pong);
+    await there.settle();
+    expect(textOf(await client.call('cancel_call', { id }))).toContain('ended before');
+    expect(await client.call('collect_call', { id })).toMatchObject(pong);
+  });
+
+  it('is known by no other name, and waited for no longer than may be', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { id } = await parked(there, client);
+    const [other] = there.troupe.backgroundCalls();
+    const wrong = [undefined, 7, '', 'call-1', other?.id, id.slice(0, -1), id.toUpperCase()];
+    for (const each of wrong) {
+      const told = await client.call('collect_call', { id: each });
+      expect([each, errorIn(told)]).toMatchObject([each, { code: 'INVALID_ARGUMENTS' }]);
+    }
+    for (const waitSeconds of [-1, 301, '5']) {
+      const told = await client.call('collect_call', { id, waitSeconds });
+      expect(errorIn(told)).toMatchObject({ code: 'INVALID_ARGUMENTS' });
+    }
+  });
+
+  it('is forgotten an hour after its end', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { atServer, id } = await parked(there, client);
+    atServer.answer(pong);
+    await there.advance(3_600_001);
+    expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    });
+    expect(there.troupe.backgroundCalls()).toEqual([]);
+  });
+});
+
+describe('a call of a session that went to the background', () => {
+  it('is of no other client, whatever it knows', async () => {
+    const there = await gatewayStage({ settings });
+    const { atServer, id } = await parked(there, await join(there, 'legacy'));
+    for (const line of lines) {
+      const other = await join(there, line);
+      for (const name of pair)
+        expect(errorIn(await other.call(name, { id }))).toMatchObject({
+          code: 'INVALID_ARGUMENTS',
+        });
+    }
+    expect(atServer.isSettled).toBe(false);
+  });
+
+  it('ends with its session', async () => {
+    const there = await gatewayStage({ settings });
+    const session = await openSession(there.url);
+    const headers = { 'mcp-session-id': session };
+    const params = { name: 'db__query' };
+    const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params };
+    const answer = post(there.url, message, headers);
+    const atServer = await there.nextCall('db');
+    await there.advance(2_000);
+    expect(await (await answer).text()).toContain('background-');
+    const authorization = `Bearer ${token}`;
+    await fetch(there.url, { method: 'DELETE', headers: { ...headers, authorization } });
+    await there.settle();
+    expect(atServer.isSettled).toBe(true);
+    expect(there.troupe.backgroundCalls()).toEqual([]);
+  });
+});
+
+describe('the tools for calls in the background', () => {
+  const names = async (there: GatewayStage): Promise<readonly string[]> =>
+    (await (await connect(there)).listTools()).tools.map(({ name }) => name);
+
+  it('are shown while the policy of some server wants them, and a change of that is told', async () => {
+    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
+    expect(await names(there)).toEqual(['db__query']);
+    const client = await connect(there);
+    await expect(client.callTool({ name: 'collect_call', arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+    });
+    const heard = await listen(there.url, await openSession(there.url));
+    await there.apply(servers({ db: 'db', slow }));
+    expect(await heard.next()).toMatchObject({
+      value: { method: 'notifications/tools/list_changed' },
+    });
+    expect(await names(there)).toEqual(['db__query', 'slow__query', ...pair]);
+  });
+
+  it('stand beside the tools of the one server that is passed through, and only of it', async () => {
+    const there = await gatewayStage({ settings, only: 'db' });
+    expect(await names(there)).toEqual(['query', ...pair]);
+    const other = await gatewayStage({ settings, only: 'web' });
+    expect(await names(other)).toEqual(['query']);
+  });
+});
