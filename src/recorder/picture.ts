@@ -9,7 +9,7 @@ import type {
   InspectionRecord,
   PicturedActor,
 } from '../domain/inspection.ts';
-import type { ServerStatus, TroupeStatus } from '../domain/status.ts';
+import { type ServerStatus, type TroupeStatus, troupeStates } from '../domain/status.ts';
 
 /** A picture that records are applied to. */
 export interface Canvas {
@@ -30,7 +30,9 @@ export function canvasOf({ n, t, actors, servers, troupe }: InspectionPicture): 
   };
 }
 
-export function pictureOf({ n, t, actors, servers, troupe }: Canvas): InspectionPicture {
+export function pictureOf(canvas: Canvas): InspectionPicture {
+  const { n, t, actors, servers } = canvas;
+  const troupe = troupeOf(canvas);
   return {
     n,
     t,
@@ -38,6 +40,17 @@ export function pictureOf({ n, t, actors, servers, troupe }: Canvas): Inspection
     servers: [...servers.values()].sort((left, right) => (left.name < right.name ? -1 : 1)),
     ...(troupe === undefined ? {} : { troupe }),
   };
+}
+
+/** The troupe as it was told of last, and what its chart shows of it at once. */
+export function troupeOf({
+  troupe,
+  actors,
+}: Pick<Canvas, 'troupe' | 'actors'>): TroupeStatus | undefined {
+  const [root] = actors.values();
+  const [leaf = ''] = root?.machine === 'troupe' ? root.leaves : [];
+  const state = troupeStates.find((each) => leaf === each || leaf.startsWith(`serving.${each}`));
+  return troupe === undefined || state === undefined ? troupe : { ...troupe, state };
 }
 
 /** Applies the next record. What it says of actors that are not there is passed over. */

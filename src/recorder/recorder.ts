@@ -8,7 +8,7 @@
 
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { nameOf } from '../../machines/troupe.context.ts';
-import type { Clock } from '../domain/clock.ts';
+import { type Clock, longestTimerMs } from '../domain/clock.ts';
 import type {
   ActorKey,
   ActorLife,
@@ -198,8 +198,8 @@ export class Recorder implements InspectionSource {
   }
 
   #noteRaised(actor: ActorFile, { event, delay, id = event.type }: Raised): void {
-    // Without a delay it is word from one region to another.
-    if (typeof delay !== 'number') return;
+    // Without a delay it is word from one region to another; the longest is a chart's way to have no timer.
+    if (typeof delay !== 'number' || delay >= longestTimerMs) return;
     const t = this.#now();
     actor.timers.delete(id);
     actor.timers.set(id, { id, ms: delay, armedAt: t, event });
@@ -270,7 +270,7 @@ export class Recorder implements InspectionSource {
     file.isStarted = true;
     for (const scheduled of Object.values(ref.system.getSnapshot()._scheduledEvents)) {
       const { source, event, id, delay, startedAt } = scheduled;
-      if ((source as unknown) !== ref) continue;
+      if ((source as unknown) !== ref || delay >= longestTimerMs) continue;
       // XState stamps with the time of day, whatever clock it was given.
       const armedAt = Math.min(0, startedAt - Date.now());
       file.timers.set(id, { id, ms: delay, armedAt, event });

@@ -1,6 +1,7 @@
 /** What a running system is, read from its actors themselves, in the words of a picture. */
 
 import type { AnyActorRef, StateValue } from 'xstate';
+import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { PicturedActor } from '../../src/domain/inspection.ts';
 
 export interface TrueActor {
@@ -49,7 +50,8 @@ function truthOf(ref: AnyActorRef): TrueActor {
     id: ref.id,
     leaves: value === undefined ? [] : leavesOf(value).toSorted(),
     timers: scheduled
-      .filter(({ source }) => (source as unknown) === ref)
+      // As long as a timer can be: the chart's way to have none.
+      .filter(({ source, delay }) => (source as unknown) === ref && delay < longestTimerMs)
       // One that was given no id gets a random one.
       .map(({ id, event, delay }) => `${/[.:]/u.test(id) ? id : event.type} ${delay}`)
       .sort(),

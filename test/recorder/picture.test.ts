@@ -19,7 +19,9 @@ function expectTrue(world: World, picture: InspectionPicture | undefined): void 
   expect(picture).toBeDefined();
   if (picture === undefined) return;
   expect(picturedActors(picture.actors)).toEqual(trueActors(world.root));
-  expect(picture.servers).toEqual(world.scripted.troupe.snapshot().servers);
+  const { servers, troupe } = world.scripted.troupe.snapshot();
+  expect(picture.servers).toEqual(servers);
+  expect(picture.troupe?.state).toBe(troupe.state);
 }
 
 /** Plays a story, looks after each step, and returns the picture of each of these moments. */
