@@ -43,7 +43,7 @@ export function pictureOf(canvas: Canvas): InspectionPicture {
 }
 
 /** The troupe as it was told of last, and what its chart shows of it at once. */
-export function troupeOf({
+function troupeOf({
   troupe,
   actors,
 }: Pick<Canvas, 'troupe' | 'actors'>): TroupeStatus | undefined {
