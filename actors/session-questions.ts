@@ -21,7 +21,8 @@ export interface SessionQuestionsSetup {
 export class SessionQuestions {
   readonly #setup: SessionQuestionsSetup;
   readonly #open = new Set<AbortController>();
-  readonly #completions = new Map<string, () => void>();
+  /** By what the server calls the visit, which several calls may wait for. */
+  readonly #completions = new Map<string, Set<() => void>>();
   #stopWatch: (() => void) | undefined;
   #isOver = false;
 
@@ -80,14 +81,17 @@ export class SessionQuestions {
 
   /** Calls back when the server says that what it asked for elsewhere is done. */
   onCompleted(elicitationId: string, callback: () => void): () => void {
-    this.#completions.set(elicitationId, callback);
+    const waiting = this.#completions.get(elicitationId) ?? new Set();
+    this.#completions.set(elicitationId, waiting.add(callback));
     return () => {
-      this.#completions.delete(elicitationId);
+      waiting.delete(callback);
+      if (waiting.size === 0) this.#completions.delete(elicitationId);
     };
   }
 
   completed(elicitationId: unknown): void {
-    if (typeof elicitationId === 'string') this.#completions.get(elicitationId)?.();
+    if (typeof elicitationId !== 'string') return;
+    for (const callback of this.#completions.get(elicitationId) ?? []) callback();
   }
 
   onRootsChanged(callback: () => void): void {

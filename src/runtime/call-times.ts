@@ -34,7 +34,7 @@ export function deadlineOf(
   const { timeoutMs: own, idleTimeoutMs } = options;
   // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
   for (const ms of [own, idleTimeoutMs])
-    if (ms !== undefined && !(ms > 0 && ms < Number.POSITIVE_INFINITY)) throw badTimeout(server);
+    if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) throw badTimeout(server);
   return startedAt + (own ?? pausedMs + timeoutMsOf(desired, tool));
 }
 

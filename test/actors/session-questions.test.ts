@@ -289,6 +289,22 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
+  it('is called once more for every call that waits for the same visit', async () => {
+    const bench = await questionBench();
+    const called = [bench.call('first'), bench.call('second'), bench.call('third')];
+    await bench.answerCall(0, wanted(['https://a.example/']));
+    await bench.answerCall(1, wanted(['https://a.example/']));
+    await bench.answerCall(2, wanted(['https://a.example/']));
+    // Whoever answers himself leaves the others waiting.
+    bench.asked[2]?.answer({ action: 'accept' });
+    await settled();
+    await bench.tell('notifications/elicitation/complete', { elicitationId: 'e0' });
+    expect(bench.sent('tools/call')).toHaveLength(6);
+    for (const index of [3, 4, 5]) await bench.answerCall(index);
+    expect(await Promise.all(called)).toEqual(['ok', 'ok', 'ok']);
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
   it('is not called a third time', async () => {
     const bench = await questionBench();
     const called = bench.call('first');

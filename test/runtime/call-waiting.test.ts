@@ -226,7 +226,7 @@ describe('a call', () => {
     expect(late.error?.code).toBe('SHUTTING_DOWN');
   });
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])(
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number])(
     'is refused with a deadline of %s ms',
     async (timeoutMs) => {
       const there = await stage({ settings: db });
