@@ -94,7 +94,9 @@ function toolOf(tool: OfferedTool, { needsApproval }: AiSdkOptions): ToolSet[str
           async needsApproval(input: unknown, { toolCallId }: { readonly toolCallId: string }) {
             const needed = await needsApproval(shown, input as Record<string, unknown>);
             if (approved.size >= mostApproved) approved.clear();
+            // Some providers count their ids anew: a request that was refused says nothing of the next call.
             if (needed) approved.add(toolCallId);
+            else approved.delete(toolCallId);
             return needed;
           },
         }),

@@ -17,7 +17,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../domain/session.ts';
-import type { ExposedTool, ToolResult } from '../domain/tool.ts';
+import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
   mayRunTwice,
@@ -25,7 +25,6 @@ import {
   type Replay,
   replayOf,
 } from '../policies/replay-decision.ts';
-import { isSameTool } from '../policies/tool-pins.ts';
 import { BackgroundCalls } from './background-calls.ts';
 import { type Errand, requestErrand, type ToolSubject, toolErrand } from './call-errand.ts';
 import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
@@ -39,12 +38,11 @@ import {
   overloaded,
   shuttingDown,
   tooLate,
-  toolChangedWhileAsked,
 } from './call-refusal.ts';
 import { CallTelemetry, type CallWatch } from './call-telemetry.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './call-times.ts';
 import { CallsAtWork, tell } from './calls-at-work.ts';
-import type { PermissionDesk } from './permission-desk.ts';
+import type { PermissionDesk, Permit } from './permission-desk.ts';
 import { ResultDesk, type ResultDeskPorts, toolAnswer } from './result-desk.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
@@ -87,8 +85,8 @@ interface Call {
   hasStoodInLine: boolean;
   /** It came to its turn and must be asked about first: looked at again at once. */
   isHeldUp: boolean;
-  /** The tool that may be called, once somebody was asked. */
-  permitted: ExposedTool | null;
+  /** What may be called, once somebody was asked. */
+  permitted: Permit | null;
   /** The session that was the last when this call first asked a sleeping server to start. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that was lost, and how long its session is given to be replaced. */
@@ -345,7 +343,10 @@ export class CallDesk {
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
     const about = errand.find(sighting);
-    // The rules may be others than when the call began.
+    // The rules may be others than when the call was allowed, or began.
+    if (!this.permissions.stillHolds(call.permitted, sighting.desired, about.shown)) {
+      call.permitted = null;
+    }
     if (this.#mustAsk(call, errand, sighting)) {
       call.isHeldUp = true;
       return null;
@@ -385,13 +386,9 @@ export class CallDesk {
     };
   }
 
-  /** What may have changed since the call was allowed, sent for the first time, or put in line. */
+  /** What may have changed since the call was sent for the first time, or put in line. */
   #refuseAtLast(call: Call, sighting: Sighting, about: Subject): void {
     const { desired } = sighting;
-    if (call.permitted !== null && about.shown !== undefined) {
-      if (!isSameTool(call.permitted, about.shown)) throw toolChangedWhileAsked(about.shown);
-      this.permissions.refuseByRule(desired, about.shown);
-    }
     const tool = repeatedTool(sighting, about);
     if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
       throw call.lost.error;

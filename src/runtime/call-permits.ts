@@ -1,12 +1,11 @@
 /** Has calls allowed before they are sent, and ends the question with whatever ends the call. */
 
 import type { Clock } from '../domain/clock.ts';
-import type { ExposedTool } from '../domain/tool.ts';
 import type { Errand } from './call-errand.ts';
 import type { Subject } from './call-error.ts';
 import { gateFor } from './call-gate.ts';
 import { deadlineOf } from './call-times.ts';
-import type { PermissionDesk } from './permission-desk.ts';
+import type { PermissionDesk, Permit } from './permission-desk.ts';
 import { denied } from './permission-refusal.ts';
 import type { Sighting, StatusBoard } from './status-board.ts';
 import type { CallOptions } from './troupe.ts';
@@ -24,7 +23,7 @@ export interface AskedCall {
   readonly startedAt: number;
   pausedMs: number;
   deadlineAt: number;
-  permitted: ExposedTool | null;
+  permitted: Permit | null;
 }
 
 export class CallPermits {
@@ -59,6 +58,7 @@ export class CallPermits {
     const { signal, timeoutMs, askPermission: ask } = call.options;
     const askedAt = clock.now();
     let isLate = false;
+    let permit: Permit;
     const timer =
       timeoutMs === undefined
         ? undefined
@@ -73,7 +73,7 @@ export class CallPermits {
     this.#questions.add(end);
     try {
       const { desired } = sighting;
-      await permissions.decide({ desired, shown, args, ask, signal: question.signal });
+      permit = await permissions.decide({ desired, shown, args, ask, signal: question.signal });
     } finally {
       this.#questions.delete(end);
       signal?.removeEventListener('abort', end);
@@ -83,7 +83,7 @@ export class CallPermits {
       call.deadlineAt = deadlineOf(call, call.server, sighting.desired, shown.tool);
     }
     if (isLate) throw denied(shown, 'late');
-    if (!question.signal.aborted) call.permitted = shown;
+    if (!question.signal.aborted) call.permitted = permit;
   }
 
   /** Whether the server will take no call before somebody does something. */

@@ -30,7 +30,8 @@ import {
   verdictByRules,
 } from '../policies/permission-decision.ts';
 import { type ServerInName, serverInName } from '../policies/tool-name.ts';
-import { digestOfShown } from '../policies/tool-pins.ts';
+import { digestOfShown, isSameTool } from '../policies/tool-pins.ts';
+import { toolChangedWhileAsked } from './call-refusal.ts';
 import { type DecidingRule, type Denial, denied } from './permission-refusal.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -51,6 +52,12 @@ export interface PermissionCase {
   readonly ask: AskPermission | undefined;
   /** Ends the question: the call is over, or its server is. */
   readonly signal: AbortSignal;
+}
+
+/** What a call was allowed, and what for. */
+export interface Permit extends Pick<PermissionCase, 'desired' | 'shown'> {
+  /** A person said yes, to this call or before. */
+  readonly isByPerson: boolean;
 }
 
 // A rule is looked up in milliseconds; ten seconds leave room for a service that is asked.
@@ -93,19 +100,45 @@ export class PermissionDesk {
     );
   }
 
-  /** @throws TroupeError `PERMISSION_DENIED`, unless the signal ended the question. */
-  async decide(asked: PermissionCase): Promise<void> {
+  /**
+   * Means nothing when the signal ended the question.
+   * @throws TroupeError `PERMISSION_DENIED`.
+   */
+  async decide(asked: PermissionCase): Promise<Permit> {
     const request = requestOf(asked);
     const byRules = this.refuseByRule(asked.desired, asked.shown);
     const byHost = await this.#askHost(request, asked);
-    if (asked.signal.aborted) return;
-    if (typeof byHost === 'object') throw denied(asked.shown, byHost.denial);
+    const { desired, shown } = asked;
+    if (asked.signal.aborted) return { desired, shown, isByPerson: false };
+    if (typeof byHost === 'object') throw denied(shown, byHost.denial);
     // Without a word of rules or host, the policy has the say; whom the user trusts needs no question.
-    const { policy, trust } = asked.desired;
+    const { policy, trust } = desired;
     const byPolicy = policy.approval.perCall && !trust ? 'ask' : 'allow';
     const verdict = strictestVerdict(byRules, byHost) ?? byPolicy;
-    if (verdict === 'deny') throw denied(asked.shown, 'host');
-    if (verdict === 'ask') await this.#askPerson(request, asked, byRules);
+    if (verdict === 'deny') throw denied(shown, 'host');
+    const isByPerson = verdict === 'ask';
+    if (isByPerson) await this.#askPerson(request, asked, byRules);
+    return { desired, shown, isByPerson };
+  }
+
+  /**
+   * Whether a call may still go out: with the settings of its server for which it was allowed, and
+   * without a person where no rule that came meanwhile wants one.
+   *
+   * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
+   */
+  stillHolds(
+    permit: Permit | null,
+    desired: DesiredServer,
+    shown: ExposedTool | undefined,
+  ): boolean {
+    if (permit === null || shown === undefined) return true;
+    const { desired: before } = permit;
+    const isSameServer =
+      before === desired || approvalFingerprint(before) === approvalFingerprint(desired);
+    if (!isSameServer) return false;
+    if (!isSameTool(permit.shown, shown)) throw toolChangedWhileAsked(shown);
+    return this.refuseByRule(desired, shown) !== 'ask' || permit.isByPerson;
   }
 
   /**

@@ -273,6 +273,22 @@ describe('approval in the AI SDK', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
+  it('that was asked for and not given is not had by a later call of the same id', async () => {
+    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const { model } = modelThat(
+      () => calls('mcp__db__query', { sql: 'drop' }),
+      () => calls('mcp__db__query', { sql: 'select' }),
+    );
+    const tools = troupeTools(there.troupe, { needsApproval: (_tool, { sql }) => sql === 'drop' });
+    await generateText({ model, tools, prompt: 'go' });
+    const { content } = await generateText({ model, tools, prompt: 'go on' });
+    expect(content.at(-1)).toMatchObject({
+      type: 'tool-error',
+      error: { code: 'PERMISSION_DENIED' },
+    });
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
   it('is not had by a call that needed none: rules that say ask still ask a person', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const run = async (options: AiSdkOptions) => {

@@ -123,6 +123,22 @@ describe('rules of settings', () => {
     expect(made.error).toMatchObject(denied);
   });
 
+  it('that want a person to be asked do so for a call that was allowed and stands in line', async () => {
+    const who = person();
+    const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
+    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    const made = call(there, 'db');
+    await there.settle();
+    await there.apply(asking);
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect([who.questions.length, sent(there).length]).toEqual([1, 16]);
+    await who.says(there, 'allow');
+    sent(there)[16]?.answer(pong);
+    await there.settle();
+    expect([made.state, who.questions.length]).toEqual(['done', 1]);
+  });
+
   it('that cannot be read make the file unusable, as every list that limits', async () => {
     const there = await stage({ settings: under({ deny: [7] }) });
     expect(there.troupe.snapshot().troupe.problems[0]).toMatchObject({
@@ -339,6 +355,17 @@ describe('a question to a person', () => {
     await there.advance(1_000);
     await who.says(there, 'allow');
     expect(made.error).toMatchObject({ code: 'TOOL_CHANGED', outcome: 'not_executed' });
+    expect(sent(there)).toHaveLength(0);
+  });
+
+  it('is about the server as it was: one with other settings is asked about again', async () => {
+    const { who, there, made } = await asked();
+    await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
+    await there.advance(1_000);
+    await who.says(there, 'allow');
+    expect([who.questions.length, sent(there).length, made.state]).toEqual([2, 0, 'pending']);
+    await who.says(there, 'deny');
+    expect(made.error).toMatchObject(denied);
     expect(sent(there)).toHaveLength(0);
   });
 
