@@ -8,8 +8,8 @@ import {
   transitionsOf,
 } from '../../visualizations/inspector/model/chart-facts.ts';
 import {
+  activeWords,
   afterTimer,
-  leavesBelow,
   litStates,
 } from '../../visualizations/inspector/model/lit-states.ts';
 import {
@@ -52,11 +52,13 @@ describe('the lit states of a picture', () => {
     }
   });
 
-  it('are named below the top of the picture', () => {
-    const leaves = ['connection.parked.failed', 'catalog.none'];
-    expect(leavesBelow(leaves, 'catalog', false)).toEqual(['none']);
-    expect(leavesBelow(leaves, 'circuit', false)).toEqual([]);
-    expect(leavesBelow(['calm'], 'slots', true)).toEqual(['calm']);
+  it('are named in a word for each, and a folded state for all that is within', () => {
+    const ready = 'connection.engaged.ready';
+    const leaves = [`${ready}.listing.current`, `${ready}.health.steady`, 'catalog.none'];
+    expect(activeWords(leaves, 'connection', [ready])).toEqual(['ready']);
+    expect(activeWords(leaves, ready, [])).toEqual(['current', 'steady']);
+    expect(activeWords(leaves, 'circuit', [])).toEqual([]);
+    expect(activeWords(['calm'], undefined, [])).toEqual(['calm']);
   });
 });
 

@@ -29,17 +29,22 @@ function pathsTo(state: string): string[] {
   return parts.map((_, place) => parts.slice(0, place + 1).join('.'));
 }
 
-/** What the active leaves are below the top of a picture, for the label of its tab. */
-export function leavesBelow(
+/**
+ * What is active in a picture, in a word or two, for the label of its tab.
+ *
+ * @param of - the state that the picture shows; undefined when it shows the whole chart
+ * @param folded - states in it that have pictures of their own, and stand for what is within
+ */
+export function activeWords(
   leaves: readonly string[],
-  of: string,
-  isWhole: boolean,
+  of: string | undefined,
+  folded: readonly string[],
 ): readonly string[] {
-  if (isWhole) return leaves;
-  return leaves.flatMap((leaf) => {
-    if (!leaf.startsWith(`${of}.`)) return [];
-    return [leaf.slice(of.length + 1)];
-  });
+  const words = leaves
+    .filter((leaf) => of === undefined || leaf.startsWith(`${of}.`))
+    .map((leaf) => folded.find((state) => leaf.startsWith(`${state}.`)) ?? leaf)
+    .map((state) => state.split('.').at(-1) ?? state);
+  return [...new Set(words)];
 }
 
 /** A timer of a chart: `xstate.after.<delay>.<id of the state>`. */

@@ -97,10 +97,14 @@ function useMoves(drawing: ChartDrawing, actor: PicturedActor, isFork: boolean):
   }, [drawing, moves, isFork]);
 }
 
+/** What a chart sets for a deadline that there is not; timers know no longer one. */
+const longestTimerMs = 2_147_483_647;
+
 function useTimers(drawing: ChartDrawing, actor: PicturedActor, machine: MachineFacts): void {
   const known = useMemo(
     () =>
       actor.timers.flatMap(({ id, delay, ms, armedAt }) => {
+        if (ms >= longestTimerMs) return [];
         const after = afterTimer(id, delay);
         const transition = after === undefined ? undefined : transitionOfTimer(machine, after);
         if (after === undefined || transition === undefined) return [];

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../src/domain/inspection.ts';
 import type { MachineFacts, PictureFacts } from '../model/chart-facts.ts';
-import { leavesBelow } from '../model/lit-states.ts';
+import { activeWords } from '../model/lit-states.ts';
 import { shownLine } from '../model/shown-text.ts';
 import { chosenActor } from '../page/chosen.ts';
 import { forkedActor } from '../page/fork.ts';
@@ -62,7 +62,7 @@ function Pictures({ actor, machine, isFork }: PicturesProps) {
   const picture = pictures.find((each) => each.file === file) ?? pictures[0];
   const tabs = pictures.map((each) => ({
     name: each.file,
-    label: <PictureLabel picture={each} actor={actor} />,
+    label: <PictureLabel picture={each} pictures={pictures} actor={actor} />,
   }));
   if (picture === undefined) return <Empty title="No picture" />;
   return (
@@ -91,14 +91,23 @@ function Pictures({ actor, machine, isFork }: PicturesProps) {
   );
 }
 
+interface PictureLabelProps {
+  readonly picture: PictureFacts;
+  readonly pictures: readonly PictureFacts[];
+  readonly actor: PicturedActor;
+}
+
 /** The title of a picture, and what is active in it. */
-function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: PicturedActor }) {
-  const active = leavesBelow(actor.leaves, picture.of, picture.of === actor.machine);
-  const last = active.map((leaf) => leaf.split('.').at(-1)).join(', ');
+function PictureLabel({ picture, pictures, actor }: PictureLabelProps) {
+  const of = picture.of === actor.machine ? undefined : picture.of;
+  const folded = pictures
+    .map((other) => other.of)
+    .filter((path) => path.startsWith(`${picture.of}.`));
+  const words = activeWords(actor.leaves, of, folded);
   return (
     <>
       {picture.title}
-      <small>{last === '' ? 'not active' : last}</small>
+      <small>{words.length === 0 ? 'not active' : words.join(', ')}</small>
     </>
   );
 }

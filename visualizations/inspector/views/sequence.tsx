@@ -99,7 +99,7 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
             width={width}
             gutter={gutter}
             isAt={first + place === atPlace}
-            isSameTime={rows[first + place - 1]?.record.t === row.record.t}
+            isSameTime={isSameTime(rows[first + place - 1], row)}
           />
         ))}
       </div>
@@ -125,6 +125,11 @@ function useLifelines(
     if (names(next) !== names(stable.current)) stable.current = next;
     return stable.current;
   }, [key, actors]);
+}
+
+/** The time is told once for all rows of one millisecond. */
+function isSameTime(before: FoundRow | undefined, { record }: FoundRow): boolean {
+  return before !== undefined && stamp(before.record.t) === stamp(record.t);
 }
 
 /** Keeps the chosen moment in sight, or the newest row while the view is at its end. */

@@ -26,32 +26,40 @@ export interface FoundRow {
 export function useSequence(choice: SequenceChoice): readonly FoundRow[] {
   usePage((state) => state.revision);
   const history = usePage((state) => state.history);
-  const actors = usePage((state) => state.history.known);
   const found = useRef<Found>(undefined);
   const key = `${[...choice.kinds].sort().join()} ${choice.server ?? ''} ${choice.text}`;
-  const { records } = history;
-  let now = found.current;
-  if (
-    now === undefined ||
-    now.key !== key ||
-    now.history !== history ||
-    now.first !== history.first
-  ) {
-    now = { key, history, last: 0, first: history.first, rows: [], leaves: new Map() };
-    found.current = now;
-  }
-  const serverOf = (actor: string): string | undefined => actors.get(actor)?.server;
-  const start = now.last === 0 ? 0 : history.placeOf(now.last) + 1;
-  const more: FoundRow[] = [];
-  for (let place = start; place < records.length; place += 1) {
-    const record = records[place];
-    if (record === undefined) continue;
-    now.last = record.n;
-    const was = record.kind === 'state' ? now.leaves.get(record.actor) : undefined;
-    if (record.kind === 'state') now.leaves.set(record.actor, record.leaves);
-    if (isChosen(record, choice, serverOf))
-      more.push({ record, ...(was === undefined ? {} : { was }) });
-  }
-  if (more.length > 0) now.rows = now.rows.concat(more);
+  const { first } = history;
+  const last = found.current;
+  const isSameSearch = last?.key === key && last.history === history && last.first === first;
+  const now = isSameSearch
+    ? last
+    : { key, history, last: 0, first, rows: [], leaves: new Map<string, readonly string[]>() };
+  found.current = now;
+  extend(now, choice);
   return now.rows;
+}
+
+/** Looks at the records that have come since the last time. */
+function extend(found: Found, choice: SequenceChoice): void {
+  const { history, leaves } = found;
+  const { records, known } = history;
+  const serverOf = (actor: string): string | undefined => known.get(actor)?.server;
+  const start = found.last === 0 ? 0 : history.placeOf(found.last) + 1;
+  const more: FoundRow[] = [];
+  for (const record of records.slice(start)) {
+    found.last = record.n;
+    const was = record.kind === 'state' ? leaves.get(record.actor) : undefined;
+    if (record.kind === 'state') leaves.set(record.actor, record.leaves);
+    // Only its context changed: nothing that a sequence would show.
+    if (was !== undefined && isSame(record, was)) continue;
+    if (!isChosen(record, choice, serverOf)) continue;
+    more.push({ record, ...(was === undefined ? {} : { was }) });
+  }
+  if (more.length > 0) found.rows = found.rows.concat(more);
+}
+
+function isSame(record: InspectionRecord, was: readonly string[]): boolean {
+  if (record.kind !== 'state' || record.life !== 'active') return false;
+  const { leaves } = record;
+  return leaves.length === was.length && leaves.every((leaf) => was.includes(leaf));
 }
