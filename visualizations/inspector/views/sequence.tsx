@@ -99,7 +99,7 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
             width={width}
             gutter={gutter}
             isAt={first + place === atPlace}
-            isSameTime={isSameTime(rows[first + place - 1], row)}
+            isSameTime={isAtSameTime(rows[first + place - 1], row)}
           />
         ))}
       </div>
@@ -128,7 +128,7 @@ function useLifelines(
 }
 
 /** The time is told once for all rows of one millisecond. */
-function isSameTime(before: FoundRow | undefined, { record }: FoundRow): boolean {
+function isAtSameTime(before: FoundRow | undefined, { record }: FoundRow): boolean {
   return before !== undefined && stamp(before.record.t) === stamp(record.t);
 }
 
