@@ -4,6 +4,7 @@ import type { AnyRow } from './row.ts';
 import { callRows } from './rows/calls.ts';
 import { correlationRows } from './rows/correlation.ts';
 import { framingRows } from './rows/framing.ts';
+import { gatewayRows } from './rows/gateway.ts';
 import { hostRows } from './rows/host.ts';
 import { httpRows } from './rows/http.ts';
 import { listRows } from './rows/lists.ts';
@@ -19,4 +20,5 @@ export const rows: readonly AnyRow[] = [
   ...processRows,
   ...httpRows,
   ...hostRows,
+  ...gatewayRows,
 ];

@@ -19,7 +19,7 @@ import { type HttpPeer, startHttpPeer } from './http-peer.ts';
 import { markedProcesses } from './marked-processes.ts';
 import { pause } from './pause.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import { TroupeProcess } from './troupe-process.ts';
+import { type TroupeLaunch, TroupeProcess } from './troupe-process.ts';
 import { until } from './until.ts';
 
 export type Entry = Readonly<Record<string, unknown>>;
@@ -168,10 +168,7 @@ export class Stage {
   }
 
   /** Runs the command line as a process, with these servers in its settings. */
-  up(
-    servers: Servers,
-    more: { readonly wrap?: readonly string[]; readonly node?: readonly string[] } = {},
-  ): TroupeProcess {
+  up(servers: Servers, more: Pick<TroupeLaunch, 'words' | 'wrap' | 'node'> = {}): TroupeProcess {
     this.write(servers);
     const process = new TroupeProcess({
       cliFile: this.#place.cliFile,

@@ -1,4 +1,4 @@
-/** `troupe up` as a process of its own, for faults that only a process can have. */
+/** `troupe up` or `serve` as a process of its own, for faults that only a process can have. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,6 +15,8 @@ export interface TroupeLaunch {
   readonly folder: string;
   readonly settings: string;
   readonly mark: string;
+  /** The command and its own words. Default: `up`. */
+  readonly words?: readonly string[];
   /** A program with arguments that starts ours. */
   readonly wrap?: readonly string[];
   /** Options for Node. */
@@ -30,7 +32,11 @@ export class TroupeProcess {
 
   constructor(launch: TroupeLaunch) {
     this.#launch = launch;
-    this.child = this.#spawn(['up']);
+    // A host that serves over stdio leaves with its stdin, so that it has one.
+    this.child = this.#spawn(
+      launch.words ?? ['up'],
+      launch.words === undefined ? 'ignore' : 'pipe',
+    );
     this.child.stdout?.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString();
     });
@@ -89,7 +95,7 @@ export class TroupeProcess {
     await this.ended;
   }
 
-  #spawn(words: readonly string[]): ChildProcess {
+  #spawn(words: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
     const { cliFile, folder, settings, mark, wrap = [], node = [] } = this.#launch;
     const options = ['--config', settings, '--project', folder];
     const state = ['--state-dir', path.join(folder, 'state')];
@@ -98,7 +104,7 @@ export class TroupeProcess {
     return spawn(program, args, {
       cwd: folder,
       env: { ...process.env, FAULTS_UP_OF: mark.slice(0, 12) },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe'],
     });
   }
 }

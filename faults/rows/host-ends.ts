@@ -8,14 +8,18 @@ import type { Stage } from '../stage.ts';
 import type { TroupeProcess } from '../troupe-process.ts';
 
 /** Servers that go at once, that take a while and that never go by themselves. */
-async function threeServers(stage: Stage, node: readonly string[] = []): Promise<TroupeProcess> {
+async function threeServers(
+  stage: Stage,
+  node: readonly string[] = [],
+  words?: readonly string[],
+): Promise<TroupeProcess> {
   const servers = {
     quick: stage.stdio('ok'),
     crowd: stage.stdio('grandchild'),
     stubborn: stage.stdio('ignore-term'),
   };
-  const up = stage.up(servers, { node });
-  await up.printed(/servers: 3/u);
+  const up = stage.up(servers, { node, ...(words && { words }) });
+  await up.printed(words === undefined ? /servers: 3/u : /serving all servers/u);
   await up.when(({ servers: all }) => all.every(({ state }) => state === 'ready'), 'all servers');
   return up;
 }
@@ -93,7 +97,13 @@ export const hostEndRows: readonly AnyRow[] = [
   {
     id: 'F85',
     variant: 'gateway',
-    inject: 'stdin of the stdio gateway closes',
-    absent: 'needs the gateway',
+    inject: 'stdin of troupe serve closes, with a server that ignores SIGTERM',
+    expect: { exitCode: 0, left: 0, endMs: { atMost: 5_500 } },
+    async run(stage) {
+      const up = await threeServers(stage, [], ['serve']);
+      const from = performance.now();
+      up.child.stdin?.end();
+      return endOf(stage, up, from);
+    },
   },
 ];

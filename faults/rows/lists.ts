@@ -306,7 +306,7 @@ export const listRows: readonly AnyRow[] = [
   {
     id: 'F55',
     inject: 's:rug-pull',
-    absent: 'needs definitions of tools that are pinned with the approval',
+    absent: 'shown by test/runtime/approvals.test.ts',
   },
   ...changes,
 ];

@@ -331,7 +331,7 @@ export const processRows: readonly AnyRow[] = [
     id: 'F86',
     variant: 'health',
     inject: 's:stop-self',
-    absent: 'needs health checks of a ready server',
+    absent: 'shown by test/machines/server.traces.test.ts',
   },
   registry,
   ...stopRows,

@@ -324,7 +324,7 @@ export const startRows: readonly AnyRow[] = [
     id: 'F11',
     variant: 'warm',
     inject: 's:slow-init, started before',
-    absent: 'needs tool catalogs that outlive the process',
+    absent: 'shown by test/runtime/catalogs.test.ts',
   },
   ...handshakes,
 ];

@@ -1,0 +1,187 @@
+/** K: strangers, liars and crowds at the gateway. Those that a row cannot show name the test that does. */
+
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+
+import type { Seen } from '../expectation.ts';
+import type { AnyRow, Row } from '../row.ts';
+import type { Stage } from '../stage.ts';
+
+interface Door {
+  readonly url: URL;
+  readonly token: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+async function serve(stage: Stage): Promise<Door> {
+  const up = stage.up({ bad: stage.stdio('ok') }, { words: ['serve', '--http', '0'] });
+  await up.printed(/serving all servers at \S+[^]*clients send the token in \S+\s/u);
+  await up.when(({ servers }) => servers.every(({ state }) => state === 'ready'), 'the server');
+  const url = new URL(/serving all servers at (\S+)/u.exec(up.stdout)?.[1] ?? '');
+  const file = /clients send the token in (\S+)/u.exec(up.stdout)?.[1] ?? '';
+  const token = readFileSync(file, 'utf8').trim();
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  return { url, token, headers };
+}
+
+/** The status line of an answer to these bytes, and whether it gives the token away. */
+function speak({ url, token }: Door, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    let heard = '';
+    const socket = connect(Number(url.port), url.hostname, () => socket.write(bytes));
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      heard += chunk;
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () =>
+      resolve(heard.includes(token) ? 'the token' : heard.slice('HTTP/1.1 '.length, 12)),
+    );
+  });
+}
+
+function request(path: string, headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ ...headers, connection: 'close' });
+  return `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+}
+
+/** All answers that came, each once. */
+async function answersTo(door: Door, asked: readonly string[]): Promise<Seen> {
+  const all = await Promise.all(asked.map((bytes) => speak(door, bytes)));
+  return { asked: all.length, status: [...new Set(all)].toSorted().join(' ') };
+}
+
+const paths = ['/', '/mcp', '/metrics', '/healthz', '/api/state', '/nothing'];
+
+async function openSession({ url, headers }: Door): Promise<string> {
+  const clientInfo = { name: 'row', version: '1' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+  const response = await fetch(url, { method: 'POST', headers, body });
+  await response.text();
+  return response.headers.get('mcp-session-id') ?? '';
+}
+
+const ran: readonly Row[] = [
+  {
+    id: 'F164',
+    inject: 'two clients, the same ids, 1,000 calls between each other',
+    expect: { calls: 1_000, astray: 0 },
+    limitMs: 90_000,
+    async run(stage) {
+      const door = await serve(stage);
+      const sessions = [await openSession(door), await openSession(door)];
+      let [calls, astray] = [0, 0];
+      const ask = async (at: number, id: number): Promise<void> => {
+        const text = `client ${at}, call ${id}.`;
+        const params = { name: 'bad__echo', arguments: { text } };
+        const response = await fetch(door.url, {
+          method: 'POST',
+          headers: { ...door.headers, 'mcp-session-id': sessions[at] ?? '' },
+          body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }),
+        });
+        calls += 1;
+        const told = await response.text();
+        if (!told.includes(text) || !told.includes(`"id":${id}`)) astray += 1;
+      };
+      for (let first = 0; first < 500; first += 10) {
+        const ids = [...Array(10).keys()].map((each) => first + each);
+        await Promise.all(ids.flatMap((id) => [ask(0, id), ask(1, id)]));
+      }
+      return { calls, astray };
+    },
+  },
+  {
+    id: 'F165',
+    inject: 'Host of somebody else, an address of a proxy, on every path',
+    expect: { asked: 30, status: '403' },
+    async run(stage) {
+      const door = await serve(stage);
+      const { port, host } = door.url;
+      const { authorization = '' } = door.headers;
+      const wrong = [
+        'evil.example',
+        `127.0.0.1.nip.io:${port}`,
+        `localhost.evil:${port}`,
+        '0.0.0.0',
+      ];
+      return answersTo(door, [
+        ...wrong.flatMap((each) =>
+          paths.map((path) => request(path, { host: each, authorization })),
+        ),
+        ...paths.map((path) => request(`http://${host}${path}`, { host, authorization })),
+      ]);
+    },
+  },
+  {
+    id: 'F166',
+    inject: 'Origin null, of another port, of a file, of a name like ours',
+    expect: { asked: 24, status: '403' },
+    async run(stage) {
+      const door = await serve(stage);
+      const { host } = door.url;
+      const { authorization = '' } = door.headers;
+      const origins = ['null', 'http://localhost.evil', 'http://127.0.0.1:1', 'file://'];
+      return answersTo(
+        door,
+        origins.flatMap((origin) =>
+          paths.map((path) => request(path, { host, authorization, origin })),
+        ),
+      );
+    },
+  },
+  {
+    id: 'F167',
+    inject: 'no token, a wrong one, half of it, 10 KB of it, in the address',
+    expect: { asked: 20, status: '401' },
+    async run(stage) {
+      const door = await serve(stage);
+      const { url, token } = door;
+      const { host } = url;
+      const bearers = [
+        '',
+        'Bearer wrong',
+        `Bearer ${token.slice(1)}`,
+        `Bearer ${'a'.repeat(10_000)}`,
+      ];
+      const closed = ['/mcp', '/metrics', '/nothing', '/'];
+      return answersTo(door, [
+        ...bearers.flatMap((authorization) =>
+          closed.map((path) => request(path, { host, authorization })),
+        ),
+        ...closed.map((path) => request(`${path}?token=${token}`, { host })),
+      ]);
+    },
+  },
+  {
+    id: 'F180',
+    inject: 'the port of troupe serve is taken',
+    expect: { exitCode: 2, says: /is in use; choose another port/u },
+    async run(stage) {
+      const { port } = await stage.http('ok');
+      const up = stage.up({ bad: stage.stdio('ok') }, { words: ['serve', '--http', String(port)] });
+      const { exitCode } = await up.ended;
+      return { exitCode: exitCode ?? undefined, says: up.stderr };
+    },
+  },
+];
+
+const shown: readonly (readonly [id: string, inject: string, test: string])[] = [
+  ['F168', 'posts of forms and plain text, preflights', 'gateway/http-strangers.test.ts'],
+  ['F172', 'a client cancels what another called', 'gateway/http-gateway.test.ts'],
+  ['F173', 'headers and bodies that drip, or are too long', 'gateway/http-limits.test.ts'],
+  ['F174', 'a client that does not read its stream', 'gateway/http-limits.test.ts'],
+  ['F175', 'something else writes to stdout', 'cli/serve.test.ts'],
+  ['F176', 'garbage and half a line on stdin', 'cli/serve.test.ts'],
+  ['F177', 'lists that change all the time', 'gateway/http-gateway.test.ts'],
+  ['F178', 'methods, paths and bodies that nobody has', 'gateway/http-strangers.test.ts'],
+  ['F179', 'credentials of clients on the way to servers', 'gateway/http-strangers.test.ts'],
+];
+
+export const gatewayRows: readonly AnyRow[] = [
+  ...ran,
+  ...shown.map(([id, inject, test]) => ({ id, inject, absent: `shown by test/${test}` })),
+];
