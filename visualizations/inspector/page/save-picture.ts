@@ -36,11 +36,14 @@ export async function savePicture(kind: 'svg' | 'png'): Promise<void> {
 function selfContained(drawing: SVGSVGElement): string {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const originals = drawing.querySelectorAll('*');
+  const paper = getComputedStyle(document.body).backgroundColor;
   copy.querySelectorAll('*').forEach((element, place) => {
     const original = originals[place];
     if (original === undefined) return;
     const style = getComputedStyle(original);
     for (const name of painted) element.setAttribute(name, style.getPropertyValue(name));
+    // The page lies behind the picture; a file has nothing behind it.
+    if (original.classList.contains('paper')) element.setAttribute('fill', paper);
     for (const name of ['class', 'tabindex', 'role', 'style', 'aria-label'])
       element.removeAttribute(name);
   });
