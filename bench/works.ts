@@ -13,6 +13,7 @@ import { installWork } from './work/install.ts';
 import { leftOverWork } from './work/left-over.ts';
 import { listingWork } from './work/listing.ts';
 import { memoryWorks } from './work/memory.ts';
+import { recorderWork } from './work/recorder.ts';
 import { stopWork } from './work/stop.ts';
 import { thousandsWorks } from './work/thousands.ts';
 import { warmStartWork } from './work/warm-start.ts';
@@ -31,6 +32,7 @@ export const works: readonly Work[] = [
   ...editWorks,
   ...thousandsWorks,
   watchWork,
+  recorderWork,
   crashWork,
   stopWork,
   leftOverWork,
