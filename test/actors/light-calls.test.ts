@@ -6,7 +6,7 @@
 
 import { getEventListeners } from 'node:events';
 
-import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 
 import { createHandle } from '../../actors/session-call.ts';
@@ -15,41 +15,12 @@ import { type Connection, NotSentError } from '../../actors/session-connection.t
 import type { Failure } from '../../src/domain/failure.ts';
 import type { CallFailure, SessionHandle } from '../../src/domain/session.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { answerTo, type RpcMessage } from '../fixtures/least-peer.ts';
+import { ScriptedTransport, type Sent } from '../fixtures/scripted-transport.ts';
 
 type Answer = { readonly result: unknown } | { readonly failure: CallFailure };
-type Sent = Extract<JSONRPCMessage, { method: string }> & { readonly id?: number };
 
-/** A connection whose server answers a call when the test says so. */
-class ScriptedTransport implements Transport {
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-  readonly sent: Sent[] = [];
-  refusal: Error | undefined;
-
-  start(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    this.onclose?.();
-    return Promise.resolve();
-  }
-
-  send(message: JSONRPCMessage): Promise<void> {
-    if (this.refusal !== undefined) return Promise.reject(this.refusal);
-    this.sent.push(message as Sent);
-    const isCall = 'method' in message && message.method === 'tools/call';
-    const answer = isCall ? undefined : answerTo(message as RpcMessage);
-    if (answer !== undefined) queueMicrotask(() => this.receive(answer));
-    return Promise.resolve();
-  }
-
-  receive(message: unknown): void {
-    this.onmessage?.(message as JSONRPCMessage);
-  }
-
+/** A connection of which a test looks at the calls. */
+class CallTransport extends ScriptedTransport {
   get calls(): readonly Sent[] {
     return this.sent.filter(({ method }) => method === 'tools/call');
   }
@@ -68,7 +39,7 @@ class ScriptedTransport implements Transport {
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
 
 interface Stage {
-  readonly transport: ScriptedTransport;
+  readonly transport: CallTransport;
   readonly client: Client;
   readonly clock: VirtualClock;
   readonly troubles: Failure[];
@@ -78,7 +49,7 @@ interface Stage {
 }
 
 async function stageOf(isLight: boolean): Promise<Stage> {
-  const transport = new ScriptedTransport();
+  const transport = new CallTransport();
   const client = createClient({ mode: 'legacy' }, () => {});
   await client.connect(transport);
   const unknown: Error[] = [];

@@ -1,7 +1,5 @@
 /** A session whose server asks what the test says, and a host that answers when the test says so. */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-
 import { createHandle } from '../../actors/session-call.ts';
 import { createClient } from '../../actors/session-client.ts';
 import type { Connection } from '../../actors/session-connection.ts';
@@ -16,7 +14,7 @@ import type {
 } from '../../src/domain/question.ts';
 import type { SessionCallOptions, SessionHandle } from '../../src/domain/session.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { answerTo, type RpcMessage } from '../fixtures/least-peer.ts';
+import { ScriptedTransport } from '../fixtures/scripted-transport.ts';
 
 export type Sent = Record<string, unknown> & { readonly id?: number; readonly method?: string };
 
@@ -46,34 +44,6 @@ export function createPorts(kinds: QuestionPorts['kinds'], folders?: RootFolder[
       }),
   };
   return { ports, asked, listeners };
-}
-
-class ScriptedTransport implements Transport {
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-  readonly sent: Sent[] = [];
-
-  start(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    this.onclose?.();
-    return Promise.resolve();
-  }
-
-  send(message: JSONRPCMessage): Promise<void> {
-    this.sent.push(message as unknown as Sent);
-    const isCall = 'method' in message && message.method === 'tools/call';
-    const answer = isCall ? undefined : answerTo(message as RpcMessage);
-    if (answer !== undefined) queueMicrotask(() => this.receive(answer));
-    return Promise.resolve();
-  }
-
-  receive(message: unknown): void {
-    this.onmessage?.(message as JSONRPCMessage);
-  }
 }
 
 export interface QuestionBench {
@@ -141,8 +111,9 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     rules: () => [],
     onTrouble: () => {},
   });
-  const calls = () => transport.sent.filter(({ method }) => method === 'tools/call');
-  const handshake = transport.sent.find(({ method }) => method === 'initialize')?.['params'];
+  const allSent = transport.sent as unknown as readonly Sent[];
+  const calls = () => allSent.filter(({ method }) => method === 'tools/call');
+  const handshake = allSent.find(({ method }) => method === 'initialize')?.['params'];
   return {
     clock,
     handle,
@@ -171,11 +142,11 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
       await settled();
     },
     toldTo(id) {
-      const told = transport.sent.filter((each) => each.method === undefined && each.id === id);
+      const told = allSent.filter((each) => each.method === undefined && each.id === id);
       if (told.length > 1) throw new Error(`request ${id} was answered ${told.length} times`);
       return told[0]?.['result'] ?? told[0]?.['error'];
     },
-    sent: (method) => transport.sent.filter((each) => each.method === method),
+    sent: (method) => allSent.filter((each) => each.method === method),
     stop: () => questions.stop(),
   };
 }

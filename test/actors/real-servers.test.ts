@@ -2,13 +2,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { RemoteSpec, ServerSpec } from '../../src/domain/server-spec.ts';
+import { freePort } from '../fixtures/free-port.ts';
 import { type Bench, callOptions, createBench, isRunning, promptMs } from './session-bench.ts';
 
 const servers = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
@@ -61,15 +61,6 @@ async function call(session: Bench, tool: string, args: Record<string, unknown>)
   const outcome = await session.handle().callTool(tool, args, callOptions());
   if ('failure' in outcome) throw new Error(outcome.failure.message);
   return String(outcome.result.content[0]?.['text']);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise<void>((resolve) => probe.close(() => resolve()));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 async function startEverything(

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { initialize } from '../fixtures/initialize.ts';
 import { createPlace, type Place } from './cli-process.ts';
 import { compiledCli } from './compiled-cli.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
@@ -103,16 +104,7 @@ describe('troupe serve', () => {
       };
       send('this is no JSON');
       send('{"half": ');
-      send({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'initialize',
-        params: {
-          protocolVersion: '2025-11-25',
-          capabilities: {},
-          clientInfo: { name: 'plain', version: '1' },
-        },
-      });
+      send(initialize());
       send({ jsonrpc: '2.0', method: 'notifications/initialized' });
       send({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
       await answered;

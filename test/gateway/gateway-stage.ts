@@ -13,6 +13,7 @@ import {
 } from '../../src/gateway/http-gateway.ts';
 import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
+import { initialize } from '../fixtures/initialize.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
 
 export const token = 'a'.repeat(43);
@@ -168,17 +169,6 @@ export function post(
     body: typeof message === 'string' ? message : JSON.stringify(message),
   });
 }
-
-const initialize = (capabilities: object) => ({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: {
-    protocolVersion: '2025-11-25',
-    capabilities,
-    clientInfo: { name: 'plain', version: '1' },
-  },
-});
 
 /** Opens a session by hand and gives its id. */
 export async function openSession(url: URL, capabilities: object = {}): Promise<string> {
