@@ -17,7 +17,14 @@ import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
-import { failedCall, failedRequest, invalidParams, RpcError, troupeErrorOf } from './rpc-error.ts';
+import {
+  cutOff,
+  failedCall,
+  failedRequest,
+  invalidParams,
+  RpcError,
+  troupeErrorOf,
+} from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
 
 export class ClientRequests {
@@ -146,6 +153,11 @@ export class ClientRequests {
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
     const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
     const giveUp = (): void => call.abort();
+    let isCut = false;
+    const takeBack = this.#gateway.whenTimeIsUp(() => {
+      isCut = true;
+      giveUp();
+    });
     const progressToken = _meta?.progressToken;
     call.onProgress = (progress) => {
       const notification = { ...progress, progressToken };
@@ -163,7 +175,10 @@ export class ClientRequests {
       this.#gateway.held.keep(call);
       this.#waiting.add(call);
       return { resultType: 'input_required', ...turn };
+    } catch (error) {
+      throw isCut ? cutOff(error) : error;
     } finally {
+      takeBack();
       signal.removeEventListener('abort', giveUp);
       call.onProgress = undefined;
       endLevel?.();

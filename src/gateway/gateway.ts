@@ -61,6 +61,8 @@ export class Gateway {
   readonly #news: Readonly<Record<ListKind, Throttle>>;
   readonly #ends: readonly (() => void)[];
   readonly #idle: (() => void)[] = [];
+  /** What is under way, to be given up when the time for it is up. */
+  readonly #givingUp = new Set<() => void>();
   /** Told to each client; modern ones ask with every request. */
   #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;
   #firstLists: Promise<void> | undefined;
@@ -170,17 +172,20 @@ export class Gateway {
     }
   }
 
-  /** Takes nothing new, and settles when what is under way is done or the time is up. */
+  /** Has this done when the time at the end is up; returns a function that takes it back. */
+  whenTimeIsUp(giveUp: () => void): () => void {
+    this.#givingUp.add(giveUp);
+    return () => this.#givingUp.delete(giveUp);
+  }
+
+  /**
+   * Takes nothing new, and settles when what is under way is done or the time is up. What is not
+   * done by then is given up, so that its client is told rather than left to wait.
+   */
   async drain(limitMs: number): Promise<void> {
     this.#isDraining = true;
-    if (this.#callsInFlight === 0 || limitMs <= 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.clock.setTimeout(resolve, limitMs);
-      this.#idle.push(() => {
-        this.clock.clearTimeout(timer);
-        resolve();
-      });
-    });
+    if (this.#callsInFlight > 0 && limitMs > 0) await this.#idleWithin(limitMs);
+    for (const giveUp of [...this.#givingUp]) giveUp();
   }
 
   close(): void {
@@ -196,6 +201,16 @@ export class Gateway {
   /** Whether a call may go to the background. */
   #hasBackground(): boolean {
     return this.troupe.backgroundServers().some((server) => this.#isShown(server));
+  }
+
+  #idleWithin(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.clock.setTimeout(resolve, limitMs);
+      this.#idle.push(() => {
+        this.clock.clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   #isShown(server: string): boolean {

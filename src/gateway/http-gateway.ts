@@ -108,7 +108,7 @@ export async function startHttpGateway(
       server.close();
       await gateway.drain(limitMs);
       // A call that has ended is not answered yet.
-      if (gateway.callsInFlight === 0) await reception.outbox.sent('answers');
+      await reception.outbox.sent('answers');
       await reception.close();
       await reception.outbox.sent('streams');
       server.closeAllConnections();

@@ -31,6 +31,22 @@ const unknownCodes: ReadonlySet<CallerCode> = new Set([
 /** The server needs what this client has not said that it can: for the client, not for its model. */
 const missingCapability = -32_021;
 
+/** For what was under way when the gateway stopped and could wait no longer. */
+export function cutOff(error: unknown): TroupeError {
+  const { outcome, server, tool } = troupeErrorOf(error);
+  const next =
+    outcome === 'not_executed'
+      ? 'Connect again later, and repeat it.'
+      : 'Look what came of it before you repeat it.';
+  return new TroupeError('SHUTTING_DOWN', `The gateway stopped before this was done. ${next}`, {
+    outcome,
+    retryable: outcome === 'not_executed',
+    ...(server !== undefined && { server }),
+    ...(tool !== undefined && { tool }),
+    cause: error,
+  });
+}
+
 /** The result of a call that failed. What no client can know better is thrown as an RpcError. */
 export function failedCall(error: unknown): Record<string, unknown> {
   const failed = troupeErrorOf(error);

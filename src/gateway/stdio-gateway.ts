@@ -48,6 +48,8 @@ export function startStdioGateway(
     closed,
     async close(limitMs) {
       await gateway.drain(limitMs);
+      // What has ended by now is written within this turn of the event loop.
+      await new Promise((resolve) => setImmediate(resolve));
       await handle.close();
     },
   };

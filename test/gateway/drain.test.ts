@@ -7,11 +7,14 @@ import { pong } from '../runtime/stage.ts';
 import {
   type GatewayStage,
   gatewayStage,
+  join,
+  lines,
   listen,
   openSession,
   post,
   token,
 } from './gateway-stage.ts';
+import { stdioStage } from './stdio-stage.ts';
 
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
 
@@ -133,17 +136,32 @@ describe('a gateway that is told to stop', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('waits no longer than it may, and tells the server that nobody waits', async () => {
+  it.each(lines)('waits no longer than it may, and tells server and client (%s)', async (line) => {
     const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const underWay = ask(there, session, call).catch(() => 'cut');
+    const client = await join(there, line);
+    const underWay = client.call('db__query');
     const atServer = await there.nextCall('db');
     const closed = there.http.close(2_000);
     const isEarly = await Promise.race([closed.then(() => 'closed'), there.advance(1_999)]);
     expect(isEarly).not.toBe('closed');
     await there.advance(1);
     await closed;
-    expect(await underWay).not.toContain('pong');
+    expect(await underWay).toMatchObject({
+      isError: true,
+      _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN', outcome: 'unknown' } },
+    });
     expect(atServer.isSettled).toBe(true);
+  });
+});
+
+describe.each(['legacy', 'modern'] as const)('a gateway over stdio for a %s client', (era) => {
+  it('tells it at the end what became of its calls', async () => {
+    const there = await stdioStage(era);
+    const answer = there.ask('tools/call', { name: 'db__query' });
+    await there.nextCall('db');
+    await there.leave();
+    expect(await answer).toMatchObject({
+      result: { isError: true, _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN' } } },
+    });
   });
 });
