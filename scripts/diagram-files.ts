@@ -16,6 +16,7 @@ import { chartOutline, chartText } from '../src/testing/chart-text.ts';
 import { type ChartPicture, type ChartSubject, chartFactsText } from './charts/chart-facts.ts';
 import { layOutChart, type PictureOptions } from './charts/chart-layout.ts';
 import { chartSvg } from './charts/chart-svg.ts';
+import { folderPicture } from './charts/folder-picture.ts';
 
 /** A file of the repository with a diagram in it. */
 export interface DiagramFile {
@@ -24,6 +25,8 @@ export interface DiagramFile {
   /** Gives the whole file as it should be; `undefined` stands for a file that does not exist. */
   readonly update: (current: string | undefined) => string | Promise<string>;
 }
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
 
 // Four regions of its own: a picture in the picture, which nobody could read there.
 const ready = 'connection.engaged.ready';
@@ -75,8 +78,9 @@ export const diagramFiles: readonly DiagramFile[] = [
   picture('server.circuit', serverMachine, { of: 'circuit' }),
   {
     path: 'visualizations/charts.json',
-    update: () => chartFactsText(fileURLToPath(new URL('..', import.meta.url)), chartSubjects),
+    update: () => chartFactsText(repository, chartSubjects),
   },
+  { path: 'visualizations/folders.svg', update: () => folderPicture(repository) },
 ];
 
 function shown(name: string, title: string, of: string): ChartPicture {

@@ -34,7 +34,7 @@ export function chartSvg(drawing: Drawing, title: string): string {
   ].join('\n');
 }
 
-const style = [
+export const style = [
   '.chart{--paper:#fff;--box:#fff;--group:#f8fafc;--line:#94a3b8;--frame:#2563eb;--text:#0f172a;--soft:#475569;--event:#64748b;--after:#c2570c;--always:#64748b;--done:#15803d;--error:#c81e1e;--invoke:#7c3aed;--tag:#0f766e}',
   '@media (prefers-color-scheme:dark){.chart{--paper:#0b1120;--box:#172033;--group:#111a2c;--line:#4b5b76;--frame:#5b8def;--text:#e6edf7;--soft:#a9b7cc;--event:#93a3bb;--after:#f0a35e;--always:#93a3bb;--done:#5fd08a;--error:#ff8080;--invoke:#b79cff;--tag:#5fd3c4}}',
   '.chart text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:11px;white-space:pre;fill:var(--soft)}',
@@ -109,7 +109,7 @@ function labelSvg({ arrow, label }: DrawnArrow): string {
 const bend = 6;
 
 /** A way with rounded corners and a tip at its end. */
-function way(points: readonly Point[]): string {
+export function way(points: readonly Point[]): string {
   const [first, ...rest] = points;
   const end = rest.at(-1);
   if (first === undefined || end === undefined) return '';
@@ -137,7 +137,7 @@ function tip(before: Point, { x, y }: Point): string {
   return `<path class="tip" d="M${x} ${y}L${tidy(bx + 4 * dy)} ${tidy(by + 4 * dx)}L${tidy(bx - 4 * dy)} ${tidy(by - 4 * dx)}Z"/>`;
 }
 
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

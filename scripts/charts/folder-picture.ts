@@ -1,0 +1,176 @@
+/**
+ * Draws which folder of the sources imports which, from the imports themselves; what a
+ * folder holds is told by the table in CONTRIBUTING. A way that others imply is left
+ * out, and a dashed one is of types alone.
+ */
+
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
+import elk from 'elkjs/lib/elk.bundled.js';
+import { letter, margin, type Point, tidy } from './chart-layout.ts';
+import { escaped, style, way } from './chart-svg.ts';
+
+interface Folder {
+  readonly name: string;
+  readonly holds: readonly string[];
+}
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly isOfTypes: boolean;
+}
+
+const shipped = /^(?:src\/\w+|machines|actors|visualizations)\/$/u;
+// As wide as a column that is read at a glance.
+const widestLetters = 26;
+
+/** The picture as the text of an SVG file. */
+export async function folderPicture(root: string): Promise<string> {
+  const folders = foldersIn(readFileSync(path.join(root, 'CONTRIBUTING.md'), 'utf8'));
+  const imports = withoutImplied(importsAmong(root, folders));
+  const layout: ELK = new elk.default();
+  const placed = await layout.layout({
+    id: 'folders',
+    layoutOptions: {
+      'elk.algorithm': 'layered',
+      'elk.direction': 'DOWN',
+      'elk.edgeRouting': 'ORTHOGONAL',
+      'elk.randomSeed': '1',
+      'elk.padding': '[top=12,left=12,bottom=12,right=12]',
+      'elk.spacing.nodeNode': '18',
+      'elk.layered.spacing.nodeNodeBetweenLayers': '28',
+      'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
+    },
+    children: folders.map(boxOf),
+    edges: imports.map(({ from, to }) => ({
+      id: `${from} ${to}`,
+      sources: [from],
+      targets: [to],
+    })),
+  });
+  return svgOf(placed, folders, imports);
+}
+
+/** The rows of the table that name one folder of what is shipped. */
+function foldersIn(contributing: string): readonly Folder[] {
+  const rows = contributing.matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gmu);
+  return [...rows].flatMap(([, name = '', holds = '']) =>
+    shipped.test(name) ? [{ name, holds: wrapped(holds.replaceAll('`', '').trim()) }] : [],
+  );
+}
+
+function wrapped(text: string): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= widestLetters) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
+function importsAmong(root: string, folders: readonly Folder[]): readonly Import[] {
+  const found = new Map<string, Import>();
+  const files = folders.flatMap(({ name }) => filesBelow(root, name));
+  for (const file of files) {
+    const from = folderOf(file, folders) ?? '';
+    for (const { target, isOfTypes } of importsOf(readFileSync(path.join(root, file), 'utf8'))) {
+      const to = folderOf(path.posix.join(path.posix.dirname(file), target), folders);
+      if (to === undefined || to === from) continue;
+      const before = found.get(`${from} ${to}`)?.isOfTypes ?? true;
+      found.set(`${from} ${to}`, { from, to, isOfTypes: isOfTypes && before });
+    }
+  }
+  return [...found.values()];
+}
+
+function importsOf(
+  text: string,
+): readonly { readonly target: string; readonly isOfTypes: boolean }[] {
+  const atOnce = text.matchAll(/^(?:import|export) (type )?[^;]*?from '(\.[^']+)';/gmsu);
+  const later = text.matchAll(/\bimport\('(\.[^']+)'\)/gu);
+  return [
+    ...[...atOnce].map(([, type, target = '']) => ({ target, isOfTypes: type !== undefined })),
+    ...[...later].map(([, target = '']) => ({ target, isOfTypes: false })),
+  ];
+}
+
+/** The public face stands for what it leads to. */
+function folderOf(place: string, folders: readonly Folder[]): string | undefined {
+  if (place === 'src/index.ts') return 'src/runtime/';
+  return folders.find(({ name }) => place.startsWith(name))?.name;
+}
+
+function filesBelow(root: string, folder: string): readonly string[] {
+  return readdirSync(path.join(root, folder))
+    .sort()
+    .flatMap((name) => {
+      const file = path.posix.join(folder, name);
+      if (statSync(path.join(root, file)).isDirectory()) return filesBelow(root, file);
+      return /\.tsx?$/u.test(name) ? [file] : [];
+    });
+}
+
+/** Who imports the runtime needs all that it needs: that is seen without an arrow of its own. */
+function withoutImplied(imports: readonly Import[]): readonly Import[] {
+  const next = (name: string): readonly string[] =>
+    imports.filter(({ from }) => from === name).map(({ to }) => to);
+  const reaches = (from: string, to: string): boolean =>
+    next(from).some((each) => each === to || reaches(each, to));
+  return imports.filter(
+    ({ from, to }) => !next(from).some((each) => each !== to && reaches(each, to)),
+  );
+}
+
+function boxOf({ name, holds }: Folder): ElkNode {
+  const width = Math.max(
+    name.length * letter.width,
+    ...holds.map((it) => it.length * letter.smallWidth),
+  );
+  return {
+    id: name,
+    width: Math.ceil(width + 2 * margin.box),
+    height: margin.header + holds.length * letter.height + 4,
+  };
+}
+
+function svgOf(placed: ElkNode, folders: readonly Folder[], imports: readonly Import[]): string {
+  const { width = 0, height = 0, children = [], edges = [] } = placed;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" class="chart">`,
+    '<title>The folders, and which imports which</title>',
+    `<style>${style}</style>`,
+    `<rect class="paper" width="${width}" height="${height}"/>`,
+    ...edges.map((edge, place) => edgeSvg(edge, imports[place])),
+    ...children.map((box, place) => folderSvg(box, folders[place])),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function edgeSvg({ sections = [] }: ElkExtendedEdge, imported: Import | undefined): string {
+  const kind = imported?.isOfTypes === true ? 'always' : 'event';
+  return `<g class="arrow ${kind}">${sections.map((section) => way(pointsOf(section))).join('')}</g>`;
+}
+
+function pointsOf({ startPoint, bendPoints = [], endPoint }: ElkEdgeSection): readonly Point[] {
+  return [startPoint, ...bendPoints, endPoint].map(({ x, y }) => ({ x: tidy(x), y: tidy(y) }));
+}
+
+function folderSvg(
+  { x = 0, y = 0, width = 0, height = 0 }: ElkNode,
+  folder: Folder | undefined,
+): string {
+  const texts = (folder?.holds ?? []).map(
+    (line, row) =>
+      `<text class="inner" x="${tidy(x + margin.box)}" y="${tidy(y + 33 + row * letter.height)}">${escaped(line)}</text>`,
+  );
+  return [
+    `<g class="state"><rect class="box" x="${tidy(x)}" y="${tidy(y)}" width="${width}" height="${height}" rx="7"/>`,
+    `<text class="name" x="${tidy(x + margin.box)}" y="${tidy(y + 17)}">${escaped(folder?.name ?? '')}</text>`,
+    ...texts,
+    '</g>',
+  ].join('');
+}
