@@ -106,7 +106,10 @@ module.exports = {
       comment:
         'The faces of the runtime do not import one another; the command that serves one starts it.',
       severity: 'error',
-      from: { path: `^src/(${faces})/`, pathNot: '^src/cli/(commands/(serve|replay)|inspect-here)\\.ts$' },
+      from: {
+        path: `^src/(${faces})/`,
+        pathNot: '^src/cli/(commands/(serve|replay)|inspect-here)\\.ts$',
+      },
       to: { path: `^src/(${faces})/`, pathNot: ['^src/$1/'] },
     },
     {

@@ -43,10 +43,7 @@ export function pictureOf(canvas: Canvas): InspectionPicture {
 }
 
 /** The troupe as it was told of last, and what its chart shows of it at once. */
-function troupeOf({
-  troupe,
-  actors,
-}: Pick<Canvas, 'troupe' | 'actors'>): TroupeStatus | undefined {
+function troupeOf({ troupe, actors }: Pick<Canvas, 'troupe' | 'actors'>): TroupeStatus | undefined {
   const [root] = actors.values();
   const [leaf = ''] = root?.machine === 'troupe' ? root.leaves : [];
   const state = troupeStates.find((each) => leaf === each || leaf.startsWith(`serving.${each}`));
