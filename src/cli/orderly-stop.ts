@@ -30,16 +30,18 @@ export function engagedServers(troupe: Troupe): readonly string[] {
 /**
  * Settles when everything is gone: after 5 s at the latest, 500 ms after a
  * second signal; after 500 ms when `force` says that order cannot be trusted any more.
+ * `spentMs` of the five seconds are over already.
  */
 export async function stopOrderly(
   troupe: Troupe,
   request: StopRequest,
   force = false,
+  spentMs = 0,
 ): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const insisted = new Promise<void>((resolve) => {
     request.onInsist(resolve);
-    timer = setTimeout(resolve, force ? 0 : orderlyMs);
+    timer = setTimeout(resolve, force ? 0 : Math.max(0, orderlyMs - spentMs));
   });
   const stopped = troupe.stop().catch(() => undefined);
   const outcome = await Promise.race([

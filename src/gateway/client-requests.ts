@@ -79,8 +79,9 @@ export class ClientRequests {
       return await this.#gateway.during(async () => {
         if (background.has(exposed, view.tools())) {
           about = background.serverOf(args['id']);
-          const { signal } = context.mcpReq;
-          const told = await background.call(exposed, args, this.#owner, signal);
+          const told = await this.#untilTimeIsUp(context, (signal) =>
+            background.call(exposed, args, this.#owner, signal),
+          );
           if (told.server === '') return { ...told.result };
           const result = shownResult(view, told.server, told.result);
           ended(told.server, codeOf(result));
@@ -112,6 +113,22 @@ export class ClientRequests {
       if (failed.rpcCode === invalidParams && context.mcpReq.requestState() !== undefined)
         throw failedRequest(failed);
       return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
+    }
+  }
+
+  /** Waits for something that goes on without its client; at the end of the gateway, no longer. */
+  async #untilTimeIsUp<Result>(
+    { mcpReq }: RequestContext,
+    wait: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const timeIsUp = new AbortController();
+    const takeBack = this.#gateway.whenTimeIsUp(() => timeIsUp.abort());
+    try {
+      return await wait(AbortSignal.any([mcpReq.signal, timeIsUp.signal]));
+    } catch (error) {
+      throw timeIsUp.signal.aborted ? cutOff(error) : error;
+    } finally {
+      takeBack();
     }
   }
 

@@ -103,6 +103,18 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     }
   });
 
+  it('is waited for no longer than the gateway may when it stops, and its collector is told', async () => {
+    const there = await gatewayStage({ settings });
+    const client = await join(there, line);
+    const { id } = await parked(there, client);
+    const collected = client.call('collect_call', { id });
+    while (there.gateway.callsInFlight === 0) await there.advance(0);
+    const closed = there.http.close(2_000);
+    await there.advance(2_000);
+    await closed;
+    expect(errorIn(await collected)).toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+
   it('is forgotten an hour after its end', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);

@@ -108,17 +108,20 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   const control = await openControl(session, inspecting.handler);
   let crash: Awaited<typeof ended>;
   let isOrderly = false;
+  let drainedForMs = 0;
   try {
     await troupe.ready();
     if (only !== undefined) requireServer(troupe, only);
     const face = await openFace(session, gateway, flags);
     tellState(session, troupe, only);
     crash = await Promise.race([ended, face.closed]);
+    const drainsSince = performance.now();
     await face.close(crash === undefined ? drainMs : 0);
+    drainedForMs = performance.now() - drainsSince;
     isOrderly = crash === undefined;
   } finally {
     gateway.close();
-    await stopOrderly(troupe, request, !isOrderly);
+    await stopOrderly(troupe, request, !isOrderly, drainedForMs);
     inspecting.close();
     control?.close();
     request.dispose();
