@@ -78,7 +78,7 @@ export async function inProcess(
     return exitCodeOfSignal(received);
   } finally {
     endProgress();
-    await stopOrderly(troupe, request, crashed);
+    await stopOrderly(troupe, request, { force: crashed });
     request.dispose();
   }
 }

@@ -1,6 +1,8 @@
 /** Ends a troupe within bounds: orderly at first, by force when a person insists or time is up. */
 
+import type { Clock } from '../domain/clock.ts';
 import type { ServerState } from '../domain/server-state.ts';
+import { realClock } from '../runtime/real-clock.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import type { StopRequest } from './stop-request.ts';
 
@@ -27,35 +29,42 @@ export function engagedServers(troupe: Troupe): readonly string[] {
     .map((server) => server.name);
 }
 
+export interface StopBounds {
+  /** Order cannot be trusted any more. Default: false. */
+  readonly force?: boolean;
+  /** How much of the five seconds is over already, in milliseconds. Default: 0. */
+  readonly spentMs?: number;
+  /** Default: the real one. */
+  readonly clock?: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+}
+
 /**
  * Settles when everything is gone: after 5 s at the latest, 500 ms after a
- * second signal; after 500 ms when `force` says that order cannot be trusted any more.
- * `spentMs` of the five seconds are over already.
+ * second signal; after 500 ms when it has to be forced.
  */
 export async function stopOrderly(
-  troupe: Troupe,
-  request: StopRequest,
-  force = false,
-  spentMs = 0,
+  troupe: Pick<Troupe, 'stop' | 'send'>,
+  request: Pick<StopRequest, 'onInsist'>,
+  { force = false, spentMs = 0, clock = realClock }: StopBounds = {},
 ): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: unknown;
   const insisted = new Promise<void>((resolve) => {
     request.onInsist(resolve);
-    timer = setTimeout(resolve, force ? 0 : Math.max(0, orderlyMs - spentMs));
+    timer = clock.setTimeout(resolve, force ? 0 : Math.max(0, orderlyMs - spentMs));
   });
   const stopped = troupe.stop().catch(() => undefined);
   const outcome = await Promise.race([
     stopped.then(() => 'stopped' as const),
     insisted.then(() => 'insisted' as const),
   ]);
-  clearTimeout(timer);
+  clock.clearTimeout(timer);
   if (outcome === 'stopped') return;
   troupe.send({ type: 'troupe.kill' });
   await Promise.race([
     stopped,
     new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, forcedMs);
+      timer = clock.setTimeout(resolve, forcedMs);
     }),
   ]);
-  clearTimeout(timer);
+  clock.clearTimeout(timer);
 }

@@ -121,7 +121,7 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
     isOrderly = crash === undefined;
   } finally {
     gateway.close();
-    await stopOrderly(troupe, request, !isOrderly, drainedForMs);
+    await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
     inspecting.close();
     control?.close();
     request.dispose();

@@ -106,7 +106,7 @@ async function up(session: CliSession, flags: UpFlags): Promise<number> {
       await Promise.race([ended, tellStart(session, troupe, screen, socket.path)]);
       const crash = await ended;
       tellStop(troupe, screen, request.received());
-      await stopOrderly(troupe, request, crash !== undefined);
+      await stopOrderly(troupe, request, { force: crash !== undefined });
       screen.say('stopped');
       if (crash !== undefined) throw crash.error;
     } finally {
