@@ -171,6 +171,17 @@ const ran: readonly Row[] = [
 
 const shown: readonly (readonly [id: string, inject: string, test: string])[] = [
   ['F168', 'posts of forms and plain text, preflights', 'gateway/http-strangers.test.ts'],
+  [
+    'F169',
+    'names, descriptions, errors and stderr that are markup',
+    'browser/scripted-page.test.ts',
+  ],
+  [
+    'F170',
+    'secrets planted in env, headers, addresses and arguments',
+    'runtime/planted-secrets.test.ts',
+  ],
+  ['F171', 'a page that reads slowly while events flow', 'inspector/inspector-server.test.ts'],
   ['F172', 'a client cancels what another called', 'gateway/http-gateway.test.ts'],
   ['F173', 'headers and bodies that drip, or are too long', 'gateway/http-limits.test.ts'],
   ['F174', 'a client that does not read its stream', 'gateway/http-limits.test.ts'],
