@@ -1,6 +1,6 @@
 /** Reads a journal from a file, whole, and answers as a running troupe does: any moment of it at once. */
 
-import { open } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import type {
   ActorKey,
   InspectionPicture,
@@ -11,6 +11,7 @@ import type {
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';
+import { isJournalHead, isJournalRecord } from './journal-shape.ts';
 
 // Sixteen times a file of ours; what is larger is none of ours, and would fill the memory.
 const maxBytes = 268_435_456;
@@ -28,14 +29,17 @@ export async function openJournal(file: string): Promise<InspectionSource> {
 }
 
 async function readText(file: string): Promise<string> {
-  const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
-    const why =
-      error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`;
-    throw new TroupeError(
-      'USAGE',
-      `${file}: ${why}; name a journal that troupe up --journal wrote`,
-    );
-  });
+  // A pipe that nobody writes to would keep us waiting for ever.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`;
+      throw new TroupeError(
+        'USAGE',
+        `${file}: ${why}; name a journal that troupe up --journal wrote`,
+      );
+    },
+  );
   try {
     const found = await handle.stat();
     if (!found.isFile())
@@ -70,7 +74,7 @@ class Journal implements InspectionSource {
     // What a crash cut off is the end.
     const torn = lines.pop();
     const head = parsed(lines[0]);
-    if (!isHead(head)) throw notAJournal(file, head ?? parsed(torn));
+    if (!isJournalHead(head)) throw notAJournal(file, head ?? parsed(torn));
     this.#head = head;
     ({ startedAt: this.startedAt, clockStart: this.clockStart } = head);
     ({ version: this.version, machines: this.machines } = head);
@@ -78,15 +82,13 @@ class Journal implements InspectionSource {
     const canvas = canvasOf(head.picture);
     for (const [index, line] of lines.slice(1).entries()) {
       const record = parsed(line);
-      try {
-        this.#add(record as InspectionRecord, canvas);
-      } catch (error) {
+      if (!isJournalRecord(record) || record.n !== this.last + 1) {
         throw new TroupeError(
           'USAGE',
           `${file}:${index + 2} is no record of a journal; remove that line and all below it, then replay it again`,
-          { cause: error },
         );
       }
+      this.#add(record, canvas);
     }
   }
 
@@ -131,7 +133,6 @@ class Journal implements InspectionSource {
   }
 
   #add(record: InspectionRecord, canvas: Canvas): void {
-    if (record.n !== this.last + 1 || typeof record.t !== 'number') throw new Error('out of order');
     applyRecord(canvas, record);
     this.#records.push(record);
     if (this.#records.length % checkpointCount === 0) this.#checkpoints.push(pictureOf(canvas));
@@ -148,22 +149,6 @@ function parsed(line = ''): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isHead(value: unknown): value is JournalHead {
-  if (!isRecord(value) || value['kind'] !== 'journal' || value['format'] !== 1) return false;
-  const { picture, contexts, machines, startedAt, clockStart, version } = value;
-  return (
-    isRecord(picture) &&
-    typeof picture['n'] === 'number' &&
-    Array.isArray(picture['actors']) &&
-    Array.isArray(picture['servers']) &&
-    isRecord(contexts) &&
-    isRecord(machines) &&
-    typeof startedAt === 'string' &&
-    typeof clockStart === 'number' &&
-    typeof version === 'string'
-  );
 }
 
 function notAJournal(file: string, head: unknown): TroupeError {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   readdirSync,
@@ -11,6 +12,7 @@ import { describe, expect, it } from 'vitest';
 import type { InspectionSource } from '../../src/domain/inspection.ts';
 import { openJournal } from '../../src/inspector/replay-source.ts';
 import { JournalWriter } from '../../src/recorder/journal.ts';
+import { journalOf } from '../../src/recorder/journal-lines.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
 
@@ -153,6 +155,22 @@ describe('a journal', () => {
   });
 });
 
+describe('a journal that is saved slower than the ring goes on', () => {
+  it('ends where what was not sent yet is gone', async () => {
+    const { there, source, file, writer } = await writing({}, 50);
+    await writer.close();
+    const pieces = journalOf(source);
+    const head = pieces.next().value as string;
+    while (source.first <= 100) {
+      there.troupe.send({ type: 'server.restart', server: 'db' });
+      await there.settle();
+    }
+    writeFileSync(file, [head, ...pieces].join(''));
+    const saved = await openJournal(file);
+    expect(saved.last).toBe(saved.first - 1);
+  });
+});
+
 describe('a file that is no journal', () => {
   const head = {
     kind: 'journal',
@@ -186,6 +204,28 @@ describe('a file that is no journal', () => {
       ':2 is no record',
     ],
     ['has null for a record', lines(head, null), ':2 is no record'],
+    [
+      'has a state without its leaves',
+      lines(head, { kind: 'state', n: 1, t: 0, actor: 'x:1', life: 'active' }),
+      ':2 is no record',
+    ],
+    [
+      'has a status without its state',
+      lines(head, { kind: 'status', n: 1, t: 0, status: { name: 'db' } }),
+      ':2 is no record',
+    ],
+    ['has a type that is no text', lines(head, { ...ignored, type: {} }), ':2 is no record'],
+    ['has a kind of its own', lines(head, { ...ignored, kind: 'constructor' }), ':2 is no record'],
+    [
+      'has null for an actor',
+      lines({ ...head, picture: { ...head.picture, actors: [null] } }),
+      ':1 does not begin like a journal',
+    ],
+    [
+      'has null for a server',
+      lines({ ...head, picture: { ...head.picture, servers: [null] } }),
+      ':1 does not begin like a journal',
+    ],
   ])('that %s is refused, with its name, the line and what to do', async (_, text, said) => {
     const file = path.join(temporaryFolder(), 'a.ndjson');
     writeFileSync(file, text);
@@ -194,6 +234,17 @@ describe('a file that is no journal', () => {
       message: expect.stringContaining(file + said),
     });
   });
+
+  it.skipIf(process.platform === 'win32')(
+    'is refused at once when it is a pipe that nobody writes to',
+    async () => {
+      const pipe = path.join(temporaryFolder(), 'pipe.ndjson');
+      execFileSync('mkfifo', [pipe]);
+      await expect(openJournal(pipe)).rejects.toMatchObject({
+        message: expect.stringContaining('is not a file'),
+      });
+    },
+  );
 
   it('is refused when it is missing, or a folder', async () => {
     const folder = temporaryFolder();

@@ -1,0 +1,89 @@
+/**
+ * Whether what a journal says has the shape that readers rely on. A journal may come from
+ * anybody: it is checked once, where it comes in, so that nothing behind has to.
+ */
+
+import type { InspectionRecord, JournalHead } from '../domain/inspection.ts';
+import { isRecord } from '../policies/is-record.ts';
+
+type Kind = 'text' | 'number' | 'flag' | 'texts' | 'timers' | 'list' | 'object' | 'status';
+type Shape = Readonly<Record<string, Kind>>;
+
+const fits: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  number: (value) => Number.isFinite(value),
+  flag: (value) => typeof value === 'boolean',
+  texts: (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+  timers: (value) => Array.isArray(value) && value.every((each) => hasShape(each, timer)),
+  list: Array.isArray,
+  object: isRecord,
+  status: (value) => hasShape(value, status),
+};
+
+const timer: Shape = { id: 'text', ms: 'number', armedAt: 'number' };
+const picturedActor: Shape = {
+  actor: 'text',
+  id: 'text',
+  life: 'text',
+  leaves: 'texts',
+  timers: 'timers',
+};
+const status: Shape = {
+  name: 'text',
+  state: 'text',
+  catalog: 'text',
+  circuit: 'text',
+  since: 'text',
+  generation: 'text',
+  transport: 'text',
+  source: 'object',
+};
+
+// Complete, so that a kind that is added does not compile unnoticed.
+const records: Readonly<Record<InspectionRecord['kind'], Shape>> = {
+  actor: { actor: 'text', id: 'text' },
+  event: { to: 'text', type: 'text' },
+  step: { actor: 'text', type: 'text', edges: 'texts' },
+  state: { actor: 'text', life: 'text', leaves: 'texts' },
+  ignored: { actor: 'text', type: 'text' },
+  timer: { actor: 'text', id: 'text', ms: 'number' },
+  timerEnd: { actor: 'text', id: 'text', fired: 'flag' },
+  status: { status: 'status' },
+  gone: { server: 'text' },
+  reconciled: { plan: 'list', durationMs: 'number', troupe: 'object' },
+  gap: { count: 'number' },
+};
+
+const head: Shape = {
+  version: 'text',
+  startedAt: 'text',
+  clockStart: 'number',
+  machines: 'object',
+  picture: 'object',
+  contexts: 'object',
+};
+
+export function isJournalHead(value: unknown): value is JournalHead {
+  if (!hasShape(value, head) || value['kind'] !== 'journal' || value['format'] !== 1) return false;
+  const picture = value['picture'];
+  if (!hasShape(picture, { n: 'number', t: 'number' })) return false;
+  const { actors, servers } = picture;
+  return (
+    Array.isArray(actors) &&
+    Array.isArray(servers) &&
+    actors.every((each) => hasShape(each, picturedActor)) &&
+    servers.every((each) => hasShape(each, status))
+  );
+}
+
+export function isJournalRecord(value: unknown): value is InspectionRecord {
+  if (!hasShape(value, { kind: 'text', n: 'number', t: 'number' })) return false;
+  const kind = String(value['kind']);
+  return Object.hasOwn(records, kind) && hasShape(value, records[kind as InspectionRecord['kind']]);
+}
+
+function hasShape(value: unknown, shape: Shape): value is Record<string, unknown> {
+  return (
+    isRecord(value) && Object.entries(shape).every(([field, kind]) => fits[kind](value[field]))
+  );
+}
