@@ -116,7 +116,8 @@ function stepsOf(events: readonly EventRecord[], server: string): readonly strin
     if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
     const step = steps[type];
     if (step === undefined) {
-      lines.push(`// Then came ${type}, which a script has no words for.`);
+      // Quoted: a journal of somebody else must not end the comment and go on as a program.
+      lines.push(`// Then came ${quoted(type)}, which a script has no words for.`);
       continue;
     }
     const passed = at === undefined ? 0 : Math.round(t - at);
@@ -216,7 +217,10 @@ function indented(lines: readonly string[]): readonly string[] {
 }
 
 function quoted(text: unknown): string {
-  return JSON.stringify(String(text));
+  // The two ends of lines that JSON leaves as they are.
+  return JSON.stringify(String(text))
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029');
 }
 
 function failureText(kind: unknown): string {

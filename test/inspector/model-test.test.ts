@@ -1,5 +1,6 @@
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import type { InspectionSource } from '../../src/domain/inspection.ts';
 import { modelTestOf } from '../../src/inspector/model-test.ts';
 import * as testing from '../../src/testing/index.ts';
 import { Random } from '../runtime/simulation/random.ts';
@@ -63,6 +64,15 @@ async function live(seed: number): Promise<Script> {
   return script;
 }
 
+const ends = ({ first, last, startedAt, clockStart, version, machines }: InspectionSource) => ({
+  first,
+  last,
+  startedAt,
+  clockStart,
+  version,
+  machines,
+});
+
 describe('a test that is exported from the records of a server', () => {
   const seeds = Array.from({ length: 40 }, (_, seed) => seed + 1);
 
@@ -78,4 +88,34 @@ describe('a test that is exported from the records of a server', () => {
       `leads db to ${status?.state}${status?.reason === undefined ? '' : ` (${status.reason})`}`,
     );
   });
+
+  it.each(['\n', '\r', '\u2028', '\u2029'])(
+    'holds nothing that runs out of the records of somebody else: %j',
+    async (end) => {
+      const { troupe } = await live(1);
+      const { inspection } = troupe;
+      const actor = inspection.picture()?.actors.find(({ server }) => server === 'db')?.actor ?? '';
+      const type = `made.up${end}throw new Error('it ran'); //`;
+      const forged = {
+        ...ends(inspection),
+        records: (from: number, limit: number) =>
+          inspection
+            .records(from, limit)
+            .map((each) => (each.kind === 'event' && each.to === actor ? { ...each, type } : each)),
+        picture: (at?: number) => inspection.picture(at),
+        context: (key: string, at?: number) => inspection.context(key, at),
+        follow: () => () => undefined,
+      };
+      const text = modelTestOf(forged, actor, inspection.last);
+      const file = ts.createSourceFile('a.ts', text, ts.ScriptTarget.ES2023);
+      const thrown: ts.Node[] = [];
+      const visit = (node: ts.Node): void => {
+        if (ts.isThrowStatement(node) && node.getText(file).includes('it ran')) thrown.push(node);
+        ts.forEachChild(node, visit);
+      };
+      visit(file);
+      expect(text).toContain('made.up');
+      expect(thrown).toEqual([]);
+    },
+  );
 });
