@@ -138,8 +138,9 @@ class Reception {
     const [path = '', search = ''] = url.split(/\?(.*)/su);
     const query = new URLSearchParams(search);
     const token = query.get('token');
-    if (path === '/' && method === 'GET' && token !== null) return this.#admit(response, token);
     const guest = this.#guestOf(headers.cookie);
+    if (path === '/' && method === 'GET' && token !== null)
+      return this.#admit(response, token, guest);
     if (guest === undefined) return say(response, 401, unknownGuest);
     if (path.startsWith('/api/')) return this.#answerApi(request, response, guest, path, query);
     const file = method === 'GET' ? this.#rooms.files.get(path) : undefined;
@@ -147,9 +148,14 @@ class Reception {
     response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
   }
 
-  #admit(response: ServerResponse, token: string): void {
+  #admit(response: ServerResponse, token: string, guest: Guest | undefined): void {
     const secret = this.#rooms.guests.admit(token);
-    if (secret === undefined) return say(response, 401, unknownGuest);
+    if (secret === undefined) {
+      if (guest === undefined) return say(response, 401, unknownGuest);
+      // The browser that it let in opens it in a second window: it is in already.
+      response.writeHead(303, { ...guardingHeaders, location: '/' }).end();
+      return;
+    }
     const cookie = `${this.#cookie}=${secret}; HttpOnly; SameSite=Strict; Path=/`;
     response.writeHead(303, { ...guardingHeaders, 'set-cookie': cookie, location: '/' }).end();
   }

@@ -53,6 +53,9 @@ describe('the door of the inspector', () => {
     const inside = { headers: { cookie } };
     expect(await knock(inspector.port, '/api/session', inside)).toMatchObject({ status: 200 });
     expect(await knock(inspector.port, '/', inside)).toMatchObject({ status: 200 });
+    const inASecondWindow = await knock(inspector.port, pathname + search, inside);
+    expect(inASecondWindow).toMatchObject({ status: 303, headers: { location: '/' } });
+    expect(inASecondWindow.headers['set-cookie']).toBeUndefined();
   });
 
   it.each(['/', '/assets/index.js', '/api/session', '/api/stream', '/api/journal', '/nothing'])(
