@@ -121,10 +121,10 @@ class Journal implements InspectionSource {
       : undefined;
     const changes = (this.#changes.get(actor) ?? []).filter(({ n }) => n <= at);
     if (before === undefined && changes.length === 0) return undefined;
-    return Object.assign({}, before, ...changes.map(({ changed }) => changed)) as Record<
-      string,
-      unknown
-    >;
+    const context: Record<string, unknown> = { ...before };
+    // One by one: a call takes only so many arguments, and a journal has more changes than that.
+    for (const { changed } of changes) Object.assign(context, changed);
+    return context;
   }
 
   /** Nothing comes any more. */
