@@ -42,6 +42,33 @@ function leavesOf(snapshot: ServerSnapshot): readonly string[] {
     .map(({ path }) => path.join('.'));
 }
 
+type Timers = PicturedActor['timers'];
+
+/** A fork as it is made of what a recorder has kept. */
+function forkOf(
+  snapshot: ServerSnapshot,
+  timers: Iterable<Timers[number]>,
+  when: { readonly t: number; readonly clockStart: number },
+): ServerFork {
+  const { clockStart } = when;
+  return new ServerFork({
+    fork: 'f1',
+    from: 1,
+    ...when,
+    context: structuredClone(snapshot.context),
+    actor: {
+      actor: 'x:1',
+      id: actorId,
+      parent: 'x:0',
+      machine: 'server',
+      server: 'db',
+      life: 'active',
+      leaves: leavesOf(snapshot),
+      timers: [...timers].map((each) => ({ ...each, armedAt: each.armedAt - clockStart })),
+    },
+  });
+}
+
 const commands = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
 const kinds = ['crashed', 'transport', 'cleanExit', 'unavailable'] as const;
 
@@ -62,23 +89,7 @@ function liveAndFork(seed: number) {
     if (turn === forkTurn) {
       const snapshot = story.snapshotOf(actorId);
       from = seen.events.length;
-      fork = new ServerFork({
-        fork: 'f1',
-        from: 1,
-        t: story.clock.now() - 5,
-        clockStart: 5,
-        context: structuredClone(snapshot.context),
-        actor: {
-          actor: 'x:1',
-          id: actorId,
-          parent: 'x:0',
-          machine: 'server',
-          server: 'db',
-          life: 'active',
-          leaves: leavesOf(snapshot),
-          timers: [...seen.timers.values()].map((each) => ({ ...each, armedAt: each.armedAt - 5 })),
-        },
-      });
+      fork = forkOf(snapshot, seen.timers.values(), { t: story.clock.now() - 5, clockStart: 5 });
     }
     const kind = random.weighted([
       [4, 'wait'],
@@ -124,23 +135,7 @@ function forkAt(script: (story: ReturnType<typeof startStory>) => void): ServerF
   story.load(settingsOf([entry('db')]));
   script(story);
   const snapshot = story.snapshotOf(actorId);
-  return new ServerFork({
-    fork: 'f1',
-    from: 1,
-    t: story.clock.now(),
-    clockStart: 0,
-    context: snapshot.context,
-    actor: {
-      actor: 'x:1',
-      id: actorId,
-      parent: 'x:0',
-      machine: 'server',
-      server: 'db',
-      life: 'active',
-      leaves: leavesOf(snapshot),
-      timers: [...seen.timers.values()],
-    },
-  });
+  return forkOf(snapshot, seen.timers.values(), { t: story.clock.now(), clockStart: 0 });
 }
 
 const backingOff = () =>
