@@ -76,6 +76,11 @@ async function measure(
   const hasSubject = wanted.contenders.includes(roles.subject);
   for (const work of wanted.chosen) {
     process.stderr.write(`${work.name} … `);
+    const lack = work.lacks?.();
+    if (lack !== undefined) {
+      process.stderr.write(`skipped: ${lack}\n`);
+      continue;
+    }
     const from = performance.now();
     const isControlled = hasSubject && needsControl(work);
     const rounds = await work.run({

@@ -34,6 +34,8 @@ export interface Work {
   readonly rounds: { readonly full: number; readonly quick: number };
   /** Runs only when asked for. */
   readonly isOptional?: boolean;
+  /** What this machine lacks for it, and what would help; it is skipped then. Default: nothing. */
+  readonly lacks?: () => string | undefined;
   /** In the process of the benchmark: prepares, and lets children do the work. */
   run(context: WorkContext): Promise<readonly Round[]>;
   /** In the child. What it returns must survive being sent. */

@@ -9,6 +9,7 @@ import { editWorks } from './work/edits.ts';
 import { floodWork } from './work/flood.ts';
 import { gatewayWorks } from './work/gateway.ts';
 import { importWork } from './work/import.ts';
+import { inspectorWorks } from './work/inspector.ts';
 import { installWork } from './work/install.ts';
 import { leftOverWork } from './work/left-over.ts';
 import { listingWork } from './work/listing.ts';
@@ -33,6 +34,7 @@ export const works: readonly Work[] = [
   ...thousandsWorks,
   watchWork,
   recorderWork,
+  ...inspectorWorks,
   crashWork,
   stopWork,
   leftOverWork,
