@@ -23,6 +23,7 @@ import { machineHashes, machineKeyOf } from './chart-names.ts';
 import { factsOf } from './event-facts.ts';
 import { Ledger, newStand } from './ledger.ts';
 import type { ActorFile, Seen, Stand } from './seen.ts';
+import { shownStatus } from './shown-value.ts';
 
 /** A few megabytes, and some minutes of a busy troupe. */
 const defaultRecordCount = 10_000;
@@ -70,14 +71,16 @@ export class Recorder implements InspectionSource {
   /** Looks at the whole system of a root from now on; what is true already becomes the picture before the first record. */
   attach(root: AnyActorRef, truth: TroupeSnapshot): void {
     this.#adopt(root);
-    this.#ledger.begin(truth);
+    this.#ledger.begin({ ...truth, servers: truth.servers.map(shownStatus) });
     root.system.inspect((event) => this.#observe(event));
     // A root that throws has no parent to tell.
     root.subscribe({ error: () => this.#guarded(() => this.#end(this.#fileOf(root), 'error')) });
   }
 
   noteStatus(status: ServerStatus): void {
-    this.#guarded(() => this.#push({ kind: 'status', t: this.#now(), status }));
+    this.#guarded(() =>
+      this.#push({ kind: 'status', t: this.#now(), status: shownStatus(status) }),
+    );
   }
 
   /** Which servers there are: those that were told of and are none any more are gone. */

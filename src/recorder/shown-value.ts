@@ -1,5 +1,6 @@
 /** Values for people's eyes: plain data, bounded, printable, without secrets. Reads values of any kind and never throws. */
 
+import type { LastError, ServerStatus } from '../domain/status.ts';
 import { printableLine } from '../policies/printable.ts';
 import { redact, secretsInText, secretsOf } from '../policies/redact.ts';
 
@@ -56,4 +57,23 @@ function shownList(list: readonly unknown[], depth: number): readonly unknown[] 
   const shown = list.slice(0, longestList).map((each) => shownValue(each, depth + 1) ?? null);
   const left = list.length - shown.length;
   return left === 0 ? shown : [...shown, `[${left} more]`];
+}
+
+/** A status whose last failure tells no tokens and passwords that a server wrote of its own accord. */
+export function shownStatus(status: ServerStatus): ServerStatus {
+  const { lastError } = status;
+  if (lastError === undefined) return status;
+  return { ...status, lastError: withoutSecrets(lastError) as LastError };
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (typeof value === 'string') {
+    const found = secretsInText(value);
+    return found.length === 0 ? value : redact(value, secretsOf(found));
+  }
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, withoutSecrets(each)]),
+  );
 }

@@ -15,7 +15,7 @@ import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe.ts';
 import type { InspectionRecord } from '../../src/domain/inspection.ts';
-import type { TroupeSnapshot } from '../../src/domain/status.ts';
+import type { ServerStatus, TroupeSnapshot } from '../../src/domain/status.ts';
 import { edgeOf } from '../../src/recorder/chart-names.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
@@ -222,6 +222,15 @@ describe('the recorder', () => {
     expect(faults).toHaveLength(1);
     expect(recorder.records(1, 1_000).map(({ kind }) => kind)).toContain('step');
     expect(recorder.context(root.sessionId)).toBeDefined();
+  });
+
+  it('takes a token out of what a server wrote last', () => {
+    const { recorder } = recording(createMachine({}));
+    const lastError = { message: 'Bearer abcdef', stderrTail: ['sent Bearer ghijkl to it'] };
+    recorder.noteStatus({ name: 'db', lastError } as unknown as ServerStatus);
+    const shown = JSON.stringify([recorder.records(1, 100), recorder.picture()]);
+    expect(shown).toContain('to it');
+    expect(shown).not.toMatch(/abcdef|ghijkl/);
   });
 
   it('survives whoever hears of its faults', () => {
