@@ -11,7 +11,22 @@ const deepest = 8;
 // More than any list that decides something; the rest is counted.
 const longestList = 1_000;
 
+// Types, names and ids are the same few over and over; looking for secrets in each takes longest of all.
+const known = new Map<string, string>();
+const mostKnown = 4_000;
+const longestKnown = 120;
+
 export function shownText(text: string): string {
+  if (text.length > longestKnown) return cleaned(text);
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  if (known.size >= mostKnown) known.clear();
+  const shown = cleaned(text);
+  known.set(text, shown);
+  return shown;
+}
+
+function cleaned(text: string): string {
   const bounded = text.length > longestText * 4 ? text.slice(0, longestText * 4) : text;
   const found = secretsInText(bounded);
   const clean = found.length === 0 ? bounded : redact(bounded, secretsOf(found));
