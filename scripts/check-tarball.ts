@@ -77,13 +77,16 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'CHANGELOG.md',
     'package.json',
     'dist/src/cli/main.js',
+    'dist/inspector/index.html',
+    'dist/inspector/charts/charts.json',
     'docs/guide.md',
     'schema/settings.schema.json',
   ];
   const missing = wanted.filter((file) => !paths.includes(file));
   const others = paths.filter(
     (file) =>
-      !wanted.includes(file) && !/^dist\/(src|machines|actors)\/|^docs\/[\w-]+\.md$/.test(file),
+      !wanted.includes(file) &&
+      !/^dist\/(?:src|machines|actors|inspector)\/|^docs\/[\w-]+\.md$/.test(file),
   );
   if (missing.length > 0) throw new Error(`not in the tarball: ${missing.join(', ')}`);
   if (others.length > 0) throw new Error(`should not be in the tarball: ${others.join(', ')}`);

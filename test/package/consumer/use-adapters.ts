@@ -6,6 +6,7 @@ import { createTroupe } from 'mcp-troupe';
 import { liveTools } from 'mcp-troupe/ai-sdk';
 import { TroupeToolkit } from 'mcp-troupe/langchain';
 import { type OpenAITools, troupeTools } from 'mcp-troupe/openai';
+import { inspectWithStately } from 'mcp-troupe/stately';
 
 const troupe = createTroupe({ sources: ['troupe.json'] });
 await troupe.waitFor('fixture', 'ready', { timeoutMs: 30_000 });
@@ -26,4 +27,8 @@ const [item] = await functions.runToolCalls({
   output: [{ type: 'function_call', call_id: '3', name, arguments: '{"a":3}' }],
 });
 assert.equal(item?.output, '{"a":3}');
+
+const sent: string[] = [];
+inspectWithStately(troupe, { adapter: { send: ({ sessionId }) => void sent.push(sessionId) } })();
+assert.ok(sent.length > 0);
 await troupe.stop();
