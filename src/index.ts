@@ -5,6 +5,7 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
+export type { ApprovalRequest } from './domain/approval.ts';
 export {
   type CallerCode,
   type ErrorDocument,
@@ -169,7 +170,6 @@ export {
   type ToolPairOptions,
 } from './runtime/tool-pair.ts';
 export type {
-  ApprovalRequest,
   BackgroundCall,
   CallOptions,
   CallReport,

@@ -1,8 +1,7 @@
 /** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
 
-import type { ApprovalReason } from '../domain/approval.ts';
+import type { ApprovalReason, ApprovalRequest } from '../domain/approval.ts';
 import { quotedWord, spelledOut } from '../policies/printable.ts';
-import type { ApprovalRequest } from '../runtime/troupe.ts';
 
 const titleWidth = 12;
 

@@ -1,10 +1,11 @@
 /** What each command of the control socket does to the troupe. */
 
+import type { ApprovalRequest } from '../domain/approval.ts';
 import type { CallerCode } from '../domain/caller-code.ts';
 import { troupeEventNames } from '../domain/host-event.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import type { ApprovalRequest, Troupe } from '../runtime/troupe.ts';
+import type { Troupe } from '../runtime/troupe.ts';
 import type { ControlEvent, ControlResults, DecisionReport, Identity } from './control-protocol.ts';
 import type { ControlArgs, ControlCommand } from './control-schemas.ts';
 import type { ControlContext, ControlHandler } from './control-server.ts';

@@ -10,6 +10,7 @@
  * A line that is no request is answered with `"id": null`.
  */
 
+import type { ApprovalRequest } from '../domain/approval.ts';
 import type { ErrorDocument } from '../domain/caller-code.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
@@ -19,7 +20,7 @@ import type { Question } from '../domain/question.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerStatus, TroupeStatus } from '../domain/status.ts';
 import type { ExposedTool } from '../domain/tool.ts';
-import type { ApprovalRequest, CallReport } from '../runtime/troupe.ts';
+import type { CallReport } from '../runtime/troupe.ts';
 
 /** A request is a command with small arguments; more than this is a mistake or an attack. */
 export const maxRequestBytes = 1_048_576;

@@ -23,6 +23,7 @@ import type { InputDefinition } from '../domain/input.ts';
 import type { Problem, SourceRef } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { equalData } from '../policies/equal-data.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { legibleServerName } from '../policies/name-rule.ts';
 
 export interface ImportSource {
@@ -224,7 +225,7 @@ function importOne(
   const name = legibleServerName(member.name);
   const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
   const value = valueOf(member.node);
-  const raw: Entry = isEntry(value) ? value : {};
+  const raw: Entry = isRecord(value) ? value : {};
   const entry = switched(raw, isOn);
   const { file, line } = desired.source;
   const key = at([], '').key ?? '';
@@ -290,11 +291,7 @@ function inputsFor(
 }
 
 function idOf(input: unknown): unknown {
-  return isEntry(input) ? input['id'] : undefined;
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(input) ? input['id'] : undefined;
 }
 
 function membersOf(member: TreeMember | undefined): readonly TreeMember[] {

@@ -5,6 +5,7 @@
 
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/closest-name.ts';
+import { isRecord } from '../policies/is-record.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;
@@ -155,9 +156,7 @@ function objectFrom(text: string): unknown {
 }
 
 function asSchema(value: unknown): Schema | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Schema)
-    : undefined;
+  return isRecord(value) ? (value as Schema) : undefined;
 }
 
 function invalid(message: string): TroupeError {

@@ -1,5 +1,7 @@
 /** What a person decided about a server that needs approval, and what they saw when they did. */
 
+import type { ServerStatus } from './status.ts';
+
 /** `revoked` is a grant or a rejection taken back: it is asked for again, and never counts as a yes. */
 export type Decision = 'granted' | 'rejected' | 'revoked';
 
@@ -62,3 +64,33 @@ export const approvalReasons = [
   'toolsChanged',
 ] as const;
 export type ApprovalReason = (typeof approvalReasons)[number];
+
+/** What a person must see before deciding about a server that a folder brought. */
+export interface ApprovalRequest {
+  readonly server: string;
+  /** The decision binds to this and to nothing else. */
+  readonly fingerprint: string;
+  readonly decision: 'pending' | 'rejected' | 'granted';
+  /** Why a decision is needed; only while it is pending. */
+  readonly because?: ApprovalReason;
+  /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
+  readonly changes?: readonly ApprovalChange[];
+  /** Tools that are held back, because they are not the ones that were approved. */
+  readonly toolChanges?: readonly ToolChange[];
+  /** What a person should think of, one sentence each. */
+  readonly warnings?: readonly string[];
+  /** Where the server was declared. */
+  readonly source: ServerStatus['source'];
+  /** Program and arguments of a local server, whole. */
+  readonly command?: string;
+  readonly args?: readonly string[];
+  /** Real path of what the command leads to at present. */
+  readonly executable?: string;
+  readonly cwd?: string;
+  /** Names only: values may be secret. */
+  readonly envNames?: readonly string[];
+  /** A file of more variables; its content is read at each start, and nobody approves of it. */
+  readonly envFile?: string;
+  readonly url?: string;
+  readonly headerNames?: readonly string[];
+}

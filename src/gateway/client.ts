@@ -5,10 +5,10 @@
 
 import { Server } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-
 import type { CompletionRequest } from '../domain/catalog.ts';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { ClientRequests, inputRequiredIn, levelOf } from './client-requests.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
@@ -334,7 +334,5 @@ function contentOf(
   show: (block: Readonly<Record<string, unknown>>) => unknown,
 ) {
   const { content } = message;
-  return typeof content === 'object' && content !== null && !Array.isArray(content)
-    ? { content: show({ ...content }) }
-    : {};
+  return isRecord(content) ? { content: show({ ...content }) } : {};
 }

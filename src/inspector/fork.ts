@@ -4,13 +4,13 @@
  * only written down. Time moves when told to, and nothing ever reaches a server.
  */
 
-import { createActor, fromCallback, type StateValue } from 'xstate';
+import { createActor, fromCallback } from 'xstate';
 import { type ServerContext, type ServerEvent, serverMachine } from '../../machines/server.ts';
 import { longestTimerMs } from '../domain/clock.ts';
 import type { ForkView, InspectionRecord, PicturedActor } from '../domain/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { delayNameOf, edgeOf, leavesOf } from '../recorder/chart-names.ts';
+import { delayNameOf, edgeOf, leavesOf, stateValueOf } from '../recorder/chart-names.ts';
 import { changedFacts } from '../recorder/context-facts.ts';
 import { createInertScope, type Effect } from '../runtime/inert-scope.ts';
 import type { ServerSnapshot } from '../runtime/status-of.ts';
@@ -250,7 +250,7 @@ function misfitOf(
 
 /** The chart as it stood. Its session is there, and hears nothing. */
 function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
-  const value = valueOf(actor.leaves);
+  const value = stateValueOf(actor.leaves);
   const snapshot = serverMachine.resolveState({ value, context });
   const isEngaged = actor.leaves.some((leaf) => leaf.startsWith('connection.engaged.'));
   const session = createActor(
@@ -260,18 +260,4 @@ function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
   // Snapshots are plain objects; only their types forbid it.
   const children = isEngaged ? { session } : {};
   return Object.assign(snapshot, { children }) as unknown as ServerSnapshot;
-}
-
-/** Paths of leaves as the nested value that XState reads. */
-function valueOf(leaves: readonly string[]): StateValue {
-  const value: Record<string, StateValue> = {};
-  for (const leaf of leaves) {
-    let place = value;
-    for (const key of leaf.split('.')) {
-      const below = (place[key] ?? {}) as Record<string, StateValue>;
-      place[key] = below;
-      place = below;
-    }
-  }
-  return value;
 }

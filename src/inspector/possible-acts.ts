@@ -3,10 +3,11 @@
  * would lead elsewhere, the button is one; where not, the reason stands beside it.
  */
 
+import type { ApprovalRequest } from '../domain/approval.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { PossibleAct } from '../domain/inspection.ts';
 import type { ServerStatus } from '../domain/status.ts';
-import type { ApprovalRequest, Troupe } from '../runtime/troupe.ts';
+import type { Troupe } from '../runtime/troupe.ts';
 
 const events = [
   'server.start',

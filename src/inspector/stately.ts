@@ -8,7 +8,6 @@
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
-import type { StateValue } from 'xstate';
 import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe.ts';
@@ -20,6 +19,7 @@ import type {
   PicturedActor,
 } from '../domain/inspection.ts';
 import { version } from '../domain/version.ts';
+import { stateValueOf } from '../recorder/chart-names.ts';
 
 /** What of an inspector of `@statelyai/inspect` is used: `createWebSocketInspector()` and the others return one. */
 export interface StatelyInspector {
@@ -163,28 +163,4 @@ function definitionOf(machine: MachineKey): string {
   );
   definitions.set(machine, definition);
   return definition;
-}
-
-interface Branch {
-  [key: string]: Branch;
-}
-
-/** Paths of leaves as a value of XState: `['a.b', 'c.d']` is `{ a: 'b', c: 'd' }`. */
-function stateValueOf(leaves: readonly string[]): StateValue {
-  const tree: Branch = {};
-  for (const leaf of leaves) {
-    let branch = tree;
-    for (const key of leaf.split('.')) branch = branch[key] ??= {};
-  }
-  return valueOf(tree);
-}
-
-function valueOf(branch: Branch): StateValue {
-  const entries = Object.entries(branch);
-  const [first] = entries;
-  // The innermost state of a region is written as its name.
-  if (entries.length === 1 && first !== undefined && Object.keys(first[1]).length === 0) {
-    return first[0];
-  }
-  return Object.fromEntries(entries.map(([key, below]) => [key, valueOf(below)]));
 }

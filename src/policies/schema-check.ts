@@ -7,6 +7,7 @@
  */
 
 import { equalData } from './equal-data.ts';
+import { isRecord } from './is-record.ts';
 
 /** Undefined = nobody can tell, or not within the steps. */
 export type Verdict = boolean | undefined;
@@ -56,7 +57,7 @@ function equals(walk: Walk, operand: unknown, value: unknown): Verdict {
 function check(schema: unknown, value: unknown, walk: Walk): Verdict {
   walk.stepsLeft -= 1;
   if (typeof schema === 'boolean') return schema;
-  if (walk.stepsLeft < 0 || walk.nesting >= maxNesting || !isFields(schema)) return undefined;
+  if (walk.stepsLeft < 0 || walk.nesting >= maxNesting || !isRecord(schema)) return undefined;
   // Another base: what its references mean is not known here.
   if (Object.hasOwn(schema, '$id') && schema !== walk.root) return undefined;
   const words = Object.entries(schema);
@@ -82,10 +83,6 @@ function all(verdicts: readonly Verdict[]): Verdict {
 
 function not(verdict: Verdict): Verdict {
   return verdict === undefined ? undefined : !verdict;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A keyword about numbers, texts, lists or objects alone says nothing about any other value. */
@@ -137,7 +134,7 @@ const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
   ['integer', (value) => Number.isInteger(value)],
   ['string', isText],
   ['array', isList],
-  ['object', isFields],
+  ['object', isRecord],
 ]);
 
 const each =
@@ -173,11 +170,11 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['maxLength', bound(isText, lengthOf, atMost)],
   ['minItems', bound(isList, (list) => list.length, atLeast)],
   ['maxItems', bound(isList, (list) => list.length, atMost)],
-  ['minProperties', bound(isFields, countOf, atLeast)],
-  ['maxProperties', bound(isFields, countOf, atMost)],
+  ['minProperties', bound(isRecord, countOf, atLeast)],
+  ['maxProperties', bound(isRecord, countOf, atMost)],
   [
     'required',
-    about(isFields, (operand, value, walk) =>
+    about(isRecord, (operand, value, walk) =>
       isList(operand) && canPass(walk, operand.length * perName)
         ? operand.every((name) => Object.hasOwn(value, String(name)))
         : undefined,
@@ -185,8 +182,8 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ],
   [
     'properties',
-    about(isFields, (operand, value, walk) => {
-      if (!isFields(operand)) return undefined;
+    about(isRecord, (operand, value, walk) => {
+      if (!isRecord(operand)) return undefined;
       const listed = Object.entries(operand);
       if (!canPass(walk, listed.length * perName)) return undefined;
       const named = listed.filter(([name]) => Object.hasOwn(value, name));
@@ -195,9 +192,9 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ],
   [
     'additionalProperties',
-    about(isFields, (operand, value, walk, schema) => {
+    about(isRecord, (operand, value, walk, schema) => {
       if (Object.hasOwn(schema, 'patternProperties')) return undefined;
-      const listed = isFields(schema['properties']) ? schema['properties'] : {};
+      const listed = isRecord(schema['properties']) ? schema['properties'] : {};
       const fields = Object.entries(value);
       if (!canPass(walk, fields.length * perName)) return undefined;
       const others = fields.filter(([name]) => !Object.hasOwn(listed, name));

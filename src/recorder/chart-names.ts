@@ -1,7 +1,7 @@
 /** How records name the parts of a chart: as its pictures do, so that a page can light them. */
 
 import { createHash } from 'node:crypto';
-import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
 import { serverMachine } from '../../machines/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe.ts';
@@ -49,8 +49,8 @@ export function edgeOf(transition: AnyTransitionDefinition): string | undefined 
   return edge;
 }
 
-/** On, after, done and error first, `always` last. */
-function transitionsOf(state: AnyStateNode): readonly AnyTransitionDefinition[] {
+/** The transitions written in one state: on, after, done and error first, `always` last. */
+export function transitionsOf(state: AnyStateNode): readonly AnyTransitionDefinition[] {
   return [...state.transitions.values()].flat().concat(state.always ?? []);
 }
 
@@ -65,4 +65,28 @@ export function leavesOf(nodes: readonly AnyStateNode[]): readonly string[] {
 export function delayNameOf(timerId: string): string | undefined {
   const name = /^xstate\.after\.([^.]+)\./u.exec(timerId)?.[1];
   return name === undefined || /^\d/u.test(name) ? undefined : name;
+}
+
+interface Branch {
+  [key: string]: Branch;
+}
+
+/** Paths of leaves as a value of XState: `['a.b', 'c.d']` is `{ a: 'b', c: 'd' }`. */
+export function stateValueOf(leaves: readonly string[]): StateValue {
+  const tree: Branch = {};
+  for (const leaf of leaves) {
+    let branch = tree;
+    for (const key of leaf.split('.')) branch = branch[key] ??= {};
+  }
+  return valueOf(tree);
+}
+
+function valueOf(branch: Branch): StateValue {
+  const entries = Object.entries(branch);
+  const [first] = entries;
+  // The innermost state of a region is written as its name.
+  if (entries.length === 1 && first !== undefined && Object.keys(first[1]).length === 0) {
+    return first[0];
+  }
+  return Object.fromEntries(entries.map(([key, below]) => [key, valueOf(below)]));
 }

@@ -9,7 +9,12 @@ import type {
   InspectionRecord,
   PicturedActor,
 } from '../domain/inspection.ts';
-import { type ServerStatus, type TroupeStatus, troupeStates } from '../domain/status.ts';
+import {
+  type ServerStatus,
+  type TroupeState,
+  type TroupeStatus,
+  troupeStates,
+} from '../domain/status.ts';
 
 /** A picture that records are applied to. */
 export interface Canvas {
@@ -31,23 +36,32 @@ export function canvasOf({ n, t, actors, servers, troupe }: InspectionPicture): 
 }
 
 export function pictureOf(canvas: Canvas): InspectionPicture {
-  const { n, t, actors, servers } = canvas;
-  const troupe = troupeOf(canvas);
+  const { n, t, actors, servers, troupe } = canvas;
+  const state = troupeStateIn(canvas) ?? troupe?.state;
   return {
     n,
     t,
     actors: [...actors.values()],
     servers: [...servers.values()].sort((left, right) => (left.name < right.name ? -1 : 1)),
-    ...(troupe === undefined ? {} : { troupe }),
+    ...(troupe === undefined || state === undefined ? {} : { troupe: { ...troupe, state } }),
   };
 }
 
-/** The troupe as it was told of last, and what its chart shows of it at once. */
-function troupeOf({ troupe, actors }: Pick<Canvas, 'troupe' | 'actors'>): TroupeStatus | undefined {
-  const [root] = actors.values();
-  const [leaf = ''] = root?.machine === 'troupe' ? root.leaves : [];
-  const state = troupeStates.find((each) => leaf === each || leaf.startsWith(`serving.${each}`));
-  return troupe === undefined || state === undefined ? troupe : { ...troupe, state };
+/**
+ * How the troupe is, as its root stands now: the status that a pass recorded tells how it
+ * was then.
+ */
+export function troupeStateIn({
+  actors,
+  troupe,
+}: Pick<Canvas, 'actors' | 'troupe'>): TroupeState | undefined {
+  for (const { machine, life, leaves } of actors.values()) {
+    if (machine !== 'troupe') continue;
+    if (life !== 'active') return 'stopped';
+    const parts = leaves[0]?.split('.') ?? [];
+    return troupeStates.findLast((state) => parts.includes(state));
+  }
+  return troupe?.state;
 }
 
 /** Applies the next record. What it says of actors that are not there is passed over. */

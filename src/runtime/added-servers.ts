@@ -2,6 +2,7 @@
 
 import type { SettingsReader } from '../../actors/settings-reader.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { isServerName } from '../policies/name-rule.ts';
 import { printableLine } from '../policies/printable.ts';
 import { checkName } from './check-options.ts';
@@ -47,9 +48,8 @@ export class AddedServers {
 
 /** What the host does to its object later is nothing that it told us. */
 function copyOf(shown: string, entry: unknown): Entry {
-  const isObject = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
   try {
-    if (isObject) return JSON.parse(JSON.stringify(entry)) as Entry;
+    if (isRecord(entry)) return JSON.parse(JSON.stringify(entry)) as Entry;
   } catch {
     // Told below, in one sentence for all cases.
   }

@@ -9,7 +9,13 @@
 import type { ApprovalStore } from '../../actors/approval-store.ts';
 import type { SessionTarget } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
-import type { ApprovalDecision, ApprovalRecord, Decision, ToolChange } from '../domain/approval.ts';
+import type {
+  ApprovalDecision,
+  ApprovalRecord,
+  ApprovalRequest,
+  Decision,
+  ToolChange,
+} from '../domain/approval.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { HostEvent } from '../domain/host-event.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
@@ -28,7 +34,6 @@ import { withExecutables } from './gated-executables.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef } from './status-board.ts';
-import type { ApprovalRequest } from './troupe.ts';
 
 export interface ApprovalDeskPorts {
   readonly parts: Pick<TroupeParts, 'clock' | 'keepApprovals' | 'findExecutable'>;

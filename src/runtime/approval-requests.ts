@@ -1,13 +1,17 @@
 /** What a person must see of every gated server before deciding. Values of secrets are left out. */
 
-import type { ApprovalReason, ApprovalRecord, ToolChange } from '../domain/approval.ts';
+import type {
+  ApprovalReason,
+  ApprovalRecord,
+  ApprovalRequest,
+  ToolChange,
+} from '../domain/approval.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { lastAgreed, recordOf } from '../policies/approval-records.ts';
 import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
 import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
 import { unpinnedPackages } from '../policies/unpinned-package.ts';
-import type { ApprovalRequest } from './troupe.ts';
 
 /** One gated server and what is known of it. */
 export interface ApprovalCase {

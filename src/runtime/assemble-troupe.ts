@@ -13,6 +13,7 @@ import { createSpecBook } from '../../actors/settings-spec-book.ts';
 import type { ValueSource } from '../../actors/value-source.ts';
 import { planOf, restIn } from '../../machines/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
+import type { ApprovalRequest } from '../domain/approval.ts';
 import type { Explanation } from '../domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
 import type { Step } from '../domain/plan.ts';
@@ -51,14 +52,7 @@ import { settingsPortsOf, valueSourceOf } from './settings-ports.ts';
 import { type RootRef, type Sighting, StatusBoard } from './status-board.ts';
 import { addressOf } from './tool-address.ts';
 import type { ToolAddress } from './tool-finding.ts';
-import type {
-  ApprovalRequest,
-  CallOptions,
-  StartReport,
-  Troupe,
-  TroupeOptions,
-  WaitOptions,
-} from './troupe.ts';
+import type { CallOptions, StartReport, Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { TroupeProgress } from './troupe-progress.ts';
 import { unknownServer } from './unknown-name.ts';
 import { isReadyAgain, waitForStatus } from './wait-for-status.ts';

@@ -3,7 +3,7 @@
  * no chart and no actor is handed out.
  */
 
-import type { ApprovalChange, ApprovalReason, ToolChange } from '../domain/approval.ts';
+import type { ApprovalRequest } from '../domain/approval.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -253,36 +253,6 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
   /** Default: 60 s. `Infinity` = no limit. */
   readonly timeoutMs?: number;
-}
-
-/** What a person must see before deciding about a server that a folder brought. */
-export interface ApprovalRequest {
-  readonly server: string;
-  /** The decision binds to this and to nothing else. */
-  readonly fingerprint: string;
-  readonly decision: 'pending' | 'rejected' | 'granted';
-  /** Why a decision is needed; only while it is pending. */
-  readonly because?: ApprovalReason;
-  /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
-  readonly changes?: readonly ApprovalChange[];
-  /** Tools that are held back, because they are not the ones that were approved. */
-  readonly toolChanges?: readonly ToolChange[];
-  /** What a person should think of, one sentence each. */
-  readonly warnings?: readonly string[];
-  /** Where the server was declared. */
-  readonly source: ServerStatus['source'];
-  /** Program and arguments of a local server, whole. */
-  readonly command?: string;
-  readonly args?: readonly string[];
-  /** Real path of what the command leads to at present. */
-  readonly executable?: string;
-  readonly cwd?: string;
-  /** Names only: values may be secret. */
-  readonly envNames?: readonly string[];
-  /** A file of more variables; its content is read at each start, and nobody approves of it. */
-  readonly envFile?: string;
-  readonly url?: string;
-  readonly headerNames?: readonly string[];
 }
 
 export interface Troupe extends AsyncDisposable {

@@ -1,5 +1,7 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 
+export { transitionsOf } from '../recorder/chart-names.ts';
+
 /** All states of a chart in the order they are written, the root first. */
 export function statesOf(machine: AnyStateMachine): readonly AnyStateNode[] {
   return withDescendants(machine.root);
@@ -22,11 +24,6 @@ export function withAncestors(state: AnyStateNode): readonly AnyStateNode[] {
 
 export function isWithin(state: AnyStateNode, ancestor: AnyStateNode): boolean {
   return withAncestors(state).includes(ancestor);
-}
-
-/** The transitions written in one state: on, after, done and error first, `always` last. */
-export function transitionsOf(state: AnyStateNode): readonly AnyTransitionDefinition[] {
-  return [...state.transitions.values()].flat().concat(state.always ?? []);
 }
 
 /** Dotted path below the root, `connection.engaged.ready`; the root has the chart's name. */

@@ -1,5 +1,6 @@
 /** A troupe of plain data for tests of the command line: it does what the test says, when it says so. */
 
+import type { ApprovalRequest } from '../../src/domain/approval.ts';
 import type { Explanation } from '../../src/domain/explanation.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
@@ -11,7 +12,7 @@ import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { countSessions } from '../../src/runtime/session-count.ts';
-import type { ApprovalRequest, CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
+import type { CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
 export interface StandIn extends Troupe {
   /** Sets the status of a server and tells listeners. */

@@ -2,13 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/inspection.ts';
 import type { ServerState } from '../../src/domain/server-state.ts';
+import { troupeStateIn } from '../../src/recorder/picture.ts';
 import { History } from '../../visualizations/inspector/model/history.ts';
-import {
-  actorOf,
-  advance,
-  troupeStateOf,
-  worldOf,
-} from '../../visualizations/inspector/model/world.ts';
+import { actorOf, advance, worldOf } from '../../visualizations/inspector/model/world.ts';
 import { emptyPicture, statusOf } from './samples.ts';
 
 const made: InspectionRecord = {
@@ -147,7 +143,7 @@ describe('the state of the troupe', () => {
     const world = worldOf(emptyPicture);
     advance(world, root);
     advance(world, { kind: 'state', n: 2, t: 0, actor: 'x:0', life, leaves: [leaf] });
-    return troupeStateOf(world);
+    return troupeStateIn(world);
   };
 
   it('is what its chart says now', () => {
@@ -155,6 +151,6 @@ describe('the state of the troupe', () => {
     expect(stateAfter('active', 'serving.running')).toBe('running');
     expect(stateAfter('active', 'stopping')).toBe('stopping');
     expect(stateAfter('done', 'stopped')).toBe('stopped');
-    expect(troupeStateOf(worldOf(emptyPicture))).toBeUndefined();
+    expect(troupeStateIn(worldOf(emptyPicture))).toBeUndefined();
   });
 });

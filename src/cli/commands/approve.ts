@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
+import type { ApprovalRequest } from '../../domain/approval.ts';
 import { quotedWord } from '../../policies/printable.ts';
-import type { ApprovalRequest } from '../../runtime/troupe.ts';
 import { approvalLines } from '../approval-lines.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition, DefineCommand } from '../command-definition.ts';

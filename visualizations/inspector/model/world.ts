@@ -13,7 +13,7 @@ import type {
   StepRecord,
 } from '../../../src/domain/inspection.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
-import { type ServerStatus, type TroupeState, troupeStates } from '../../../src/domain/status.ts';
+import type { ServerStatus } from '../../../src/domain/status.ts';
 import { applyRecord, type Canvas, canvasOf } from '../../../src/recorder/picture.ts';
 
 /** A state that a server had; the last few make its sparkline. */
@@ -114,18 +114,4 @@ export function actorOf(world: Canvas, server: string): PicturedActor | undefine
     if (actor.server === server && actor.machine === 'server') found = actor;
   }
   return found;
-}
-
-/**
- * How the troupe is, as its root stands now: the status that a pass recorded tells how
- * it was then.
- */
-export function troupeStateOf(world: Canvas): TroupeState | undefined {
-  for (const { machine, life, leaves } of world.actors.values()) {
-    if (machine !== 'troupe') continue;
-    if (life !== 'active') return 'stopped';
-    const parts = leaves[0]?.split('.') ?? [];
-    return troupeStates.findLast((state) => parts.includes(state));
-  }
-  return world.troupe?.state;
 }

@@ -5,9 +5,10 @@ import type {
   InspectionRecord,
   InspectionSession,
 } from '../../../src/domain/inspection.ts';
+import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
-import { advance, troupeStateOf, worldOf } from '../model/world.ts';
+import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { showMoment } from './moments.ts';
@@ -98,7 +99,7 @@ function lose(error: unknown): void {
 }
 
 function isStopped(): boolean {
-  const state = troupeStateOf(current().live);
+  const state = troupeStateIn(current().live);
   return state === 'stopping' || state === 'stopped';
 }
 

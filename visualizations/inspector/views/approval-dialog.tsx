@@ -1,8 +1,7 @@
 /** A decision about a server, with all that it is about: nothing is cut, folded or prettified. */
 
 import { useEffect, useState } from 'preact/hooks';
-import type { ApprovalChange, ToolChange } from '../../../src/domain/approval.ts';
-import type { ServerStatus } from '../../../src/domain/status.ts';
+import type { ApprovalChange, ApprovalRequest } from '../../../src/domain/approval.ts';
 import { spoken } from '../model/announcements.ts';
 import { commandLine } from '../model/command-line.ts';
 import { shownLine } from '../model/shown-text.ts';
@@ -10,25 +9,6 @@ import { command, messageOf } from '../page/api.ts';
 import { change, toast } from '../page/store.ts';
 import { Empty } from './controls.tsx';
 import { Dialog } from './dialog.tsx';
-
-/** As the command `approvals` tells it. */
-interface ApprovalRequest {
-  readonly server: string;
-  readonly fingerprint: string;
-  readonly decision: 'pending' | 'rejected' | 'granted';
-  readonly because?: string;
-  readonly changes?: readonly ApprovalChange[];
-  readonly toolChanges?: readonly ToolChange[];
-  readonly warnings?: readonly string[];
-  readonly source: ServerStatus['source'];
-  readonly command?: string;
-  readonly args?: readonly string[];
-  readonly executable?: string;
-  readonly cwd?: string;
-  readonly envNames?: readonly string[];
-  readonly envFile?: string;
-  readonly url?: string;
-}
 
 type Decision = 'approve' | 'reject' | 'revoke';
 const titles: Readonly<Record<Decision, string>> = {

@@ -1,11 +1,11 @@
 /** Which troupe this is, how it is, and where to go. */
 
 import { useState } from 'preact/hooks';
+import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import icon from '../icon.svg';
 import { spoken } from '../model/announcements.ts';
 import { type View, views } from '../model/route.ts';
 import { shownLine } from '../model/shown-text.ts';
-import { troupeStateOf } from '../model/world.ts';
 import { command, messageOf } from '../page/api.ts';
 import { go } from '../page/moments.ts';
 import { change, toast, usePage } from '../page/store.ts';
@@ -47,7 +47,7 @@ export function Header() {
 function TroupeName() {
   const title = usePage((state) => state.session?.title);
   const troupe = usePage((state) => (state.revision, state.world.troupe));
-  const now = usePage((state) => (state.revision, troupeStateOf(state.world)));
+  const now = usePage((state) => (state.revision, troupeStateIn(state.world)));
   const problems = troupe?.problems.length ?? 0;
   return (
     <div class="troupe-name">
