@@ -111,6 +111,7 @@ function Request({ request }: { request: ApprovalRequest }) {
         <Whole name="Leads to" value={request.executable} />
         <Whole name="Folder" value={request.cwd} />
         <Whole name="Variables" value={request.envNames?.join(', ')} />
+        <Whole name="Headers" value={request.headerNames?.join(', ')} />
         <Whole name="Variables from" value={request.envFile} />
         <Whole name="Fingerprint" value={request.fingerprint} />
       </dl>
