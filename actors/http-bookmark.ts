@@ -4,6 +4,7 @@ import type { Clock } from '../src/domain/clock.ts';
 import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './http-events.ts';
 import { retryAfterOf } from './http-fetch.ts';
 import { TooLongError } from './http-too-long.ts';
+import type { InputBudget } from './input-budget.ts';
 
 /**
  * What became of a stream.
@@ -17,6 +18,7 @@ export type StreamEnd = 'cut' | 'unreachable' | 'ended' | 'paused' | 'refused' |
 
 export interface StreamListeners {
   readonly clock: Clock;
+  readonly budget: InputBudget;
   /** Nothing is passed on once it is aborted. */
   readonly signal: AbortSignal;
   readonly onMessage: (text: string) => void;
@@ -53,11 +55,12 @@ export class Bookmark {
 
   /** Reads a stream that is there to its end. Never rejects. */
   async read(body: ReadableStream<Uint8Array>): Promise<StreamEnd> {
-    const { signal, onMessage, onTooLong } = this.#listeners;
+    const { budget, signal, onMessage, onTooLong } = this.#listeners;
     const before = this.lastEventId;
     let isRetryNamed = false;
     try {
       await readEvents(body, {
+        budget,
         onEvent: (event) => {
           if (signal.aborted) return;
           this.lastEventId = eventIdOf(event, this.lastEventId);

@@ -7,7 +7,14 @@
  */
 
 import { headBytes, TooLongError } from './http-too-long.ts';
+import type { InputBudget } from './input-budget.ts';
 import { maxMessageBytes } from './session-connection.ts';
+
+// A chunk can hold thousands of tiny events; between two pieces others may be heard.
+const pieceCharacters = 8_192;
+// A line without data costs as little as this share of a message, and as much more as it is long.
+const workPerIdleLine = 1 / 16;
+const idleCharactersPerWork = 2_048;
 
 export interface StreamEvent {
   /** An event that holds nothing but an id is told as well: it may be gone on after. */
@@ -17,6 +24,8 @@ export interface StreamEvent {
 }
 
 export interface EventListeners {
+  /** Lines that carry no data are charged to it, and it says when to go on. */
+  readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
   /** Must not throw. */
   readonly onEvent: (event: StreamEvent) => void;
   /** How long the server wants to be left alone after this stream, in milliseconds. */
@@ -34,9 +43,14 @@ export async function readEvents(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    if (events.read(decoder.decode(value, { stream: true }))) continue;
-    await reader.cancel();
-    throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
+    const text = decoder.decode(value, { stream: true });
+    for (let at = 0; at < text.length; at += pieceCharacters) {
+      if (!events.read(text.slice(at, at + pieceCharacters))) {
+        await reader.cancel();
+        throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
+      }
+      await listeners.budget?.free();
+    }
   }
 }
 
@@ -92,8 +106,9 @@ export class EventReader {
     this.#line.push(end);
     const line = this.#line.join('');
     this.#line = [];
-    if (line === '') this.#endEvent();
-    else this.#take(line);
+    if (line !== '') return this.#take(line);
+    this.#charge(line);
+    this.#endEvent();
   }
 
   #take(line: string): void {
@@ -105,6 +120,11 @@ export class EventReader {
     else if (name === 'event') this.#event = value;
     else if (name === 'id' && !value.includes('\0')) this.#id = value;
     else if (name === 'retry' && /^\d+$/u.test(value)) this.#listeners.onRetry?.(Number(value));
+    if (name !== 'data') this.#charge(line);
+  }
+
+  #charge({ length }: string): void {
+    this.#listeners.budget?.charge(workPerIdleLine + length / idleCharactersPerWork);
   }
 
   #endEvent(): void {

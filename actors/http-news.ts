@@ -7,12 +7,14 @@
 import type { Clock } from '../src/domain/clock.ts';
 import { Bookmark } from './http-bookmark.ts';
 import { Reopening } from './http-reopening.ts';
+import type { InputBudget } from './input-budget.ts';
 
 // Nobody waits for news: a server that wants to be asked more often is not.
 const shortestPauseMs = 5_000;
 
 export interface NewsSetup {
   readonly clock: Clock;
+  readonly budget: InputBudget;
   /** Asks for the stream; what the server tells after this event is told again. */
   readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
   readonly onMessage: (text: string) => void;
@@ -34,9 +36,9 @@ export class NewsStream {
 
   constructor(setup: NewsSetup) {
     this.#setup = setup;
-    const { clock, onMessage } = setup;
+    const { clock, budget, onMessage } = setup;
     this.#reopening = new Reopening(clock);
-    this.#bookmark = new Bookmark({ clock, signal: this.#controller.signal, onMessage });
+    this.#bookmark = new Bookmark({ clock, budget, signal: this.#controller.signal, onMessage });
   }
 
   /** Opens the stream; repeats do nothing. */

@@ -3,7 +3,7 @@
 import { type JSONRPCMessage, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 
 import { createEnvelopeReader } from './message-envelope.ts';
-import { oversizedAnswer } from './session-messages.ts';
+import { refusedAnswer, tooManyBytes } from './session-messages.ts';
 
 // Whether it is a result or an error stands before what makes it long.
 export const headBytes = 4_096;
@@ -31,5 +31,5 @@ export function tooLongAnswer(
   if (!(error instanceof TooLongError)) return undefined;
   const reader = createEnvelopeReader();
   reader.push(Buffer.from(error.head));
-  return oversizedAnswer({ ...(id !== undefined && { id }), ...reader.envelope() });
+  return refusedAnswer({ ...(id !== undefined && { id }), ...reader.envelope() }, tooManyBytes)[0];
 }

@@ -25,6 +25,7 @@ import type { Liveness } from './http-liveness.ts';
 import { NewsStream } from './http-news.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './http-posts.ts';
 import { tooLongAnswer } from './http-too-long.ts';
+import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -33,7 +34,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { ownErrorFor, readMessages, streamLost } from './session-messages.ts';
+import { ownErrorFor, streamLost } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 // Some servers keep nothing and put a signed token there, but nobody needs more than this.
@@ -62,6 +63,7 @@ export class HttpTransport implements Transport, Connection {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
 
+  readonly stages: MessageStages;
   readonly #inner: StreamableHTTPClientTransport;
   // The same object: its class and the interface differ in `undefined` only.
   readonly #wire: Transport;
@@ -94,6 +96,16 @@ export class HttpTransport implements Transport, Connection {
     this.#url = endpoint.url;
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => {
+        if (this.#isOver) return;
+        setup.events.ended(seen);
+        this.#over();
+      },
+    });
     this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
     this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
       requestInit: { headers: { ...endpoint.headers } },
@@ -101,6 +113,7 @@ export class HttpTransport implements Transport, Connection {
     });
     this.#news = new NewsStream({
       clock: setup.clock,
+      budget: this.stages.budget,
       ask: (lastEventId, signal) => this.#askForEvents(this.#newsHeaders, lastEventId, signal),
       onMessage: (text) => this.#read(text),
       onDoubt: () => this.#suspect(),
@@ -141,6 +154,7 @@ export class HttpTransport implements Transport, Connection {
     if (this.#isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
     const post = this.#posts.begin(message);
     const { id } = post;
+    this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     options?.requestSignal?.addEventListener('abort', () => this.#giveUp(id), { once: true });
     this.#handedOverCount += 1;
@@ -196,7 +210,7 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #takeAnswer(text: string, post: Post): void {
-    for (const message of readMessages(text)) this.#receive(message);
+    this.#read(text);
     if (this.#posts.isWaitedFor(post)) throw noAnswer();
   }
 
@@ -263,6 +277,7 @@ export class HttpTransport implements Transport, Connection {
     this.#isOver = true;
     this.#stopDrain?.();
     this.#news.stop();
+    this.stages.stop();
     this.onclose?.();
   }
 
@@ -324,6 +339,7 @@ export class HttpTransport implements Transport, Connection {
     const { signal } = post;
     await readAnswer(body, {
       clock: this.#setup.clock,
+      budget: this.stages.budget,
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
       onMessage: (text) => this.#read(text, post.id),
@@ -352,11 +368,13 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #read(text: string, origin?: string | number): void {
-    for (const message of readMessages(text)) {
-      // Answers say themselves what they are about.
-      if (origin !== undefined && 'method' in message) this.#origins.set(message, origin);
-      this.#receive(message);
-    }
+    this.stages.fence(() => {
+      for (const message of this.stages.read(text)) {
+        // Answers say themselves what they are about.
+        if (origin !== undefined && 'method' in message) this.#origins.set(message, origin);
+        this.#receive(message);
+      }
+    });
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -364,7 +382,7 @@ export class HttpTransport implements Transport, Connection {
     this.#liveness.heard();
     const id = answeredBy(message);
     if (id !== undefined) this.#settled(id);
-    this.onmessage?.(message);
+    this.stages.deliver(message, this.onmessage);
   }
 
   /** Says whether the request had still been waited for. */
@@ -387,7 +405,8 @@ export class HttpTransport implements Transport, Connection {
 
   #failUnanswered(id: string | number): void {
     if (this.#isOver || !this.#settled(id)) return;
-    this.onmessage?.(ownErrorFor(id, streamLost, 'The response stream ended before the answer.'));
+    const lost = ownErrorFor(id, streamLost, 'The response stream ended before the answer.');
+    this.stages.deliver(lost, this.onmessage);
   }
 
   /** The request alone is told; says whether it was its answer. */

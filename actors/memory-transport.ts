@@ -8,18 +8,19 @@ import type { EmbeddedServer, EmbeddedTransport } from '../src/domain/embedded.t
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
+import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
   type ConnectionSetup,
   maxMessageBytes,
   NotSentError,
+  type Seen,
   UnwritableError,
 } from './session-connection.ts';
 import {
   badResponse,
   type OwnErrorMark,
   ownErrorFor,
-  readMessages,
   resultTooLarge,
   tooManyBytes,
 } from './session-messages.ts';
@@ -38,6 +39,7 @@ export class MemoryTransport implements Transport, Connection {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
 
+  readonly stages: MessageStages;
   readonly #connect: EmbeddedServer['connect'];
   readonly #setup: ConnectionSetup;
   #end: EmbeddedTransport | undefined;
@@ -47,6 +49,12 @@ export class MemoryTransport implements Transport, Connection {
   constructor(connect: EmbeddedServer['connect'], setup: ConnectionSetup) {
     this.#connect = connect;
     this.#setup = setup;
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => this.#lose(seen),
+    });
   }
 
   get transport(): Transport {
@@ -64,7 +72,11 @@ export class MemoryTransport implements Transport, Connection {
         return;
       }
       end.onmessage = (message: unknown) => this.#receive(message);
-      end.onclose = () => this.#lose();
+      end.onclose = () =>
+        this.#lose({
+          code: 'CONNECTION_CLOSED',
+          message: 'The embedded server closed its connection.',
+        });
       end.onerror = (error) => this.onerror?.(error);
       await end.start();
     } catch (error) {
@@ -84,6 +96,7 @@ export class MemoryTransport implements Transport, Connection {
     } catch (error) {
       throw new UnwritableError(error);
     }
+    this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     await this.#end.send(copy);
   }
@@ -127,15 +140,14 @@ export class MemoryTransport implements Transport, Connection {
 
   #receive(message: unknown): void {
     if (this.#isOver) return;
-    for (const read of readValue(message)) this.onmessage?.(read);
+    this.stages.fence(() => {
+      for (const read of this.#readValue(message)) this.stages.deliver(read, this.onmessage);
+    });
   }
 
-  #lose(): void {
+  #lose(seen: Seen): void {
     if (this.#isOver) return;
-    this.#setup.events.ended({
-      code: 'CONNECTION_CLOSED',
-      message: 'The embedded server closed its connection.',
-    });
+    this.#setup.events.ended(seen);
     this.#over();
   }
 
@@ -143,30 +155,31 @@ export class MemoryTransport implements Transport, Connection {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.stages.stop();
     this.onclose?.();
   }
-}
 
-function readValue(message: unknown): readonly JSONRPCMessage[] {
-  const fault = (text: string, mark: OwnErrorMark = badResponse): readonly JSONRPCMessage[] => {
-    const id = isRecord(message) ? message['id'] : undefined;
-    const isAnswer = isRecord(message) && !('method' in message);
-    return isAnswer && (typeof id === 'number' || typeof id === 'string')
-      ? [ownErrorFor(id, mark, text)]
-      : [];
-  };
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(message);
-  } catch {
-    return fault('The server answered with something that is no JSON.');
+  #readValue(message: unknown): readonly JSONRPCMessage[] {
+    const fault = (text: string, mark: OwnErrorMark = badResponse): readonly JSONRPCMessage[] => {
+      const id = isRecord(message) ? message['id'] : undefined;
+      const isAnswer = isRecord(message) && !('method' in message);
+      return isAnswer && (typeof id === 'number' || typeof id === 'string')
+        ? [ownErrorFor(id, mark, text)]
+        : [];
+    };
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(message);
+    } catch {
+      return fault('The server answered with something that is no JSON.');
+    }
+    if (text === undefined) return [];
+    if (text.length > maxMessageBytes) {
+      const isResult = isRecord(message) && 'result' in message;
+      return fault(tooManyBytes, isResult ? resultTooLarge : badResponse);
+    }
+    return this.stages.read(text);
   }
-  if (text === undefined) return [];
-  if (text.length > maxMessageBytes) {
-    const isResult = isRecord(message) && 'result' in message;
-    return fault(tooManyBytes, isResult ? resultTooLarge : badResponse);
-  }
-  return readMessages(text);
 }
 
 function assertTransport(value: unknown): asserts value is EmbeddedTransport {

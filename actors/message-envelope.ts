@@ -9,6 +9,7 @@ export interface Envelope {
   readonly id?: string | number;
   readonly isResult: boolean;
   readonly isError: boolean;
+  readonly isMethod: boolean;
 }
 
 export interface EnvelopeReader {
@@ -92,6 +93,7 @@ export function createEnvelopeReader(): EnvelopeReader {
       ...(id !== undefined && { id }),
       isResult: names.has('result'),
       isError: names.has('error'),
+      isMethod: names.has('method'),
     }),
   };
 }

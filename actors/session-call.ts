@@ -128,8 +128,9 @@ const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
 export function createHandle(setup: CallerSetup): SessionHandle {
   const { client, clock, connection } = setup;
   const isLight = lightKinds.has(connection.kind) && client.getProtocolEra() !== 'modern';
-  const light = isLight ? createLightCalls(clock, connection.transport) : undefined;
-  // After the light calls, whose answers it must see as well.
+  const light = isLight
+    ? createLightCalls(clock, connection.transport, connection.stages)
+    : undefined;
   const exchange = createExchange(setup);
   return {
     session: setup.session,

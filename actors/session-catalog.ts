@@ -14,7 +14,6 @@ import type { Failure } from '../src/domain/failure.ts';
 import type { SessionFact, SessionInput } from '../src/domain/session.ts';
 import type { ListedTool } from '../src/domain/tool.ts';
 import { printableText } from '../src/policies/printable.ts';
-import { createFloodGate, type FloodGate, floodFailure, guardTransport } from './session-flood.ts';
 import {
   createCoalescer,
   gapsInWords,
@@ -32,6 +31,8 @@ import { createWatching } from './session-watched.ts';
 
 const instructionsCharacters = 16_384;
 const notifiedIntervalMs = 1_000;
+// A server whose every list is followed by news of another is listed ever more rarely.
+const maxNotifiedIntervalMs = 30_000;
 // News of watched resources are gathered this long, so that a flood of them is a few events.
 const watchedIntervalMs = 100;
 const methodNotFound = -32_601;
@@ -74,7 +75,6 @@ export class SessionCatalog {
   readonly #changed = new Set<string>();
   readonly #side: Readonly<Record<SideKind, Relisting>>;
   readonly #listening: Listening | undefined;
-  readonly #flood: FloodGate;
   /** What is missing, by the list it is missing from. */
   readonly #gaps = new Map<string, string>();
   readonly #agreed = new Set<string>();
@@ -87,9 +87,14 @@ export class SessionCatalog {
     const { client, isOpen, ports } = setup;
     const { server } = setup.input;
     this.list = createCoalescer(() => this.#listTools());
-    this.#notified = createThrottle(clock, notifiedIntervalMs, () => {
-      if (isOpen()) setup.send({ type: 'session.notified' });
-    });
+    this.#notified = createThrottle(
+      clock,
+      notifiedIntervalMs,
+      () => {
+        if (isOpen()) setup.send({ type: 'session.notified' });
+      },
+      maxNotifiedIntervalMs,
+    );
     this.#changes = createThrottle(clock, watchedIntervalMs, () => this.#tellChanges());
     this.#side = {
       resources: createRelisting(clock, () => this.#listSide([resourceKind, templateKind])),
@@ -105,15 +110,6 @@ export class SessionCatalog {
           onGap: () => this.lookAgain(),
         })
       : undefined;
-    this.#flood = createFloodGate({
-      clock,
-      onFlood: () =>
-        setup.send({ type: 'session.impaired', reason: 'flooding', failure: floodFailure }),
-      onCalm: () => {
-        setup.send({ type: 'session.recovered', reason: 'flooding' });
-        this.lookAgain();
-      },
-    });
     const watch = createWatching({
       client,
       isOpen,
@@ -136,8 +132,6 @@ export class SessionCatalog {
 
   /** The session has opened. */
   start(): void {
-    const { transport } = this.#setup.client;
-    if (transport !== undefined) guardTransport(transport, this.#flood);
     this.#listening?.look();
     if (this.#setup.ports.watched.of(this.#setup.input.server).length > 0) this.lookAtWatched();
   }
@@ -146,7 +140,6 @@ export class SessionCatalog {
   stop(): void {
     this.#notified.stop();
     this.#changes.stop();
-    this.#flood.stop();
     this.#listening?.stop();
     for (const relisting of Object.values(this.#side)) relisting.stop();
   }

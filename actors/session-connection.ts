@@ -12,12 +12,14 @@ import type { LogStream } from '../src/domain/server-log.ts';
 import type { TransportKind } from '../src/domain/server-spec.ts';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
+import type { InputEvents } from './input-budget.ts';
+import type { MessageStages } from './message-stages.ts';
 import type { KeptProcess } from './process-keeper.ts';
 
 /** A description without the phase, which only the session knows. */
 export type Seen = Omit<FailureDescription, 'phase'>;
 
-export interface ConnectionEvents {
+export interface ConnectionEvents extends InputEvents {
   /** The connection is over, and not because we closed it. Comes at most once. */
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */
@@ -42,6 +44,8 @@ export interface ConnectionSetup {
 export interface Connection {
   readonly kind: TransportKind;
   readonly transport: Transport;
+  /** What every message that arrives passes. */
+  readonly stages: MessageStages;
   readonly pid: number | undefined;
   /** What the connection knows of a failure besides the error itself and its HTTP status. */
   context(status?: number): Partial<Seen>;

@@ -48,7 +48,6 @@ export interface Exchange {
   ): Promise<Result>;
 }
 
-/** Takes what the server asks out of what arrives: made after all else that listens to the transport. */
 export function createExchange({
   client,
   clock,

@@ -22,7 +22,6 @@ import type { SessionPorts, SessionTarget } from './session-ports.ts';
 import { createProbe, type Probe, type ProbeAnswer } from './session-probe.ts';
 import type { AskableThings } from './session-question.ts';
 import { SessionQuestions } from './session-questions.ts';
-import { completeResults } from './session-result-type.ts';
 
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
@@ -71,6 +70,13 @@ export class Session {
         remark: (line, stream) => this.#remark(line, stream),
         ended: (seen) => this.#ended(seen),
         missed: () => this.#catalog?.lookAgain(),
+        flooded: (failure) => this.#send({ type: 'session.impaired', reason: 'flooding', failure }),
+        calmed: (hasMissed) => {
+          this.#send({ type: 'session.recovered', reason: 'flooding' });
+          if (hasMissed) this.#catalog?.lookAgain();
+        },
+        paused: () => this.#send({ type: 'session.paused' }),
+        resumed: () => this.#send({ type: 'session.resumed' }),
       },
       onNews: (news) => this.#hear(news),
       onOpened: (client, connection, era) => this.#opened(client, connection, era),
@@ -117,7 +123,7 @@ export class Session {
   #opened(client: Client, connection: Connection, era: 'legacy' | 'modern'): void {
     const { actorId, session } = this.#input;
     this.#state = 'open';
-    if (era === 'modern') completeResults(connection.transport);
+    connection.stages.completesResults = era === 'modern';
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();

@@ -13,6 +13,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import { isRecord } from '../src/policies/is-record.ts';
+import type { MessageStages } from './message-stages.ts';
 import { CallDeadline, type CallTime, timedOut } from './session-deadline.ts';
 import { nextRequestId } from './session-request-ids.ts';
 
@@ -43,7 +44,11 @@ interface Waiting {
 }
 
 /** Takes the answers to its own calls out of what arrives; the client gets the rest. */
-export function createLightCalls(clock: Clock, transport: Transport): LightCalls {
+export function createLightCalls(
+  clock: Clock,
+  transport: Transport,
+  stages: MessageStages,
+): LightCalls {
   const waiting = new Map<number, Waiting>();
 
   const take = (id: number): Waiting | undefined => {
@@ -74,10 +79,8 @@ export function createLightCalls(clock: Clock, transport: Transport): LightCalls
     return true;
   };
 
-  const { onmessage, onclose } = transport;
-  transport.onmessage = (message, extra) => {
-    if (!answer(message)) onmessage?.(message, extra);
-  };
+  stages.calls = answer;
+  const { onclose } = transport;
   transport.onclose = () => {
     try {
       onclose?.();

@@ -80,10 +80,7 @@ class Wire implements QuestionWire {
     this.#transport = connection.transport;
     this.#clock = clock;
     this.#questions = questions;
-    const { onmessage } = this.#transport;
-    this.#transport.onmessage = (message, extra) => {
-      if (!this.#takes(message)) onmessage?.(message, extra);
-    };
+    connection.stages.questions = (message) => this.#takes(message);
     const send = this.#transport.send.bind(this.#transport);
     this.#transport.send = (message, options) => {
       this.#noteSent(message);
@@ -134,7 +131,7 @@ class Wire implements QuestionWire {
     if (!('id' in message)) return this.#takesNews(message.method, message.params);
     const kind = kindOf(message.method, message.params);
     if (kind !== undefined && this.#questions.answers(message.method)) {
-      void this.#answer(message, kind);
+      this.#answer(message, kind).catch((error: unknown) => this.#connection.stages.fault(error));
       return true;
     }
     const { roots } = this.#questions;

@@ -1,4 +1,8 @@
-/** Lets a signal through at once, then at most once per interval; the last one is never lost. */
+/**
+ * Lets a signal through at once, then at most once per interval; the last one is never lost. The
+ * interval doubles while signals keep coming, up to a maximum, and is short again after one
+ * without any.
+ */
 
 import type { Clock } from '../src/domain/clock.ts';
 
@@ -7,15 +11,26 @@ export interface Throttle {
   stop(): void;
 }
 
-export function createThrottle(clock: Clock, intervalMs: number, fire: () => void): Throttle {
+export function createThrottle(
+  clock: Clock,
+  intervalMs: number,
+  fire: () => void,
+  maxIntervalMs = intervalMs,
+): Throttle {
+  let currentMs = intervalMs;
   let state: 'idle' | 'resting' | 'due' | 'stopped' = 'idle';
   let timer: unknown;
   const pass = (): void => {
     state = 'resting';
     timer = clock.setTimeout(() => {
-      if (state === 'due') pass();
-      else state = 'idle';
-    }, intervalMs);
+      if (state === 'due') {
+        currentMs = Math.min(currentMs * 2, maxIntervalMs);
+        pass();
+      } else {
+        state = 'idle';
+        currentMs = intervalMs;
+      }
+    }, currentMs);
     fire();
   };
   return {

@@ -21,6 +21,7 @@ import { answeredBy, cancelledBy, Posts } from './http-posts.ts';
 import { addressOf } from './http-request-failed.ts';
 import { AddressBlockedError } from './http-sockets.ts';
 import { tooLongAnswer } from './http-too-long.ts';
+import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -29,7 +30,6 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { readMessages } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 export class SseTransport implements Transport, Connection {
@@ -39,6 +39,7 @@ export class SseTransport implements Transport, Connection {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
 
+  readonly stages: MessageStages;
   readonly #endpoint: HttpEndpoint;
   readonly #setup: ConnectionSetup;
   readonly #guarded;
@@ -58,6 +59,12 @@ export class SseTransport implements Transport, Connection {
       home: endpoint.url,
       clock: setup.clock,
       answersElsewhere: true,
+    });
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => this.#lose(seen),
     });
   }
 
@@ -103,6 +110,7 @@ export class SseTransport implements Transport, Connection {
       throw new UnwritableError(error);
     }
     const post = this.#posts.begin(message);
+    this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     try {
       await this.#post(this.#postTo, body, post.signal);
@@ -161,6 +169,7 @@ export class SseTransport implements Transport, Connection {
     let seen: Seen = { code: 'STREAM_LOST', message: 'The event stream of the server ended.' };
     try {
       await readEvents(body, {
+        budget: this.stages.budget,
         onEvent: (event) => {
           if (this.#isOver) return;
           if (event.event === 'endpoint') this.#locate(event.data);
@@ -170,7 +179,7 @@ export class SseTransport implements Transport, Connection {
     } catch (error) {
       // The stream is lost with it, but whose answer it was need not be told less than is known.
       const answer = this.#isOver ? undefined : tooLongAnswer(error, undefined);
-      if (answer !== undefined) this.onmessage?.(answer);
+      if (answer !== undefined) this.stages.deliver(answer, this.onmessage);
       seen = { ...describeError(error, this.#setup.secrets), wasConnected: true };
     }
     this.#lose(seen);
@@ -202,12 +211,12 @@ export class SseTransport implements Transport, Connection {
   }
 
   #receive(text: string): void {
-    const messages = readMessages(text);
+    const messages = this.stages.read(text);
     if (messages.length === 0) this.#remark();
     for (const message of messages) {
       const id = answeredBy(message);
       if (id !== undefined) this.#posts.settle(id);
-      this.onmessage?.(message);
+      this.stages.deliver(message, this.onmessage);
     }
   }
 
@@ -231,6 +240,7 @@ export class SseTransport implements Transport, Connection {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.stages.stop();
     this.onclose?.();
   }
 }

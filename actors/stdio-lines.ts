@@ -24,11 +24,18 @@ export interface LineListeners {
   onSkipping(): void;
   /** It has ended. */
   onSkipped(envelope: Envelope): void;
+  /** Says true when enough was read for now; absent = never. */
+  isSpent?(): boolean;
 }
 
 export interface LineReader {
+  /** Hands out the lines of a chunk, or holds what is left of it when enough was read. */
   push(chunk: Buffer): void;
-  /** Hands out a last line that has no line end. */
+  /** Lines that have arrived wait for {@link goOn}. */
+  readonly isHeld: boolean;
+  /** Hands out what was held, as far as it may. */
+  goOn(): void;
+  /** No chunk follows: a last line that has no line end is handed out after the others. */
   end(): void;
 }
 
@@ -37,6 +44,9 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
   let heldBytes = 0;
   let isFirst = true;
   let isStopped = false;
+  let hasEnded = false;
+  /** Chunks that are not read to their end. */
+  let held: Buffer[] = [];
   let skipped: EnvelopeReader | undefined;
 
   const emit = (): void => {
@@ -87,23 +97,51 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     return heldBytes <= maxLineBytes || skip();
   };
 
-  return {
-    push(chunk) {
-      let start = 0;
-      while (!isStopped && start < chunk.length) {
-        const end = chunk.indexOf(lineFeed, start);
-        if (end === -1) {
-          hold(chunk.subarray(start));
-          return;
-        }
-        if (!hold(chunk.subarray(start, end))) return;
-        emit();
-        start = end + 1;
+  /** What of the chunk was not read, because enough was. */
+  const read = (chunk: Buffer): Buffer | undefined => {
+    let start = 0;
+    while (!isStopped && start < chunk.length) {
+      const end = chunk.indexOf(lineFeed, start);
+      if (end === -1) {
+        hold(chunk.subarray(start));
+        return undefined;
       }
+      if (!hold(chunk.subarray(start, end))) return undefined;
+      emit();
+      start = end + 1;
+      if (listeners.isSpent?.() === true) break;
+    }
+    return isStopped || start >= chunk.length ? undefined : chunk.subarray(start);
+  };
+
+  const finish = (): void => {
+    if (!isStopped && skipped === undefined && heldBytes > 0) emit();
+    isStopped = true;
+  };
+
+  const goOn = (): void => {
+    while (held.length > 0) {
+      const [first, ...others] = held as [Buffer, ...Buffer[]];
+      const rest = read(first);
+      held = rest === undefined ? others : [rest, ...others];
+      if (rest !== undefined) return;
+    }
+    if (hasEnded) finish();
+  };
+
+  return {
+    get isHeld() {
+      return held.length > 0;
+    },
+    goOn,
+    push(chunk) {
+      if (isStopped) return;
+      held.push(chunk);
+      if (held.length === 1) goOn();
     },
     end() {
-      if (!isStopped && skipped === undefined && heldBytes > 0) emit();
-      isStopped = true;
+      hasEnded = true;
+      if (held.length === 0) finish();
     },
   };
 }

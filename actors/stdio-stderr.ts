@@ -1,6 +1,10 @@
 /**
- * What a server process writes to stderr: kept as a bounded ring of lines, safe
- * to print and without secrets, and passed on line by line at a bounded rate.
+ * What a server process writes to stderr, or to stdout without being MCP: its last lines, safe to
+ * print and without secrets, and all lines passed on at a bounded rate.
+ *
+ * The stream is always drained, and a line costs the same however many came before it. Past its
+ * budget whole chunks are dropped unread and only counted; their last lines are kept as they came,
+ * so that the tail of a process that dies in a flood is still right.
  */
 
 import { StringDecoder } from 'node:string_decoder';
@@ -8,75 +12,134 @@ import { StringDecoder } from 'node:string_decoder';
 import type { Clock } from '../src/domain/clock.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact, safeCut } from '../src/policies/redact.ts';
+import { TokenBucket } from '../src/policies/token-bucket.ts';
 
-const ringBytes = 65_536;
 // Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
 const lineCharacters = 2_000;
 const unendedCharacters = lineCharacters * 4;
 const tailLines = 20;
 // A chatty server logs tens of lines a second; a flood must not drown the others' lines.
 const passedPerSecond = 200;
+// A stack trace has a hundred lines, a verbose start a thousand; redacting more takes a core's time.
+const linesPerSecond = 1_000;
+const bytesPerSecond = 1_048_576;
+// What is dropped costs little, but counting its lines at the speed of a pipe would take a core.
+const drainedPerSecond = 4_194_304;
+// The last lines of what is dropped.
+const droppedTailBytes = 8_192;
+const lineFeed = 0x0a;
 
 export interface StderrRing {
-  push(chunk: Buffer): void;
+  /** Takes a chunk; returns for how many milliseconds the stream should rest, 0 = not at all. */
+  push(chunk: Buffer): number;
   /** Hands on a last line that has no line end. */
   end(): void;
   /** The last lines, oldest first. */
   tail(): readonly string[];
 }
 
-export function createStderrRing(
-  clock: Clock,
-  secrets: readonly string[],
-  pass: (line: string) => void,
-  stream: 'stderr' | 'stdout' = 'stderr',
-): StderrRing {
-  const decoder = new StringDecoder('utf8');
-  const lines: string[] = [];
+export interface StderrSetup {
+  readonly clock: Clock;
+  readonly secrets: readonly string[];
+  readonly stream: 'stderr' | 'stdout';
+  readonly pass: (line: string) => void;
+  /** Lines are dropped; the sentence says why. */
+  readonly onDrop: (why: string) => void;
+}
+
+export function createStderrRing(setup: StderrSetup): StderrRing {
+  const { clock, secrets, stream, pass, onDrop } = setup;
   const overlap = secrets[0]?.length ?? 0;
-  let held = 0;
+  const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
+  let decoder = new StringDecoder('utf8');
+  let lines: string[] = [];
   let partial = '';
+  /** The last bytes of what was dropped since the last line. */
+  let dropped: Buffer | undefined;
   let windowStart = Number.NEGATIVE_INFINITY;
+  let readLines = 0;
+  let readBytes = 0;
   let passed = 0;
   let withheld = 0;
 
-  const passOn = (line: string): void => {
-    if (clock.now() - windowStart >= 1_000) {
-      windowStart = clock.now();
-      passed = 0;
-      if (withheld > 0) pass(`${withheld} lines of ${stream} were left out`);
-      withheld = 0;
-    }
+  const printable = (raw: string): string =>
+    // Redact before cutting, or the first half of a secret stays.
+    printableLine(redact(raw, secrets), lineCharacters);
+
+  const startWindow = (): void => {
+    if (clock.now() - windowStart < 1_000) return;
+    windowStart = clock.now();
+    readLines = 0;
+    readBytes = 0;
+    passed = 0;
+    if (withheld > 0) pass(`${withheld} lines of ${stream} were left out`);
+    withheld = 0;
+  };
+
+  const keep = (raw: string): void => {
+    const line = printable(raw);
+    if (line === '') return;
+    lines.push(line);
+    if (lines.length > tailLines) lines.shift();
     if (passed < passedPerSecond) pass(line);
     else withheld += 1;
     passed += 1;
   };
 
-  const keep = (raw: string): void => {
-    // Redact before cutting, or the first half of a secret stays.
-    const line = printableLine(redact(raw, secrets), lineCharacters);
-    if (line === '') return;
-    lines.push(line);
-    held += line.length;
-    while (held > ringBytes) held -= lines.shift()?.length ?? held;
-    passOn(line);
+  const drop = (chunk: Buffer): void => {
+    for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1))
+      withheld += 1;
+    const before = dropped ?? Buffer.from(partial);
+    dropped = Buffer.concat([before, chunk]).subarray(-droppedTailBytes);
+    partial = '';
+    onDrop(
+      `The server writes more than ${linesPerSecond} lines or 1 MB a second to ${stream}; the rest is dropped.`,
+    );
+  };
+
+  /** The last lines of what was dropped; the first of them may have lost its beginning. */
+  const droppedLines = (): readonly string[] => {
+    const pieces = (dropped?.toString('utf8') ?? '').split('\n');
+    const isCut = dropped !== undefined && dropped.length >= droppedTailBytes;
+    const whole = pieces.slice(isCut ? 1 : 0).slice(-tailLines - 1);
+    return whole.map(printable).filter((line) => line !== '');
+  };
+
+  const read = (chunk: Buffer): void => {
+    if (dropped !== undefined) {
+      // The line that was under way is part of what was dropped.
+      const end = chunk.indexOf(lineFeed);
+      if (end === -1) return drop(chunk);
+      drop(chunk.subarray(0, end + 1));
+      lines = [...lines, ...droppedLines()].slice(-tailLines);
+      dropped = undefined;
+      decoder = new StringDecoder('utf8');
+      return read(chunk.subarray(end + 1));
+    }
+    const pieces = (partial + decoder.write(chunk)).split('\n');
+    partial = pieces.pop() ?? '';
+    readLines += pieces.length;
+    readBytes += chunk.length;
+    for (const piece of pieces) keep(piece);
+    if (partial.length <= unendedCharacters + overlap) return;
+    // What is left may be the beginning of a secret; a text of nothing else is let go whole.
+    const cut = safeCut(partial, secrets) || partial.length;
+    keep(partial.slice(0, cut));
+    partial = partial.slice(cut);
   };
 
   return {
     push(chunk) {
-      const pieces = (partial + decoder.write(chunk)).split('\n');
-      partial = pieces.pop() ?? '';
-      for (const piece of pieces) keep(piece);
-      if (partial.length <= unendedCharacters + overlap) return;
-      // What is left may be the beginning of a secret; a text of nothing else is let go whole.
-      const cut = safeCut(partial, secrets) || partial.length;
-      keep(partial.slice(0, cut));
-      partial = partial.slice(cut);
+      startWindow();
+      if (readLines < linesPerSecond && readBytes < bytesPerSecond) read(chunk);
+      else drop(chunk);
+      drained.take(chunk.length, clock.now());
+      return drained.waitMs(clock.now());
     },
     end() {
-      keep(partial + decoder.end());
+      if (dropped === undefined) keep(partial + decoder.end());
       partial = '';
     },
-    tail: () => lines.slice(-tailLines),
+    tail: () => [...lines, ...droppedLines()].slice(-tailLines),
   };
 }

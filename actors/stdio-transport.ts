@@ -20,6 +20,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
+import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -30,7 +31,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { endOf } from './session-ending.ts';
-import { oversizedAnswer, readMessages } from './session-messages.ts';
+import { refusedAnswer, tooManyBytes } from './session-messages.ts';
 import { endGroup, killGroup } from './stdio-ending.ts';
 import { forgetGroup, processSystem, watchGroup } from './stdio-groups.ts';
 import { createLineReader, type LineReader } from './stdio-lines.ts';
@@ -55,6 +56,7 @@ export class StdioTransport implements Transport, Connection {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
 
+  readonly stages: MessageStages;
   readonly #launch: StdioLaunch;
   readonly #setup: ConnectionSetup;
   readonly #system;
@@ -81,13 +83,20 @@ export class StdioTransport implements Transport, Connection {
     this.#launch = launch;
     this.#setup = setup;
     this.#system = system;
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => this.#lose(seen),
+    });
     const ringOf = (stream: 'stderr' | 'stdout') =>
-      createStderrRing(
-        setup.clock,
-        setup.secrets,
-        (line) => setup.events.remark(line, stream),
+      createStderrRing({
+        clock: setup.clock,
+        secrets: setup.secrets,
         stream,
-      );
+        pass: (line) => setup.events.remark(line, stream),
+        onDrop: (why) => this.stages.budget.noteFlood(why),
+      });
     this.#stderr = ringOf('stderr');
     this.#noise = ringOf('stdout');
     this.#exited = new Promise((resolve) => {
@@ -117,7 +126,7 @@ export class StdioTransport implements Transport, Connection {
     await this.launch();
     const early = this.#early ?? [];
     this.#early = undefined;
-    for (const message of early) this.onmessage?.(message);
+    for (const message of early) this.stages.deliver(message, this.onmessage);
     this.#child?.stdout.resume();
   }
 
@@ -136,6 +145,7 @@ export class StdioTransport implements Transport, Connection {
       return Promise.reject(new UnwritableError(error));
     }
     this.#setup.kept?.asked();
+    this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     stdin.write(line);
     return Promise.resolve();
@@ -206,21 +216,45 @@ export class StdioTransport implements Transport, Connection {
     });
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     if (!hasPipes(child)) return;
-    child.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
+    const { stages } = this;
+    child.stdout.on('data', (chunk: Buffer) => {
+      stages.fence(() => reader.push(chunk));
+      this.#pace(child, reader);
+    });
     child.stdout.once('end', () => {
-      reader.end();
+      stages.fence(() => reader.end());
       this.#awaitExit('The server closed its output.');
     });
     child.stdin.on('error', () => this.#awaitExit('The server closed its input.'));
     child.stdout.on('error', () => this.#awaitExit('The output of the server broke off.'));
-    child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) =>
+      stages.fence(() => {
+        const pauseMs = this.#stderr.push(chunk);
+        if (pauseMs === 0) return;
+        child.stderr.pause();
+        this.#after(pauseMs, () => child.stderr.resume());
+      }),
+    );
     child.stderr.once('end', () => this.#stderr.end());
     child.stderr.on('error', () => {});
+  }
+
+  /** Lets others be heard, and holds a server up that writes faster than it may. */
+  #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
+    const { budget } = this.stages;
+    if (this.#isOver || !(reader.isHeld || budget.isSpent)) return;
+    child.stdout.pause();
+    budget.whenFree(() => {
+      this.stages.fence(() => reader.goOn());
+      if (this.#early === undefined) child.stdout.resume();
+      this.#pace(child, reader);
+    });
   }
 
   #createReader(): LineReader {
     let skipping: unknown;
     return createLineReader(maxMessageBytes, {
+      isSpent: () => this.stages.budget.isSpent,
       onLine: (line) => this.#read(line),
       onTooLong: () => this.#lose(tooLong),
       onSkipping: () => {
@@ -228,7 +262,7 @@ export class StdioTransport implements Transport, Connection {
       },
       onSkipped: (envelope) => {
         this.#cancel(skipping);
-        const answer = oversizedAnswer(envelope);
+        const [answer] = refusedAnswer(envelope, tooManyBytes);
         if (answer === undefined) this.#lose(tooLong);
         else this.#receive(answer);
       },
@@ -236,20 +270,21 @@ export class StdioTransport implements Transport, Connection {
   }
 
   #read(line: string): void {
-    if (this.#isOver || line.trim() === '') return;
-    const messages = readMessages(line);
+    if (this.#isOver) return;
+    const messages = this.stages.read(line);
     if (messages.length === 0) this.#ignore(line);
     for (const message of messages) this.#receive(message);
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (this.#early === undefined) return this.onmessage?.(message);
+    if (this.#early === undefined) return this.stages.deliver(message, this.onmessage);
     this.#early.push(message);
     // The pipe keeps the rest, and with it whoever writes too much.
     this.#child?.stdout.pause();
   }
 
   #ignore(line: string): void {
+    if (line.trim() === '') return;
     this.#noiseCount += 1;
     if (this.#noiseCount > 1) {
       this.#noise.push(Buffer.from(`${line}\n`));
@@ -318,6 +353,7 @@ export class StdioTransport implements Transport, Connection {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.stages.stop();
     this.onclose?.();
   }
 

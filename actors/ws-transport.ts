@@ -14,6 +14,7 @@ import { retryAfterOf } from './http-fetch.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import { createSockets, type Sockets } from './http-sockets.ts';
 import { createEnvelopeReader } from './message-envelope.ts';
+import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -24,7 +25,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { oversizedAnswer, readMessages } from './session-messages.ts';
+import { refusedAnswer, tooManyBytes } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 // As long as an HTTP session waits for a connection.
@@ -77,6 +78,7 @@ export class WsTransport implements Transport, Connection {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: Transport['onmessage'];
 
+  readonly stages: MessageStages;
   readonly #endpoint: HttpEndpoint;
   readonly #setup: ConnectionSetup;
   readonly #sockets: Sockets;
@@ -92,6 +94,16 @@ export class WsTransport implements Transport, Connection {
     this.#endpoint = endpoint;
     this.#setup = setup;
     this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden');
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => {
+        if (this.#isOver) return;
+        setup.events.ended(seen);
+        this.#over();
+      },
+    });
   }
 
   get transport(): Transport {
@@ -138,6 +150,7 @@ export class WsTransport implements Transport, Connection {
     } catch (error) {
       return Promise.reject(new UnwritableError(error));
     }
+    this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     socket.send(text);
     return Promise.resolve();
@@ -178,7 +191,13 @@ export class WsTransport implements Transport, Connection {
         reject(new RefusedError(statusCode));
         socket.terminate();
       });
-      socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+      socket.on('message', (data, isBinary) => {
+        this.stages.fence(() => this.#receive(data, isBinary));
+        const { budget } = this.stages;
+        if (!budget.isSpent || socket.isPaused) return;
+        socket.pause();
+        budget.whenFree(() => socket.resume());
+      });
       socket.on('error', (error) => {
         // What has no code was found wrong by the package with the answer of the server.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
@@ -195,12 +214,19 @@ export class WsTransport implements Transport, Connection {
 
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#isOver) return;
-    const messages = isBinary ? [] : messagesOf(bytesOf(data));
+    const messages = isBinary ? [] : this.#messagesOf(bytesOf(data));
     if (messages.length === 0 && !this.#hasRemarked) {
       this.#hasRemarked = true;
       this.#setup.events.remark('sent something that is no MCP message');
     }
-    for (const message of messages) this.onmessage?.(message);
+    for (const message of messages) this.stages.deliver(message, this.onmessage);
+  }
+
+  #messagesOf(bytes: Buffer): readonly JSONRPCMessage[] {
+    if (bytes.length <= maxMessageBytes) return this.stages.read(bytes.toString('utf8'));
+    const reader = createEnvelopeReader();
+    reader.push(bytes);
+    return refusedAnswer(reader.envelope(), tooManyBytes);
   }
 
   #lose(code: number, reason: string): void {
@@ -250,6 +276,7 @@ export class WsTransport implements Transport, Connection {
   #over(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.stages.stop();
     this.onclose?.();
   }
 }
@@ -261,14 +288,6 @@ function asHttp(url: URL): URL {
 function bytesOf(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
-}
-
-/** Of a message that is too long, what the request is told that it answers. */
-function messagesOf(bytes: Buffer): readonly JSONRPCMessage[] {
-  if (bytes.length <= maxMessageBytes) return readMessages(bytes.toString('utf8'));
-  const reader = createEnvelopeReader();
-  reader.push(bytes);
-  return [oversizedAnswer(reader.envelope()) ?? []].flat();
 }
 
 /** What `ws` finds wrong with a message is the server's answer, not a lost line. */

@@ -88,10 +88,10 @@
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
  *   ready -- probe.wanted | after sustainedReady --> (stays)
- *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung |
+ *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung | server.flooded |
  *            server.relieved --> closing
  *   ready:
- *     [*] -> health + watch + listing + activity
+ *     [*] -> health + watch + input + listing + activity
  *     health:
  *       [*] -> steady
  *       steady -- always [isImpaired] --> degraded
@@ -118,6 +118,11 @@
  *       doubting -- session.probed [isSignOfLife] --> unwatched
  *       doubting -- server.woke --> waking
  *       doubting -- after doubtPause --> lookingAfterWaking
+ *     input:
+ *       [*] -> flowing
+ *       flowing -- session.paused [isCurrentSession] --> paused
+ *       paused -- session.resumed [isCurrentSession] --> flowing
+ *       paused -- after floodDeadline --> (stays)
  *     listing:
  *       [*] -> current
  *       current -- session.listFailed [isCurrentSession] --> outdated

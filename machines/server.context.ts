@@ -52,6 +52,8 @@ export interface ServerContext extends ServerInput {
   readonly crashTimes: readonly number[];
   /** When ready sessions were lost for whatever cause, or exchanged because calls failed: newest `policy.storm.reconnectStorm.limit`. */
   readonly lossTimes: readonly number[];
+  /** Sessions in a row that ended because the server sent too much; a sustained ready period ends the row. */
+  readonly floods: number;
   readonly impairments: readonly DegradedReason[];
   /** Looks in a row that found nobody; at most `policy.health.failures`. */
   readonly failedLooks: number;
@@ -90,6 +92,23 @@ export function hangOf({ failedLooks }: ServerContext): Failure {
     kind: 'transport',
     message: `The server was asked ${times} whether it is alive and did not answer.`,
   };
+}
+
+/** How long a server may stay over its input budget, in milliseconds. */
+export const floodLimitMs = 10_000;
+
+/** Why a server that floods is disconnected. */
+export const floodLoss: Failure = {
+  kind: 'protocol',
+  message: `The server kept sending more than may be read for ${floodLimitMs / 1_000} s.`,
+};
+
+// The first flood may be an accident of that run, the second a coincidence.
+export const floodsToSuspend = 3;
+
+/** The session just ended in a flood, like those before it. */
+export function isFloodStorm({ loss, floods }: ServerContext): boolean {
+  return loss !== null && floods >= floodsToSuspend;
 }
 
 /** What is known once a look found nobody. */

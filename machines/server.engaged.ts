@@ -151,6 +151,7 @@ export const engagedStates = serverSetup.createStateConfig({
         // The session is exchanged at once: it has not ended, so nothing is waited for.
         'breaker.tripped': { actions: ['takeTryBack', 'recordExchange'], target: 'closing' },
         'server.hung': { actions: 'recordHang', target: 'closing' },
+        'server.flooded': { actions: 'recordFlood', target: 'closing' },
         'server.relieved': 'closing',
       },
       after: { sustainedReady: { actions: 'forgetAttempts' } },
@@ -163,6 +164,29 @@ export const engagedStates = serverSetup.createStateConfig({
           },
         },
         watch: watchStates,
+        // A server that sends faster than it may be read is held up; one that goes on is disconnected.
+        input: {
+          initial: 'flowing',
+          states: {
+            flowing: {
+              on: {
+                'session.paused': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: 'paused',
+                },
+              },
+            },
+            paused: {
+              on: {
+                'session.resumed': {
+                  guard: { type: 'isCurrentSession', params: ofSession },
+                  target: 'flowing',
+                },
+              },
+              after: { floodDeadline: { actions: 'announceFlood' } },
+            },
+          },
+        },
         // A list that failed is asked for again until one comes; the old one is shown meanwhile.
         listing: {
           initial: 'current',

@@ -40,9 +40,13 @@ import {
   afterFailedLook,
   afterLoss,
   connectTimeoutOf,
+  floodLimitMs,
+  floodLoss,
+  floodsToSuspend,
   hangOf,
   hasHung,
   honourRetryAfter,
+  isFloodStorm,
   isStored,
   lookTimeoutOf,
   mayShowStored,
@@ -92,6 +96,7 @@ type InternalEvent =
   | { readonly type: 'server.relieved' }
   | { readonly type: 'look.failed' }
   | { readonly type: 'server.hung' }
+  | { readonly type: 'server.flooded' }
   | { readonly type: 'server.gaveUp' }
   | { readonly type: 'server.rested' }
   | { readonly type: 'server.ended' }
@@ -104,7 +109,7 @@ export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent
 
 /** A budget that nothing was taken from, and a start that is none after a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
-const freshBudget = { ...freshTries, hasServed: false } as const;
+const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
@@ -229,6 +234,12 @@ export const serverSetup = setup({
     ),
     /** It does not answer any more: the session is lost. */
     recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
+    /** It sent too much for too long: the session is lost, and the flood counted. */
+    recordFlood: assign(({ context }) => ({
+      loss: floodLoss,
+      lastError: floodLoss,
+      floods: Math.min(context.floods + 1, floodsToSuspend),
+    })),
     /** The machine slept; how far apart all servers are looked after now. */
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
@@ -246,9 +257,9 @@ export const serverSetup = setup({
     tellSessionToProbe: sendTo('session', { type: 'session.probe' }),
 
     // The windows have said what they had to say: the next life is counted afresh.
-    forgetWindows: assign({ crashTimes: [], lossTimes: [] }),
+    forgetWindows: assign({ crashTimes: [], lossTimes: [], floods: 0 }),
     /** It ran for long enough: the next outage has the whole budget. */
-    forgetAttempts: assign({ ...freshTries, lastError: null }),
+    forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
     /** Asks the root for a permit to start. */
     askForSlot: sendParent(({ context }) => ({
       type: 'slot.requested' as const,
@@ -362,6 +373,8 @@ export const serverSetup = setup({
     announceFailedLook: raise({ type: 'look.failed' }),
     /** Tells the other regions that it hangs. */
     announceHang: raise({ type: 'server.hung' }),
+    /** Tells the other regions that it was over its input budget for too long. */
+    announceFlood: raise({ type: 'server.flooded' }),
     /** Tells the other regions that it was given up. */
     announceGivingUp: raise({ type: 'server.gaveUp' }),
     /** Tells the other regions that it rests. */
@@ -420,8 +433,9 @@ export const serverSetup = setup({
     /** Too many sessions that served ended by a crash, and the policy answers so. */
     isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
       trips(context.crashTimes, context, context.policy.storm.crashLoop, params.action),
-    /** Too many sessions that served were lost, and the policy answers so. */
+    /** Too many sessions that served were lost, and the policy answers so; or too many ended in a flood. */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
+      (params.action === 'suspend' && isFloodStorm(context)) ||
       trips(context.lossTimes, context, context.policy.storm.reconnectStorm, params.action),
     // Whoever sleeps when given up has to wait as well: a demand must not ask at once again.
     isBusyStart: ({ context }) =>
@@ -522,6 +536,8 @@ export const serverSetup = setup({
     doubtPause: 2_000,
     // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
     relistPause: 30_000,
+    // Ten seconds: long enough for a burst of a verbose start, too short to get used to.
+    floodDeadline: floodLimitMs,
     /** How long no call goes out. */
     circuitCooldown: ({ context }) => context.cooldownMs,
     /** How long the look of a half-open circuit may take. */

@@ -48,6 +48,7 @@ export const serverMachine = serverSetup.createMachine({
     lastError: null,
     crashTimes: [],
     lossTimes: [],
+    floods: 0,
     impairments: [],
     failedLooks: 0,
     wakeSpreadMs: 0,

@@ -67,6 +67,10 @@ export type SessionFact =
       readonly failure?: Failure;
     })
   | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
+  /** The server sends faster than it may be read: reading pauses, again and again. */
+  | (Stamp & { readonly type: 'session.paused' })
+  /** It was read without a pause for a while. */
+  | (Stamp & { readonly type: 'session.resumed' })
   /**
    * Exactly one per session, last. Without a failure: closed because it was told
    * to; the evidence may then explain why it had to be told.

@@ -1,7 +1,7 @@
 /** Reads what a client posts: JSON, within bounds of size and depth. */
 
 import type { IncomingMessage } from 'node:http';
-import { tooDeepFor } from '../../actors/session-messages.ts';
+import { structureOf } from '../../actors/session-messages.ts';
 import type { Refusal } from './http-door.ts';
 
 /** As long as a line or a body of a server may be. */
@@ -39,17 +39,18 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
 }
 
 function parse(bytes: Buffer): Body {
-  let value: unknown;
+  const refused = (message: string, rpcCode: number): Body => ({
+    refusal: { status: 400, message, rpcCode },
+  });
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    // Before it is parsed, which would block everybody else.
+    const { excess } = structureOf(text);
+    if (excess !== undefined) return refused(`the body holds too much: ${excess}`, invalidRequest);
+    return { value: JSON.parse(text) };
   } catch {
-    return { refusal: { status: 400, message: 'the body is not JSON', rpcCode: parseError } };
+    return refused('the body is not JSON', parseError);
   }
-  if (tooDeepFor(value, bytes.length))
-    return {
-      refusal: { status: 400, message: 'the body is nested too deeply', rpcCode: invalidRequest },
-    };
-  return { value };
 }
 
 const tooLarge: Refusal = {

@@ -39,6 +39,7 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   lastError: 'data',
   crashTimes: 'data',
   lossTimes: 'data',
+  floods: 'data',
   impairments: 'data',
   failedLooks: 'data',
   wakeSpreadMs: 'data',

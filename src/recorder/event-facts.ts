@@ -62,6 +62,8 @@ const allowed: Allowed = {
   'session.notified': ['session'],
   'session.impaired': ['session', 'reason', 'failure'],
   'session.recovered': ['session', 'reason'],
+  'session.paused': ['session'],
+  'session.resumed': ['session'],
   'session.closed': ['session', 'failure'],
 
   // What one region of a server tells the others.
@@ -70,6 +72,7 @@ const allowed: Allowed = {
   'server.relieved': [],
   'look.failed': [],
   'server.hung': [],
+  'server.flooded': [],
   'server.gaveUp': [],
   'server.rested': [],
   'server.ended': [],

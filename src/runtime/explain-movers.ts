@@ -91,6 +91,9 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'session.recovered': ({ context: { session, impairments }, now: at }) =>
     impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
   'session.notified': nobody,
+  // They lead to no other state by themselves: the time that a pause lasts does.
+  'session.paused': nobody,
+  'session.resumed': nobody,
   // One look moves a server by what it finds, and a wake-up only when it looks.
   'session.probed': ({ context: { session }, now: at }) => [
     fact({ type: 'session.probed', answer: 'alive', session, at }),
@@ -108,6 +111,7 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'server.listed': nobody,
   'server.idled': nobody,
   'server.hung': nobody,
+  'server.flooded': nobody,
   'look.failed': nobody,
   'server.gaveUp': nobody,
   'server.rested': nobody,

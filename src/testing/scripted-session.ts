@@ -85,6 +85,8 @@ export interface SessionScript {
    * nobody can give one, or nobody waits for it any more. Refused when the session is not open.
    */
   ask(body: QuestionBody, call?: ScriptedCall): Promise<QuestionAnswer | undefined>;
+  /** Tells that the server sends faster than it may be read. */
+  pause(): void;
   impair(reason: DegradedReason): void;
   recover(reason: DegradedReason): void;
   /** The connection is lost: calls in flight settle, the session is over. */
@@ -263,6 +265,11 @@ class Script implements SessionScript {
   notify(): void {
     this.#expect('open');
     this.#send({ type: 'session.notified' });
+  }
+
+  pause(): void {
+    this.#expect('open');
+    this.#send({ type: 'session.paused' });
   }
 
   async ask(body: QuestionBody, of?: ScriptedCall): Promise<QuestionAnswer | undefined> {

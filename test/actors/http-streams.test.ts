@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 
 import { readAnswer } from '../../actors/http-answer.ts';
 import { NewsStream } from '../../actors/http-news.ts';
+import { InputBudget } from '../../actors/input-budget.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { silentInput } from '../fixtures/silent-input.ts';
 import { turn } from './http-bench.ts';
 
 const cut = Symbol('cut');
@@ -52,6 +54,7 @@ describe('the stream of an answer that ends before the answer', () => {
     const left = [...more];
     const over = readAnswer(first.body as ReadableStream<Uint8Array>, {
       clock,
+      budget: new InputBudget(clock, silentInput),
       signal: controller.signal,
       isWaitedFor: () => messages.length === 0,
       onMessage: (text) => messages.push(text),
@@ -127,6 +130,7 @@ describe('a stream of news that ends', () => {
     const left = [...openings];
     const news = new NewsStream({
       clock,
+      budget: new InputBudget(clock, silentInput),
       ask(lastEventId) {
         told.push(lastEventId === undefined ? 'asked' : `asked after ${lastEventId}`);
         const next = left.shift() ?? streamOf([], true);

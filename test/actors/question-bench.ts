@@ -90,6 +90,7 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
   const connection = {
     kind,
     transport,
+    stages: transport.stages,
     context: () => ({}),
     requestOf: (message: object) => origins.get(message),
   };
@@ -129,8 +130,9 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     async ask(id, method, params, of) {
       const message = { jsonrpc: '2.0', id, method, params };
       const origin = of === undefined ? undefined : calls()[of]?.id;
-      if (origin !== undefined) origins.set(message, origin);
-      transport.receive(message);
+      transport.receive(message, (read) => {
+        if (origin !== undefined) origins.set(read, origin);
+      });
       await settled();
     },
     async tell(method, params) {

@@ -9,6 +9,7 @@ import type { ConnectionEvents } from '../../actors/session-connection.ts';
 import { StdioTransport } from '../../actors/stdio-transport.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
+import { silentInput } from '../fixtures/silent-input.ts';
 import { type Bench, createBench, ended, fixtureSpec, isRunning } from './session-bench.ts';
 
 /** Settles when promises that are settled now were heard. */
@@ -178,6 +179,7 @@ describe('a process that speaks before anybody listens', () => {
       ended() {},
       missed() {},
       sending() {},
+      ...silentInput,
       remark: () => hearNoise(),
     };
     const launch = {

@@ -15,7 +15,7 @@ import { Reopening } from '../../actors/http-reopening.ts';
 import { createEnvelopeReader } from '../../actors/message-envelope.ts';
 import { describeError } from '../../actors/session-failure.ts';
 import { createCoalescer, listAll } from '../../actors/session-list.ts';
-import { readMessages, streamLost } from '../../actors/session-messages.ts';
+import { streamLost } from '../../actors/session-messages.ts';
 import { resolveSpec } from '../../actors/session-target.ts';
 import { createThrottle } from '../../actors/session-throttle.ts';
 import { toolKind } from '../../actors/session-tool.ts';
@@ -125,8 +125,9 @@ describe('the envelope of a message', () => {
     ['{"method":"a","params":{"id":4}}', { isResult: false, isError: false }],
     ['{}', { isResult: false, isError: false }],
   ])('of %s is %j', (text, expected) => {
-    expect(read(text)).toEqual(expected);
-    expect(read(text, 1)).toEqual(expected);
+    const whole = { ...expected, isMethod: text.startsWith('{"method"') };
+    expect(read(text)).toEqual(whole);
+    expect(read(text, 1)).toEqual(whole);
   });
 
   it('agrees with reading the whole', () => {
@@ -142,42 +143,11 @@ describe('the envelope of a message', () => {
             id: JSON.parse(text).id,
             isResult: true,
             isError: false,
+            isMethod: false,
           });
         },
       ),
     );
-  });
-});
-
-describe('reading messages', () => {
-  it('knows requests, notifications, answers and batches', () => {
-    const request = { jsonrpc: '2.0', id: 1, method: 'ping' };
-    const answer = { jsonrpc: '2.0', id: 'a', result: {} };
-    expect(readMessages(JSON.stringify(request))).toEqual([request]);
-    expect(readMessages(JSON.stringify([request, answer]))).toEqual([request, answer]);
-  });
-
-  it.each([
-    'hello',
-    '7',
-    'null',
-    '{}',
-    '{"level":"info"}',
-    '{"method":"ping"}',
-    '{"jsonrpc":"2.0","id":null,"error":{}}',
-  ])('finds none in %s', (line) => {
-    expect(readMessages(line)).toEqual([]);
-  });
-
-  it.each([
-    '{"id":1,"result":{}}',
-    '{"jsonrpc":"2.0","id":1}',
-    '{"jsonrpc":"2.0","id":1,"result":null}',
-    '{"jsonrpc":"2.0","id":1,"error":"no"}',
-  ])('turns the broken answer %s into an error for its request', (line) => {
-    expect(readMessages(line)).toMatchObject([
-      { id: 1, error: { data: { code: 'BAD_RESPONSE' } } },
-    ]);
   });
 });
 
@@ -205,6 +175,22 @@ describe('the throttle', () => {
     throttle.trigger();
     clock.advanceBy(5_000);
     expect(fired).toEqual([0]);
+  });
+
+  it('fires ever more rarely while signals keep coming, and soon again after a rest', () => {
+    const clock = new VirtualClock();
+    const fired: number[] = [];
+    const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()), 4_000);
+    for (let time = 0; time < 12_000; time += 100) {
+      throttle.trigger();
+      clock.advanceBy(100);
+    }
+    expect(fired).toEqual([0, 1_000, 3_000, 7_000, 11_000]);
+    clock.advanceBy(20_000);
+    throttle.trigger();
+    throttle.trigger();
+    clock.advanceBy(1_000);
+    expect(fired.slice(-2)).toEqual([32_000, 33_000]);
   });
 });
 
@@ -417,14 +403,27 @@ describe('a resolved spec', () => {
   });
 });
 
+/** A ring of the streams of a process, and what it passed on and told of drops. */
+function createRing(secrets: readonly string[] = []) {
+  const clock = new VirtualClock();
+  const passed: string[] = [];
+  const drops: string[] = [];
+  const ring = createStderrRing({
+    clock,
+    secrets,
+    stream: 'stderr',
+    pass: (line) => passed.push(line),
+    onDrop: (why) => drops.push(why),
+  });
+  return { clock, passed, drops, ring };
+}
+
 describe('the stderr ring', () => {
   it('keeps the last lines, hides secrets that chunks split, and passes on a bounded number', () => {
-    const clock = new VirtualClock();
-    const passed: string[] = [];
-    const ring = createStderrRing(clock, ['hunter2'], (line) => passed.push(line));
+    const { clock, passed, ring } = createRing(['hunter2']);
     ring.push(Buffer.from('the key is hun'));
     ring.push(Buffer.from('ter2\n'));
-    for (let count = 0; count < 1_000; count += 1) ring.push(Buffer.from(`line ${count}\n`));
+    for (let count = 0; count < 998; count += 1) ring.push(Buffer.from(`line ${count}\n`));
     ring.push(Buffer.from('no end'));
     ring.end();
     expect(passed[0]).toBe('the key is [redacted]');
@@ -433,14 +432,48 @@ describe('the stderr ring', () => {
     expect(ring.tail().at(-1)).toBe('no end');
     clock.advanceBy(1_000);
     ring.push(Buffer.from('later\n'));
-    expect(passed.slice(-2)).toEqual(['802 lines of stderr were left out', 'later']);
+    expect(passed.slice(-2)).toEqual(['800 lines of stderr were left out', 'later']);
+  });
+
+  it('drops whole chunks past 1,000 lines a second, counts their lines and reports the flood', () => {
+    const { clock, passed, drops, ring } = createRing();
+    const chunk = Buffer.from('a\n'.repeat(32_768));
+    for (let count = 0; count < 10; count += 1) ring.push(chunk);
+    expect(passed).toHaveLength(200);
+    // The first chunk was read to its end, nine were not.
+    expect(drops).toHaveLength(9);
+    expect(drops[0]).toContain('more than 1000 lines or 1 MB a second to stderr');
+    clock.advanceBy(1_000);
+    ring.push(Buffer.from('later\n'));
+    ring.push(Buffer.from('calm\n'));
+    expect(passed).toContain(`${32_768 * 10 - 200} lines of stderr were left out`);
+    expect(passed.at(-1)).toBe('calm');
+  });
+
+  it('shows the last lines of a flood, without their secrets', () => {
+    const { ring } = createRing(['hunter2']);
+    ring.push(Buffer.from('noise\n'.repeat(1_000)));
+    ring.push(Buffer.from('more\n'.repeat(10_000)));
+    ring.push(Buffer.from('the key is hun'));
+    ring.push(Buffer.from('ter2\nout of memory'));
+    ring.end();
+    expect(ring.tail()).toHaveLength(20);
+    expect(ring.tail().slice(-3)).toEqual(['more', 'the key is [redacted]', 'out of memory']);
+  });
+
+  it('lets the stream rest only while more than 4 MB a second arrive', () => {
+    const { clock, ring } = createRing();
+    const chunk = Buffer.alloc(65_536, 'a');
+    for (let count = 0; count < 64; count += 1) expect(ring.push(chunk)).toBe(0);
+    expect(ring.push(chunk)).toBe(16);
+    clock.advanceBy(1_000);
+    expect(ring.push(chunk)).toBe(0);
   });
 
   it('hides a secret wherever a line without an end has to be cut', () => {
     const secret = 'hunter2-hunter2-hunter2';
     for (let before = 7_990; before < 8_060; before += 1) {
-      const passed: string[] = [];
-      const ring = createStderrRing(new VirtualClock(), [secret], (line) => passed.push(line));
+      const { passed, ring } = createRing([secret]);
       // Only the beginning of what is cut is shown, so blanks that are shown as one come first.
       ring.push(Buffer.from(' '.repeat(before) + secret.slice(0, 12)));
       ring.push(Buffer.from(secret.slice(12)));

@@ -247,15 +247,15 @@ describe('what a server is told', () => {
     expect([bench.toldTo(1), bench.toldTo(2)]).toEqual([{ action: 'accept' }, undefined]);
   });
 
-  it('is an answer for each of a thousand questions at once, without a warning of a leak', async () => {
+  it('is an answer for each of two hundred questions at once, without a warning of a leak', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error) => void warnings.push(warning);
     process.on('warning', note);
     const bench = await questionBench();
-    for (let id = 0; id < 1_000; id += 1) await bench.ask(`q${id}`, elicit, nameForm);
+    for (let id = 0; id < 200; id += 1) await bench.ask(`q${id}`, elicit, nameForm);
     for (const { answer } of bench.asked) answer({ action: 'cancel' });
     await settled();
-    const told = Array.from({ length: 1_000 }, (_, id) => bench.toldTo(`q${id}`));
+    const told = Array.from({ length: 200 }, (_, id) => bench.toldTo(`q${id}`));
     expect(told).toEqual(told.map(() => ({ action: 'cancel' })));
     process.off('warning', note);
     expect(warnings).toEqual([]);

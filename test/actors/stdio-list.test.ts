@@ -18,13 +18,20 @@ async function opened(spec: ServerSpec, policy: PolicyOverrides = {}): Promise<B
 }
 
 describe('a burdensome tool list', () => {
-  it('is over soon, though the server lists millions of things that are no tools', async () => {
+  it('is over soon, though the server lists 400,000 things that are not tools', async () => {
     const session = await opened(fixtureSpec('zeros'));
     session.send('session.list');
     await session.next('session.listed');
     expect(session.catalog).toEqual([]);
     await session.next('session.impaired');
     expect(session.lines.join()).toContain('tool number 5: is not an object; and 1996 more');
+  });
+
+  it('fails when it holds more values than are parsed', async () => {
+    const session = await opened(fixtureSpec('zeros', { value: '7000000' }));
+    session.send('session.list');
+    const { failure } = await session.next('session.listFailed');
+    expect(failure.message).toContain('more than 500,000 values');
   });
 
   it.each([

@@ -1,5 +1,6 @@
 /** What must hold for one server, whatever happens to it. */
 
+import { floodsToSuspend } from '../../machines/server.context.ts';
 import type { ServerEvent, serverMachine } from '../../machines/server.ts';
 import type { ExploredStep } from '../../src/testing/explore.ts';
 import type { ServerSnapshot } from './small-server.ts';
@@ -58,6 +59,8 @@ const stateRules: Rules<ServerSnapshot> = {
   'windows hold no more than their limits': ({ context }) =>
     context.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
     context.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
+  'floods are counted up to the one that suspends': ({ context }) =>
+    context.floods <= floodsToSuspend,
   'failed calls are counted below the threshold': ({ context }) =>
     context.failedCalls < (context.policy.breaker.threshold ?? 1),
   'failed looks are counted to the last, and each session begins without': (state) =>

@@ -122,11 +122,17 @@ const everything: Choices = {
 };
 
 const asleep: Choices = { 'server.woke': [], 'session.probed': [] };
+const unflooded: Choices = { 'session.paused': [], 'session.resumed': [] };
+const flooded = {
+  'session.paused': presentAndStale((stamp) => ({ ...stamp, type: 'session.paused' })),
+  'session.resumed': presentAndStale((stamp) => ({ ...stamp, type: 'session.resumed' })),
+};
 
 /** The call path is silent, so the circuit stays closed. */
 export const withoutCalls: Choices = {
   ...everything,
   ...asleep,
+  ...unflooded,
   'call.failed': [],
   'call.succeeded': [],
   'calls.began': [],
@@ -137,6 +143,7 @@ export const withoutCalls: Choices = {
 export const withCalls: Choices = {
   ...everything,
   ...asleep,
+  ...unflooded,
   'catalog.forgotten': [],
   'admission.withdrawn': [],
   'admission.granted': [],
@@ -149,9 +156,20 @@ export const withCalls: Choices = {
   ],
 };
 
+/** Floods and crashes, without edits. */
+export const withFloods: Choices = {
+  ...withCalls,
+  ...flooded,
+  'call.failed': [],
+  'call.succeeded': [],
+  'calls.began': [],
+  'calls.drained': [],
+};
+
 /** Looks and wake-ups, with calls at work, lost sessions and edits of what is looked after. */
 export const withLooks: Choices = {
   ...everything,
+  ...unflooded,
   'server.woke': [{ type: 'server.woke', spreadMs: 2_000 }],
   'catalog.forgotten': [],
   'admission.withdrawn': [],
@@ -225,6 +243,7 @@ function keyOf({ value, context }: ServerSnapshot): string {
     loss?.httpStatus,
     context.crashTimes.length,
     context.lossTimes.length,
+    context.floods,
     context.impairments,
     context.failedLooks,
     loss?.retryAfterMs === undefined,

@@ -43,6 +43,8 @@ export type ReadyState =
   | 'watch.waking'
   | 'watch.lookingAfterWaking'
   | 'watch.doubting'
+  | 'input.flowing'
+  | 'input.paused'
   | 'listing.current'
   | 'listing.outdated'
   | 'activity.idle'
@@ -101,6 +103,8 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
     ...stamp,
     reason: 'partialCatalog',
   }),
+  'session.paused': (stamp) => ({ type: 'session.paused', ...stamp }),
+  'session.resumed': (stamp) => ({ type: 'session.resumed', ...stamp }),
   'session.closed': (stamp) => closed('crashed', stamp),
   'calls.began': ({ session }) => ({ type: 'calls.began', session }),
   'calls.drained': ({ session }) => ({ type: 'calls.drained', session }),
@@ -111,6 +115,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   'server.relieved': () => ({ type: 'server.relieved' }),
   'look.failed': () => ({ type: 'look.failed' }),
   'server.hung': () => ({ type: 'server.hung' }),
+  'server.flooded': () => ({ type: 'server.flooded' }),
   'server.gaveUp': () => ({ type: 'server.gaveUp' }),
   'server.rested': () => ({ type: 'server.rested' }),
   'server.ended': () => ({ type: 'server.ended' }),
@@ -207,6 +212,8 @@ export const ways: {
     'watch.doubting': {
       by: [...toReady, 'server.woke', { after: 'wakePause' }, { after: 'wokenLookDeadline' }],
     },
+    'input.flowing': { by: toReady },
+    'input.paused': { by: [...toReady, 'session.paused'] },
     'listing.current': { by: toReady },
     'listing.outdated': { by: [...toReady, 'session.listFailed'] },
     // The last look that it takes has failed.

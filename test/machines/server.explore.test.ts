@@ -11,7 +11,14 @@ import type { TransportKind } from '../../src/domain/server-spec.ts';
 import { blockedReasons, type Verdict } from '../../src/domain/server-state.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from './exploration-report.ts';
 import { reachableAlone, reachableByAll, serverRules } from './server-invariants.ts';
-import { leftAlone, searchServer, withCalls, withLooks, withoutCalls } from './server-search.ts';
+import {
+  leftAlone,
+  searchServer,
+  withCalls,
+  withFloods,
+  withLooks,
+  withoutCalls,
+} from './server-search.ts';
 import { type ServerSnapshot, smallPolicy, smallServer } from './small-server.ts';
 
 const local = smallServer();
@@ -139,6 +146,7 @@ const searches: Searches = {
     searchServer([asked('ping', 2)], withEditedLooks, serverRules),
   'looks and wake-ups, left alone': () =>
     searchServer([asked('off', 1), asked('ping', 2)], leftAlone(withLooks), alone),
+  'a server that floods': () => searchServer([local], withFloods, serverRules),
   'what is shown of a server that is lost': () =>
     searchServer(byShowing, leftAlone(withoutCalls), alone),
   'every verdict at birth': () => searchServer(births, admissionAndEdits, serverRules),

@@ -34,6 +34,8 @@ const noFacts = {
   'session.notified': 'ignored',
   'session.impaired': 'ignored',
   'session.recovered': 'ignored',
+  'session.paused': 'ignored',
+  'session.resumed': 'ignored',
   'session.closed': 'ignored',
 } as const;
 const noCalls = {
@@ -49,6 +51,7 @@ const noWord = {
   'server.relieved': 'ignored',
   'look.failed': 'ignored',
   'server.hung': 'ignored',
+  'server.flooded': 'ignored',
   'server.gaveUp': 'ignored',
   'server.rested': 'ignored',
   'server.ended': 'ignored',
@@ -169,6 +172,8 @@ const connection: Table<ConnectionState, 'retired'> = {
     'probe.wanted': 'noted',
     'breaker.tripped': 'engaged.closing',
     'server.hung': 'engaged.closing',
+    'server.flooded': 'engaged.closing',
+    'session.paused': 'noted',
     'server.relieved': 'engaged.closing',
     'server.woke': 'noted',
   },
@@ -197,6 +202,7 @@ const leavesReady = {
   'server.idled': 'left',
   'breaker.tripped': 'left',
   'server.hung': 'left',
+  'server.flooded': 'left',
   'server.relieve': 'left',
   'server.relieved': 'left',
 } as const;
@@ -214,6 +220,8 @@ const ready: Table<ReadyState, 'left'> = {
   'watch.waking': { ...leavesReady, 'session.probed': 'noted' },
   'watch.lookingAfterWaking': { ...isWoken, 'session.probed': 'watch.unwatched' },
   'watch.doubting': { ...isWoken, 'session.probed': 'watch.unwatched' },
+  'input.flowing': { ...leavesReady, 'session.paused': 'input.paused' },
+  'input.paused': { ...leavesReady, 'session.resumed': 'input.flowing' },
   'listing.current': { ...leavesReady, 'session.listFailed': 'listing.outdated' },
   'listing.outdated': {
     ...leavesReady,

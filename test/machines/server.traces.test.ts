@@ -223,6 +223,20 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('health-given-up'));
   });
 
+  it('is disconnected when it sends too much for 10 s, and suspended the third time', async () => {
+    const story = withReadyServer({ policy: { restart: { maxAttempts: 5 } } });
+    for (const chapter of ['the first flood', 'the second flood', 'the third flood']) {
+      story.chapter(chapter);
+      story.sessions.of('db').pause();
+      story.clock.advanceBy(10_000);
+      story.sessions.of('db').closed();
+      if (chapter === 'the third flood') break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    await expect(story.toString()).toMatchFileSnapshot(golden('floods'));
+  });
+
   it('is not given up while it works on a call, however long it does not answer', async () => {
     const story = withReadyServer({ policy: asked });
     story.tell('db.0', { type: 'calls.began', session: 1 });

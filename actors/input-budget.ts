@@ -1,0 +1,198 @@
+/**
+ * How much a server may send without being asked, per connection.
+ *
+ * Everything read is charged as work, except the answers that somebody awaits: those are as many
+ * as our own requests. Beyond the budget reading pauses, so that the pipe or socket holds the server
+ * up. Of notifications and requests fewer are taken than can be read: notifications beyond the limit
+ * are dropped, requests are refused. Whether a server that stays over its budget is disconnected is the chart's
+ * decision.
+ */
+
+import type { Clock } from '../src/domain/clock.ts';
+import type { Failure } from '../src/domain/failure.ts';
+import { TokenBucket } from '../src/policies/token-bucket.ts';
+
+export interface InputEvents {
+  /** The server sends more than is taken: what is over is dropped, refused or waits. */
+  flooded(failure: Failure): void;
+  /** It has not for a while. `hasMissed`: notifications were dropped. */
+  calmed(hasMissed: boolean): void;
+  /**
+   * Reading pauses again and again, because the server sends faster than it may be read; repeated
+   * about once a second while that lasts.
+   */
+  paused(): void;
+  /** Reading has gone on without a pause for a second. */
+  resumed(): void;
+}
+
+// A server that reports progress ten times a second for each of 16 calls stays below it.
+const notificationsPerSecond = 200;
+// A server asks for a model or a person now and then; each costs ten times what a notification does.
+const requestsPerSecond = 200;
+// One unit is about 2 µs, so that a server that floods us takes about 2 % of a core.
+const workPerSecond = 10_000;
+// A burst of 40,000 log lines, or twice the largest message, is read at once.
+const workBurst = 40_000;
+// About half a millisecond without a neighbour being heard.
+const workPerTurn = 256;
+// Shorter pauses only cost timers; longer ones keep the server waiting when it is calm again.
+const minPauseMs = 20;
+const maxPauseMs = 1_000;
+
+// One second without a flood ends it; whoever floods again soon has to be quiet for longer,
+// so that the status and the lists do not change at every breath.
+const shortestCalmMs = 1_000;
+const longestCalmMs = 60_000;
+
+export class InputBudget {
+  readonly #clock: Clock;
+  readonly #notifications = new TokenBucket(notificationsPerSecond, notificationsPerSecond);
+  readonly #requests = new TokenBucket(requestsPerSecond, requestsPerSecond);
+  readonly #work = new TokenBucket(workPerSecond, workBurst);
+  readonly #flood: Episode;
+  readonly #pauses: Episode;
+  #turnWork = 0;
+  #hasMissed = false;
+  #failure: Failure | undefined;
+  readonly #waiting = new Map<unknown, () => void>();
+
+  constructor(clock: Clock, events: InputEvents) {
+    this.#clock = clock;
+    this.#flood = new Episode(clock, longestCalmMs, {
+      began: () => this.#failure && events.flooded(this.#failure),
+      wentOn: () => {},
+      ended: () => {
+        const hasMissed = this.#hasMissed;
+        this.#hasMissed = false;
+        events.calmed(hasMissed);
+      },
+    });
+    this.#pauses = new Episode(clock, shortestCalmMs, {
+      began: () => events.paused(),
+      wentOn: () => events.paused(),
+      ended: () => events.resumed(),
+    });
+  }
+
+  charge(work: number): void {
+    this.#turnWork += work;
+    this.#work.take(work, this.#clock.now());
+  }
+
+  admitsNotification(): boolean {
+    if (this.#notifications.tryTake(this.#clock.now())) return true;
+    this.#hasMissed = true;
+    this.noteFlood(
+      `The server sends more than ${notificationsPerSecond} notifications a second; the rest is dropped.`,
+    );
+    return false;
+  }
+
+  admitsRequest(): boolean {
+    if (this.#requests.tryTake(this.#clock.now())) return true;
+    this.noteFlood(
+      `The server sends more than ${requestsPerSecond} requests a second; the rest is refused.`,
+    );
+    return false;
+  }
+
+  /** More came than is taken; the message is shown when a flood begins with it. */
+  noteFlood(message: string): void {
+    this.#failure = { kind: 'protocol', message };
+    this.#flood.note();
+  }
+
+  /** Reading has to stop until {@link whenFree} calls back. */
+  get isSpent(): boolean {
+    return this.#turnWork >= workPerTurn || this.#work.waitMs(this.#clock.now()) > 0;
+  }
+
+  /** Calls back once, in a later turn of the event loop, when reading may go on. */
+  whenFree(callback: () => void): void {
+    this.#turnWork = 0;
+    const waitMs = this.#work.waitMs(this.#clock.now());
+    if (waitMs === 0) {
+      setImmediate(callback);
+      return;
+    }
+    this.noteFlood('The server sends faster than it may be read; reading pauses.');
+    this.#pauses.note();
+    const pauseMs = Math.min(Math.max(waitMs, minPauseMs), maxPauseMs);
+    const timer = this.#clock.setTimeout(() => {
+      this.#waiting.delete(timer);
+      callback();
+    }, pauseMs);
+    this.#waiting.set(timer, callback);
+  }
+
+  /** As {@link whenFree}, for what awaits its turn; undefined when it need not. */
+  free(): Promise<void> | undefined {
+    return this.isSpent ? new Promise((resolve) => this.whenFree(resolve)) : undefined;
+  }
+
+  /** The connection has ended: so has every flood, and whatever waits to read goes on at once. */
+  stop(): void {
+    this.#flood.stop();
+    this.#pauses.stop();
+    for (const [timer, callback] of [...this.#waiting]) {
+      this.#waiting.delete(timer);
+      this.#clock.clearTimeout(timer);
+      callback();
+    }
+  }
+}
+
+interface EpisodeListeners {
+  began(): void;
+  wentOn(): void;
+  ended(): void;
+}
+
+/** Something that goes on for as long as it is noted again before it has been calm for long enough. */
+class Episode {
+  readonly #clock: Clock;
+  readonly #longestMs: number;
+  readonly #listeners: EpisodeListeners;
+  #calmMs = shortestCalmMs;
+  #lastAt = 0;
+  #endedAt = Number.NEGATIVE_INFINITY;
+  #timer: unknown;
+  #isOver = false;
+
+  constructor(clock: Clock, longestMs: number, listeners: EpisodeListeners) {
+    this.#clock = clock;
+    this.#longestMs = longestMs;
+    this.#listeners = listeners;
+  }
+
+  note(): void {
+    this.#lastAt = this.#clock.now();
+    if (this.#timer !== undefined || this.#isOver) return;
+    const isSoon = this.#lastAt - this.#endedAt < this.#calmMs * 2;
+    this.#calmMs = isSoon ? Math.min(this.#calmMs * 2, this.#longestMs) : shortestCalmMs;
+    this.#await(this.#calmMs);
+    this.#listeners.began();
+  }
+
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#timer === undefined) return;
+    this.#clock.clearTimeout(this.#timer);
+    this.#listeners.ended();
+  }
+
+  #await(delayMs: number): void {
+    this.#timer = this.#clock.setTimeout(() => {
+      this.#endedAt = this.#clock.now();
+      const leftMs = this.#lastAt + this.#calmMs - this.#endedAt;
+      if (leftMs > 0) {
+        this.#await(leftMs);
+        return this.#listeners.wentOn();
+      }
+      this.#timer = undefined;
+      this.#listeners.ended();
+    }, delayMs);
+  }
+}
