@@ -16,9 +16,9 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
+import type { FailureDescription } from '../src/policies/classify-failure.ts';
 import { isRecord } from '../src/policies/is-record.ts';
 import { InputBudget, type InputEvents } from './input-budget.ts';
-import type { Seen } from './session-connection.ts';
 import { readText } from './session-messages.ts';
 
 /** Says true when it took the message, which then goes no further. */
@@ -38,7 +38,7 @@ export interface StageSetup {
   /** Sends a message to the server; may reject. */
   readonly send: (message: JSONRPCMessage) => Promise<void>;
   /** The input of the server cannot be handled: ends the connection, and with it all that waits. */
-  readonly lose: (seen: Pick<Seen, 'code' | 'message'>) => void;
+  readonly lose: (seen: Pick<FailureDescription, 'code' | 'message'>) => void;
 }
 
 export class MessageStages {

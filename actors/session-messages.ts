@@ -125,11 +125,6 @@ export function readText(text: string): Reading {
   return { messages: value.slice(0, maxBatch).flatMap(shaped), work };
 }
 
-/** As {@link readText}, where nobody counts. */
-export function readMessages(text: string): readonly JSONRPCMessage[] {
-  return readText(text).messages;
-}
-
 /** Says whether a text can be a JSON-RPC message at all, by its first character. */
 function mayBeMessage(text: string): boolean {
   let at = 0;
@@ -139,9 +134,16 @@ function mayBeMessage(text: string): boolean {
   return first === openBrace || first === openBracket;
 }
 
+// Most servers write the id before the result: then the rest of a huge text need not be looked at.
+const envelopePiece = 65_536;
+
 function excessive(text: string, why: string): readonly JSONRPCMessage[] {
   const reader = createEnvelopeReader();
-  reader.push(Buffer.from(text));
+  for (let at = 0; at < text.length; at += envelopePiece) {
+    reader.push(Buffer.from(text.slice(at, at + envelopePiece)));
+    const { id, isResult, isError } = reader.envelope();
+    if (id !== undefined && (isResult || isError)) break;
+  }
   return refusedAnswer(reader.envelope(), why);
 }
 

@@ -44,9 +44,6 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
   let heldBytes = 0;
   let isFirst = true;
   let isStopped = false;
-  let hasEnded = false;
-  /** Chunks that are not read to their end. */
-  let held: Buffer[] = [];
   let skipped: EnvelopeReader | undefined;
 
   const emit = (): void => {
@@ -119,6 +116,13 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     isStopped = true;
   };
 
+  return inTurns(read, finish);
+}
+
+/** Keeps chunks that could not be read to their end, in order, until reading may go on. */
+function inTurns(read: (chunk: Buffer) => Buffer | undefined, finish: () => void): LineReader {
+  let held: Buffer[] = [];
+  let hasEnded = false;
   const goOn = (): void => {
     while (held.length > 0) {
       const [first, ...others] = held as [Buffer, ...Buffer[]];
@@ -128,14 +132,12 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     }
     if (hasEnded) finish();
   };
-
   return {
     get isHeld() {
       return held.length > 0;
     },
     goOn,
     push(chunk) {
-      if (isStopped) return;
       held.push(chunk);
       if (held.length === 1) goOn();
     },

@@ -87,8 +87,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
   };
 
   const drop = (chunk: Buffer): void => {
-    for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1))
-      withheld += 1;
+    withheld += lineCountOf(chunk);
     const before = dropped ?? Buffer.from(partial);
     dropped = Buffer.concat([before, chunk]).subarray(-droppedTailBytes);
     partial = '';
@@ -97,13 +96,10 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     );
   };
 
-  /** The last lines of what was dropped; the first of them may have lost its beginning. */
-  const droppedLines = (): readonly string[] => {
-    const pieces = (dropped?.toString('utf8') ?? '').split('\n');
-    const isCut = dropped !== undefined && dropped.length >= droppedTailBytes;
-    const whole = pieces.slice(isCut ? 1 : 0).slice(-tailLines - 1);
-    return whole.map(printable).filter((line) => line !== '');
-  };
+  const droppedLines = (): readonly string[] =>
+    lastLinesOf(dropped)
+      .map(printable)
+      .filter((line) => line !== '');
 
   const read = (chunk: Buffer): void => {
     if (dropped !== undefined) {
@@ -142,4 +138,18 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     },
     tail: () => [...lines, ...droppedLines()].slice(-tailLines),
   };
+}
+
+/** The last lines of what was dropped, but for a first one that may have lost its beginning. */
+function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
+  if (dropped === undefined) return [];
+  const lines = dropped.toString('utf8').split('\n');
+  return lines.slice(dropped.length >= droppedTailBytes ? 1 : 0).slice(-tailLines - 1);
+}
+
+function lineCountOf(chunk: Buffer): number {
+  let count = 0;
+  for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1))
+    count += 1;
+  return count;
 }

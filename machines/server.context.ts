@@ -97,8 +97,7 @@ export function hangOf({ failedLooks }: ServerContext): Failure {
 /** How long a server may stay over its input budget, in milliseconds. */
 export const floodLimitMs = 10_000;
 
-/** Why a server that floods is disconnected. */
-export const floodLoss: Failure = {
+const floodLoss: Failure = {
   kind: 'protocol',
   message: `The server kept sending more than may be read for ${floodLimitMs / 1_000} s.`,
 };
@@ -106,9 +105,10 @@ export const floodLoss: Failure = {
 // The first flood may be an accident of that run, the second a coincidence.
 export const floodsToSuspend = 3;
 
-/** The session just ended in a flood, like those before it. */
-export function isFloodStorm({ loss, floods }: ServerContext): boolean {
-  return loss !== null && floods >= floodsToSuspend;
+/** What is known once a server was disconnected for a flood. */
+export function afterFlood({ floods }: ServerContext): Partial<ServerContext> {
+  const counted = Math.min(floods + 1, floodsToSuspend);
+  return { loss: floodLoss, lastError: floodLoss, floods: counted };
 }
 
 /** What is known once a look found nobody. */
@@ -184,4 +184,11 @@ export function trips(
   action: StormLimit['action'],
 ): boolean {
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
+}
+
+/** Too many sessions were lost in a short time; or ended in a flood, which is always suspended. */
+export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
+  const { loss, floods, lossTimes, policy } = context;
+  const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
+  return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
 }

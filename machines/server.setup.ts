@@ -38,15 +38,14 @@ import { recordInWindow } from '../src/policies/window-limit.ts';
 import {
   afterExchange,
   afterFailedLook,
+  afterFlood,
   afterLoss,
   connectTimeoutOf,
   floodLimitMs,
-  floodLoss,
-  floodsToSuspend,
   hangOf,
   hasHung,
   honourRetryAfter,
-  isFloodStorm,
+  isReconnectStorm,
   isStored,
   lookTimeoutOf,
   mayShowStored,
@@ -111,6 +110,9 @@ export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
+/** Somebody waits for it to run. */
+const wanted = { demanded: true, awaited: true, loss: null } as const;
+
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
 
@@ -136,27 +138,19 @@ export const serverSetup = setup({
   actors: { session: fromCallback<SessionCommand, SessionInput>(notProvided) },
   actions: {
     // Wishes: what a command changes, wherever the server happens to be.
-    wishStart: assign({
-      stopWanted: false,
-      demanded: true,
-      awaited: true,
-      loss: null,
-      ...freshBudget,
-    }),
+    wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
     /** It is to rest until somebody asks for it. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
     /** It is to run anew, with every budget whole. */
     wishRestart: assign({
       stopWanted: false,
-      demanded: true,
-      awaited: true,
-      loss: null,
+      ...wanted,
       ...freshBudget,
       crashTimes: [],
       lossTimes: [],
     }),
     /** It is to run, with the budgets as they are. */
-    wishReconnect: assign({ demanded: true, awaited: true, loss: null }),
+    wishReconnect: assign(wanted),
     /** It is to end, for good. */
     wishRetire: assign({ retiring: true }),
     /** Somebody waits for it. */
@@ -235,11 +229,7 @@ export const serverSetup = setup({
     /** It does not answer any more: the session is lost. */
     recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
     /** It sent too much for too long: the session is lost, and the flood counted. */
-    recordFlood: assign(({ context }) => ({
-      loss: floodLoss,
-      lastError: floodLoss,
-      floods: Math.min(context.floods + 1, floodsToSuspend),
-    })),
+    recordFlood: assign(({ context }) => afterFlood(context)),
     /** The machine slept; how far apart all servers are looked after now. */
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
@@ -435,8 +425,7 @@ export const serverSetup = setup({
       trips(context.crashTimes, context, context.policy.storm.crashLoop, params.action),
     /** Too many sessions that served were lost, and the policy answers so; or too many ended in a flood. */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
-      (params.action === 'suspend' && isFloodStorm(context)) ||
-      trips(context.lossTimes, context, context.policy.storm.reconnectStorm, params.action),
+      isReconnectStorm(context, params.action),
     // Whoever sleeps when given up has to wait as well: a demand must not ask at once again.
     isBusyStart: ({ context }) =>
       busyBackoffOf(context) !== null &&
