@@ -88,8 +88,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
 
   const drop = (chunk: Buffer): void => {
     withheld += lineCountOf(chunk);
-    const before = dropped ?? Buffer.from(partial);
-    dropped = Buffer.concat([before, chunk]).subarray(-droppedTailBytes);
+    dropped = Buffer.concat([dropped ?? Buffer.from(partial), chunk]).subarray(-droppedTailBytes);
     partial = '';
     onDrop(
       `The server writes more than ${linesPerSecond} lines or 1 MB a second to ${stream}; the rest is dropped.`,
