@@ -3,7 +3,8 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 
 import type { FolderFault } from '../src/config/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../src/config/settings-bytes.ts';
-import { wayWithin } from './way-within.ts';
+import { isFolderScope, type Scope } from '../src/domain/scope.ts';
+import { isWithin, wayWithin } from './way-within.ts';
 
 /** What was found where a settings file should be. */
 export type FileReading =
@@ -76,6 +77,14 @@ function openTo({
   if (process.getgid === undefined) return {};
   if ((mode & 0o002) !== 0) return { openTo: 'everyone' };
   return (mode & 0o020) !== 0 && gid !== process.getgid() ? { openTo: 'group' } : {};
+}
+
+/** The folder that a file of it must not lead out of. A host may name a project's file elsewhere. */
+export function confinesOfFile(
+  { file, scope }: { readonly file: string; readonly scope: Scope },
+  projectRoot: string,
+): string | undefined {
+  return isFolderScope(scope) && isWithin(file, projectRoot) ? projectRoot : undefined;
 }
 
 async function readStart(handle: FileHandle, length: number): Promise<Uint8Array> {

@@ -24,6 +24,7 @@ import { isFolderScope, type Problem, type Scope } from '../src/domain/settings.
 import { printableLine } from '../src/policies/printable.ts';
 import type { DockerGateway } from './docker-gateway.ts';
 import {
+  confinesOfFile,
   type LookAtFolder,
   lookAtFolder,
   type ReadFile,
@@ -205,7 +206,7 @@ async function readFileOf(
   { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
 ): Promise<Remembered | { readonly missing: true }> {
   try {
-    const reading = await readFile(file, isFolderScope(scope) ? projectRoot : undefined);
+    const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
     if ('text' in reading) {
       const { text } = reading;
       // What a folder brings waits for approval, whoever wrote it.

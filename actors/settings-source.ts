@@ -19,14 +19,10 @@ import { fromCallback } from 'xstate';
 import { changedSinceStart } from '../src/config/start-values.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
-import {
-  type DesiredServer,
-  isFolderScope,
-  type Problem,
-  type Settings,
-} from '../src/domain/settings.ts';
+import { type DesiredServer, type Problem, type Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { equalData } from '../src/policies/equal-data.ts';
+import { confinesOfFile } from './settings-file.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
   createSettingsReader,
@@ -99,7 +95,10 @@ export function createSettingsSource(ports: SettingsPorts) {
         },
       },
       new Map(
-        files.flatMap(({ file, scope }) => (isFolderScope(scope) ? [[file, projectRoot]] : [])),
+        files.flatMap((ref) => {
+          const within = confinesOfFile(ref, projectRoot);
+          return within === undefined ? [] : [[ref.file, within]];
+        }),
       ),
     );
     const dispose = (): void => {
