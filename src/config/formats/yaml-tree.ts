@@ -27,6 +27,8 @@ import { maxDepth, TreeLimit, tooDeepMessage, tooManyTokens, yamlText } from '..
 /** Most aliases of a YAML text. People use a handful, to share an environment between servers. */
 const maxAliases = 100;
 
+const notValid = 'the text is not valid YAML; fix it here or just above';
+
 export function readYamlTree(body: string): TreeReading {
   const counter = new LineCounter();
   try {
@@ -34,7 +36,7 @@ export function readYamlTree(body: string): TreeReading {
     const [error] = document?.errors ?? [];
     if (error !== undefined) {
       const { line } = counter.linePos(error.pos[0]);
-      throw new TreeLimit('the text is not valid YAML; fix it here or just above', line);
+      throw new TreeLimit(notValid, line);
     }
     if (second !== undefined) {
       const { line } = counter.linePos(second.range[0]);
@@ -75,7 +77,9 @@ function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[]
     if (aliasCount > maxAliases)
       refuse(`the text holds more than ${maxAliases} aliases; write the values themselves`);
     isScalarText = lexeme === scalarMark;
-    tokens.push(...parser.next(lexeme));
+    const next = [...parser.next(lexeme)];
+    if (next.some(({ type }) => type === 'error')) refuse(notValid);
+    tokens.push(...next);
     // Each level is one entry; the document and the value at the end take two more.
     if (parser.stack.length > maxDepth + 2) refuse(tooDeepMessage);
   }
