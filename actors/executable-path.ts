@@ -5,11 +5,14 @@ import { access, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { StdioSpec } from '../src/domain/server-spec.ts';
+import { isCommandPlain } from '../src/policies/command-place.ts';
 import type { Variables } from '../src/policies/expand-variables.ts';
 import { digestOf } from '../src/policies/fingerprint.ts';
 import { looksSecret } from '../src/policies/redact.ts';
 import { resolveSpec, SettingError } from './session-target.ts';
+import { environmentOf } from './stdio-environment.ts';
 import type { StdioLaunch } from './stdio-system.ts';
+import { isWithin, wayWithin } from './way-within.ts';
 
 export interface Executable {
   /** Absolute path where the command was found. */
@@ -39,29 +42,78 @@ export async function findExecutable({
 }
 
 /**
+ * The same for an entry that a project folder brings, without touching what it names outside of
+ * the folder. A path that leads outside is known by where it leaves the folder, one that is
+ * written outside by its spelling; neither is looked up. Undefined also when a variable or a
+ * PATH of its own decides.
+ */
+async function findConfined(
+  spec: StdioSpec,
+  env: StdioLaunch['env'],
+  within: string,
+): Promise<Executable | undefined> {
+  if (!isCommandPlain(spec)) return undefined;
+  const { command, cwd } = spec;
+  const isNamed = hasFolder(command);
+  for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
+    const file = path.resolve(cwd, place, command);
+    const isInside = isWithin(file, within);
+    if (!isInside && isNamed) {
+      const written = path.isAbsolute(command) ? command : file;
+      return { file: written, realPath: written };
+    }
+    // A place of the user's own PATH; a relative one starts in a folder that the entry names.
+    if (!isInside && !path.isAbsolute(place)) continue;
+    for (const ending of endings(command, env)) {
+      const at = file + ending;
+      const found = await (isInside ? executableWithin(at, within) : executableAt(at));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+async function executableWithin(file: string, within: string): Promise<Executable | undefined> {
+  const { place, isInside } = await wayWithin(file, within);
+  if (!isInside) return { file, realPath: place };
+  const found = await executableAt(place);
+  return found && { file, realPath: found.realPath };
+}
+
+/**
  * What admission knows an executable by: its real path. One that is written with a
  * secret in it is known by a digest.
+ *
+ * @param within - real path of the project folder for an entry that it brings, beside which
+ *   nothing is touched but the user's own PATH
  */
 export async function approvedPathOf(
   spec: StdioSpec,
   variables: Variables,
+  within?: string,
 ): Promise<string | undefined> {
-  const found = await findExecutable(launchOf(spec, variables));
+  const found = await (within === undefined
+    ? findExecutable(launchOf(spec, variables))
+    : findConfined(spec, environmentOf(variables, {}, process.platform), within));
   return found === undefined ? undefined : shownPath(spec, found);
 }
 
 /**
  * The launch of the very program that was approved, whatever PATH says a moment later.
  *
- * @param approved - null when nothing was found then
+ * @param approved - null when nothing was found then, or nothing could be looked up
+ * @param within - as it was given when the program was looked up
  * @throws SettingError when the command leads elsewhere now.
  */
 export async function launchAsApproved(
   launch: StdioLaunch,
   spec: StdioSpec,
   approved: string | null,
+  within?: string,
 ): Promise<StdioLaunch> {
-  const found = await findExecutable(launch);
+  const found = await (within === undefined
+    ? findExecutable(launch)
+    : findConfined(spec, launch.env, within));
   const present = found === undefined ? null : shownPath(spec, found);
   if (present !== approved) {
     throw new SettingError(
@@ -92,8 +144,13 @@ function launchOf(spec: StdioSpec, variables: Variables): StdioLaunch {
 
 function placesOf(command: string, searchPath: string): readonly string[] {
   if (command === '') return [];
-  const hasFolder = command.includes('/') || command.includes(path.sep);
-  return hasFolder ? [''] : searchPath.split(path.delimiter);
+  return hasFolder(command) ? [''] : searchPath.split(path.delimiter);
+}
+
+function hasFolder(command: string): boolean {
+  // On Windows `C:tool` is in the present folder of that drive.
+  const isOnDrive = process.platform === 'win32' && command.includes(':');
+  return command.includes('/') || command.includes(path.sep) || isOnDrive;
 }
 
 function endings(

@@ -222,10 +222,13 @@ export class Opening {
     }
   }
 
-  async #approved(launch: StdioLaunch, { spec, executable }: SessionTarget): Promise<StdioLaunch> {
+  async #approved(
+    launch: StdioLaunch,
+    { spec, executable, within }: SessionTarget,
+  ): Promise<StdioLaunch> {
     if (spec.type !== 'stdio' || executable === undefined) return launch;
     try {
-      return await launchAsApproved(launch, spec, executable);
+      return await launchAsApproved(launch, spec, executable, within);
     } catch (error) {
       this.#ports.onExecutableMoved?.();
       throw error;

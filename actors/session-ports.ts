@@ -33,6 +33,8 @@ export interface SessionTarget {
   readonly policy: ServerPolicy;
   /** What was approved as the program to run; null = nothing was found. Absent: no approval is needed. */
   readonly executable?: string | null;
+  /** The project folder, for a server that it brings: the program is known as far as it is in there. */
+  readonly within?: string;
 }
 
 /** What a server said of itself besides its tools. */

@@ -3,28 +3,39 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 
 import type { FolderFault } from '../src/config/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../src/config/settings-bytes.ts';
+import { isFolderScope, type Scope } from '../src/domain/scope.ts';
+import { isWithin, wayWithin } from './way-within.ts';
 
 /** What was found where a settings file should be. */
 export type FileReading =
-  | { readonly text: string }
+  | {
+      readonly text: string;
+      /** Who may change the file besides its owner; absent = no other user, or it is not known. */
+      readonly openTo?: 'everyone' | 'group';
+    }
   | { readonly missing: true }
   /** It is there and cannot be used; what is wrong and what to do. */
   | { readonly message: string };
 
-export type ReadFile = (file: string) => Promise<FileReading>;
+/** @param within - real path of the folder that the file must not lead out of; absent = any. */
+export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
 
 /**
  * Reads a settings file. Never rejects, and never waits for anything but the
  * disk: a named pipe or a device in its place is refused, not read.
  */
-export const readSettingsFile: ReadFile = async (file) => {
+export const readSettingsFile: ReadFile = async (file, within) => {
   let handle: FileHandle | undefined;
   try {
+    const way = within === undefined ? undefined : await wayWithin(file, within);
+    if (way?.isInside === false)
+      return { message: 'this leads out of the project folder; put the file itself in its place' };
     // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
-    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    handle = await open(way?.place ?? file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const found = await handle.stat();
     if (!found.isFile()) return { message: 'this is not a file; put a settings file in its place' };
-    return decodeSettings(await readStart(handle, Math.min(found.size, maxSettingsBytes) + 1));
+    const bytes = await readStart(handle, Math.min(found.size, maxSettingsBytes) + 1);
+    return { ...decodeSettings(bytes), ...openTo(found) };
   } catch (error) {
     return readingOf(error);
   } finally {
@@ -32,18 +43,49 @@ export const readSettingsFile: ReadFile = async (file) => {
   }
 };
 
-export type LookAtFolder = (folder: string) => Promise<FolderFault | undefined>;
+/** @param within - real path of a folder beside which nothing is touched; absent = anything may be. */
+export type LookAtFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
 
-/** Says why a folder cannot be worked in; undefined when it can. Never rejects. */
-export const lookAtFolder: LookAtFolder = async (folder) => {
+/**
+ * Says why a folder cannot be worked in; undefined when it can, or when it may not be touched.
+ * Never rejects.
+ */
+export const lookAtFolder: LookAtFolder = async (folder, within) => {
+  const way = within === undefined ? undefined : await wayWithin(folder, within);
+  if (way?.isInside === false) return undefined;
   try {
-    return (await stat(folder)).isDirectory() ? undefined : 'notFolder';
+    return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // ENOTDIR: a part of the way is a file.
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
 };
+
+/**
+ * The user's primary group is taken for a group of their own, as systems with the umask 002
+ * set it up.
+ */
+function openTo({
+  mode,
+  gid,
+}: {
+  readonly mode: number;
+  readonly gid: number;
+}): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
+  // On Windows these numbers say nothing.
+  if (process.getgid === undefined) return {};
+  if ((mode & 0o002) !== 0) return { openTo: 'everyone' };
+  return (mode & 0o020) !== 0 && gid !== process.getgid() ? { openTo: 'group' } : {};
+}
+
+/** The folder that a file of it must not lead out of. A host may name a project's file elsewhere. */
+export function confinesOfFile(
+  { file, scope }: { readonly file: string; readonly scope: Scope },
+  projectRoot: string,
+): string | undefined {
+  return isFolderScope(scope) && isWithin(file, projectRoot) ? projectRoot : undefined;
+}
 
 async function readStart(handle: FileHandle, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);

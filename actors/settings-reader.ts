@@ -16,14 +16,15 @@ import {
   refuseFolders,
 } from '../src/config/parse-settings.ts';
 import { ofPlugin } from '../src/config/plugin-settings.ts';
-import type { DocumentOrigin, FolderFault } from '../src/config/server-entry.ts';
+import { type DocumentOrigin, type FolderFault, isPrivileged } from '../src/config/server-entry.ts';
 import type { HostRule } from '../src/domain/host-rule.ts';
 
 import type { PolicyChoice } from '../src/domain/policy.ts';
-import type { Scope } from '../src/domain/settings.ts';
+import { isFolderScope, type Problem, type Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import type { DockerGateway } from './docker-gateway.ts';
 import {
+  confinesOfFile,
   type LookAtFolder,
   lookAtFolder,
   type ReadFile,
@@ -103,6 +104,7 @@ interface Remembered {
   readonly parsed: ParsedSettings;
   /** What it was made of; absent when the file could not be read. */
   readonly text?: string;
+  readonly openTo?: 'everyone' | 'group' | undefined;
   readonly missingSince?: number;
 }
 
@@ -204,14 +206,21 @@ async function readFileOf(
   { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
 ): Promise<Remembered | { readonly missing: true }> {
   try {
-    const reading = await readFile(file);
+    const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
     if ('text' in reading) {
       const { text } = reading;
+      // What a folder brings waits for approval, whoever wrote it.
+      const openTo = isPrivileged(scope) ? reading.openTo : undefined;
       // One file of many was edited: the others mean what they meant.
-      if (text === before?.text) return { parsed: before.parsed, text };
+      if (text === before?.text && openTo === before.openTo)
+        return { parsed: before.parsed, text, openTo };
+      if (openTo === 'everyone')
+        return { parsed: keepGood(before, { problems: [openToEveryone(file)] }), text, openTo };
       const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
       const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
-      return { parsed: keepGood(before, named), text };
+      const good = keepGood(before, named);
+      const problems = openTo === 'group' ? [...good.problems, openToGroup(file)] : good.problems;
+      return { parsed: { ...good, problems }, text, openTo };
     }
     if ('missing' in reading) return reading;
     return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
@@ -223,14 +232,27 @@ async function readFileOf(
   }
 }
 
+function openToEveryone(file: string): Problem {
+  return {
+    file,
+    message: `every user of this machine may change this file; run: chmod o-w ${file}`,
+  };
+}
+
+function openToGroup(file: string): Problem {
+  const message = `other users of its group may change this file, and what it names runs as you; unless you trust them all, run: chmod g-w ${file}`;
+  return { file, message };
+}
+
 async function withFolders(
   parsed: ParsedSettings,
-  { lookAtFolder: faultOf = lookAtFolder }: SettingsReaderPorts,
+  { lookAtFolder: faultOf = lookAtFolder, projectRoot }: SettingsReaderPorts,
 ): Promise<ParsedSettings> {
   if (parsed.document === undefined) return parsed;
   const faults = new Map<string, FolderFault>();
+  const within = isFolderScope(parsed.document.scope) ? projectRoot : undefined;
   for (const folder of foldersOf(parsed.document)) {
-    const fault = await faultOf(folder);
+    const fault = await faultOf(folder, within);
     if (fault !== undefined) faults.set(folder, fault);
   }
   return { ...parsed, document: refuseFolders(parsed.document, faults) };

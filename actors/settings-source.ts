@@ -19,9 +19,10 @@ import { fromCallback } from 'xstate';
 import { changedSinceStart } from '../src/config/start-values.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
-import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
+import { type DesiredServer, type Problem, type Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { equalData } from '../src/policies/equal-data.ts';
+import { confinesOfFile } from './settings-file.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
   createSettingsReader,
@@ -47,7 +48,7 @@ export interface SettingsPorts extends SettingsReaderPorts {
 
 export function createSettingsSource(ports: SettingsPorts) {
   return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
-    const { clock, docker, files, specs, watch = watchSettingsFiles } = ports;
+    const { clock, docker, files, projectRoot, specs, watch = watchSettingsFiles } = ports;
     const { reader = createSettingsReader(ports) } = ports;
     let watchProblems: readonly Problem[] = [];
     let sent: Settings | undefined;
@@ -93,6 +94,12 @@ export function createSettingsSource(ports: SettingsPorts) {
           wakeUps.touch();
         },
       },
+      new Map(
+        files.flatMap((ref) => {
+          const within = confinesOfFile(ref, projectRoot);
+          return within === undefined ? [] : [[ref.file, within]];
+        }),
+      ),
     );
     const dispose = (): void => {
       reader.listen(() => {});

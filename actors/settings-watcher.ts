@@ -15,6 +15,7 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf } from './error-code.ts';
+import { isWithin } from './way-within.ts';
 
 export interface WatchListener {
   changed(): void;
@@ -22,8 +23,15 @@ export interface WatchListener {
   slowed(message: string | undefined): void;
 }
 
+/** By absolute path of a file, the real path of the folder out of which its links are not followed. */
+export type Confines = ReadonlyMap<string, string>;
+
 /** Watches files until the returned function is called. Never throws. */
-export type WatchFiles = (files: readonly string[], listener: WatchListener) => () => void;
+export type WatchFiles = (
+  files: readonly string[],
+  listener: WatchListener,
+  confines?: Confines,
+) => () => void;
 
 /** One name in one folder on the way to a file. */
 interface Hop {
@@ -58,8 +66,8 @@ const isInotify = process.platform === 'linux';
 
 const usedUpCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 
-export const watchSettingsFiles: WatchFiles = (files, listener) =>
-  watchFilesWith(watch, files, listener);
+export const watchSettingsFiles: WatchFiles = (files, listener, confines) =>
+  watchFilesWith(watch, files, listener, retryMs, confines);
 
 /** The same with another way to watch a folder, and another wait before that is tried again. */
 export function watchFilesWith(
@@ -67,9 +75,10 @@ export function watchFilesWith(
   files: readonly string[],
   listener: WatchListener,
   triesAgainAfterMs = retryMs,
+  confines: Confines = new Map(),
 ): () => void {
   const paths = files.map((file) => path.resolve(file));
-  const watcher = new FilesWatcher({ watchFolder, triesAgainAfterMs }, paths, listener);
+  const watcher = new FilesWatcher({ watchFolder, triesAgainAfterMs, confines }, paths, listener);
   watcher.look(paths);
   return () => {
     watcher.stop();
@@ -79,6 +88,7 @@ export function watchFilesWith(
 interface WatchWay {
   readonly watchFolder: typeof watch;
   readonly triesAgainAfterMs: number;
+  readonly confines: Confines;
 }
 
 class FilesWatcher {
@@ -125,7 +135,7 @@ class FilesWatcher {
       const due = this.#due;
       this.#due = new Map();
       for (const [file, tries] of due) {
-        const hops = await routeTo(file);
+        const hops = await routeTo(file, this.#way.confines.get(file));
         if (this.#isStopped || this.#isUsedUp) return;
         if (this.#follow(file, hops, tries)) isNew = true;
       }
@@ -273,15 +283,19 @@ function everyFile(names: ReadonlyMap<string, ReadonlySet<string>>): ReadonlySet
   return new Set([...names.values()].flatMap((files) => [...files]));
 }
 
-/** The folders and the names in them that decide what is found at a path, as far as it leads. */
-async function routeTo(file: string): Promise<readonly Hop[]> {
+/**
+ * The folders and the names in them that decide what is found at a path, as far as it leads, or
+ * as far as it stays in a folder.
+ */
+async function routeTo(file: string, within: string | undefined): Promise<readonly Hop[]> {
   const hops: Hop[] = [];
   let { root: folder } = path.parse(file);
   let rest = partsOf(file.slice(folder.length));
   let linkCount = 0;
   for (;;) {
     const [name, ...more] = rest;
-    if (name === undefined) return hops;
+    // Beside the folder nothing is even looked up: a link of a clone may name one of the network.
+    if (name === undefined || isBeside(path.join(folder, name), within)) return hops;
     rest = more;
     if (name === '..') {
       folder = path.dirname(folder);
@@ -302,9 +316,13 @@ async function routeTo(file: string): Promise<readonly Hop[]> {
     linkCount += 1;
     if (linkCount > maxLinks) return hops;
     const { root } = path.parse(found.target);
-    if (root !== '') folder = root;
+    folder = path.resolve(folder, root);
     rest = [...partsOf(found.target.slice(root.length)), ...rest];
   }
+}
+
+function isBeside(place: string, folder: string | undefined): boolean {
+  return folder !== undefined && !isWithin(place, folder) && !isWithin(folder, place);
 }
 
 function partsOf(route: string): string[] {

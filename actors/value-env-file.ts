@@ -6,10 +6,10 @@
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
-import path from 'node:path';
 import { parseEnv, TextDecoder } from 'node:util';
 
 import type { ValueRules } from '../src/domain/server-spec.ts';
+import { isWithin } from './way-within.ts';
 
 export type EnvFileReading =
   | { readonly env: Readonly<Record<string, string>> }
@@ -63,20 +63,13 @@ type TextReading = string | { readonly failure: string };
 async function readWithin(file: string, folder: string): Promise<TextReading> {
   const place = await realpath(file);
   const root = await realpath(folder);
-  if (!isInside(place, root))
+  if (place === root || !isWithin(place, root))
     return { failure: 'leads out of the project folder; put it into the folder' };
   const text = await readPlain(place, constants.O_NOFOLLOW ?? 0);
   // A folder on the way may have been exchanged for a link since.
   if ((await realpath(place)) !== place)
     return { failure: 'was exchanged while it was read; try again' };
   return text;
-}
-
-function isInside(place: string, folder: string): boolean {
-  const way = path.relative(folder, place);
-  if (way === '' || way === '..' || way.startsWith(`..${path.sep}`)) return false;
-  // On Windows the way to another drive is absolute.
-  return !path.isAbsolute(way);
 }
 
 async function readPlain(file: string, flags = 0): Promise<TextReading> {

@@ -167,7 +167,7 @@ async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promi
       `nothing is imported, because of ${at}: ${fault.message}`,
     );
   };
-  const tree = await readAnyTree(source.text);
+  const tree = await readAnyTree(source);
   if ('fault' in tree) return refuse(tree.fault);
   const { projectRoot } = origin;
   const { program } = source;

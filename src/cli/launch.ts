@@ -26,7 +26,7 @@ export interface CommonFlags {
 
 /** The common flags, resolved against one working directory and environment. */
 export interface Launch {
-  /** Files named by `--config`, absolute, in the order given; empty = none were named. */
+  /** Files named by `--config`, absolute, in the order given, links not followed; empty = none were named. */
   readonly configFiles: readonly string[];
   /** Real path of the project folder. */
   readonly projectRoot: string;
@@ -51,7 +51,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Resolves the common flags.
- * @throws TroupeError `USAGE` for a project folder that is none, or `--config -`.
+ * @throws TroupeError `USAGE` for a project folder that is none, `--config -`, or a folder of the user's
+ * that a variable names by a relative path.
  */
 export function launchOf(
   flags: CommonFlags,
@@ -60,10 +61,14 @@ export function launchOf(
   managedSettings = managedSettingsFile(process.platform),
 ): Launch {
   const projectRoot = realProjectRoot(path.resolve(cwd, flags.project ?? '.'), flags.project);
-  const paths = envPaths('mcp-troupe', { suffix: '' });
-  const chosen = flags.stateDir ?? nonEmpty(env['MCP_TROUPE_HOME']);
-  const stateFolder = realOrPlanned(path.resolve(cwd, expandHome(chosen ?? paths.data)));
-  const settingsFolder = chosen === undefined ? paths.config : stateFolder;
+  const home = nonEmpty(env['MCP_TROUPE_HOME']);
+  const chosen =
+    flags.stateDir ??
+    (home === undefined ? undefined : fixedFolder(expandHome(home), 'MCP_TROUPE_HOME'));
+  const { config, data } =
+    chosen === undefined ? foldersOfSystem() : { config: chosen, data: chosen };
+  const stateFolder = realOrPlanned(path.resolve(cwd, expandHome(data)));
+  const settingsFolder = chosen === undefined ? config : stateFolder;
   return {
     configFiles: (flags.config ?? []).map((file) => configFile(file, cwd)),
     projectRoot,
@@ -139,6 +144,26 @@ function realProjectRoot(folder: string, asWritten: string | undefined): string 
   );
 }
 
+function foldersOfSystem(): { readonly config: string; readonly data: string } {
+  const { config, data } = envPaths('mcp-troupe', { suffix: '' });
+  return {
+    config: fixedFolder(config, 'HOME or XDG_CONFIG_HOME'),
+    data: fixedFolder(data, 'HOME or XDG_DATA_HOME'),
+  };
+}
+
+/**
+ * A folder that a variable names for good. A relative one would be looked for in whichever
+ * project is current, whose files would then count as the user's own.
+ */
+function fixedFolder(folder: string, variable: string): string {
+  if (path.isAbsolute(folder)) return folder;
+  throw new TroupeError(
+    'USAGE',
+    `${variable} leads to ${folder}, which is not an absolute path; set it to one, or give --state-dir`,
+  );
+}
+
 function configFile(file: string, cwd: string): string {
   if (file === '' || file === '-') {
     throw new TroupeError(
@@ -146,11 +171,12 @@ function configFile(file: string, cwd: string): string {
       'settings are read from files only, because they are watched; give --config a file name',
     );
   }
-  return realOrPlanned(path.resolve(cwd, expandHome(file)));
+  // A link in it is followed at each reading: it may lead elsewhere by then.
+  return path.resolve(cwd, expandHome(file));
 }
 
 /** The real path; of what does not exist yet, the real path of what does plus the rest. */
-function realOrPlanned(file: string): string {
+export function realOrPlanned(file: string): string {
   try {
     return realpathSync(file);
   } catch {

@@ -30,7 +30,12 @@ export interface PlaceFacts {
 /** All files that a program may keep servers in, the user's first; most of them do not exist. */
 export function placesOf(program: ProgramName, facts: PlaceFacts): readonly string[] {
   const { home, env, projectRoot } = facts;
-  const config = env['XDG_CONFIG_HOME'] ?? path.join(home, '.config');
+  // A relative folder would be one of the project, whose files would then count as the user's own.
+  const folderIn = (variable: string, usual: string): string => {
+    const folder = env[variable] ?? '';
+    return path.isAbsolute(folder) ? folder : usual;
+  };
+  const config = folderIn('XDG_CONFIG_HOME', path.join(home, '.config'));
   const inHome = (...parts: readonly string[]): string => path.join(home, ...parts);
   const inProject = (...parts: readonly string[]): string => path.join(projectRoot, ...parts);
   const inApplications = (...parts: readonly string[]): string =>
@@ -39,7 +44,10 @@ export function placesOf(program: ProgramName, facts: PlaceFacts): readonly stri
     case 'claude-desktop':
       return [inApplications('Claude', 'claude_desktop_config.json')];
     case 'claude-code':
-      return [path.join(env['CLAUDE_CONFIG_DIR'] ?? home, '.claude.json'), inProject('.mcp.json')];
+      return [
+        path.join(folderIn('CLAUDE_CONFIG_DIR', home), '.claude.json'),
+        inProject('.mcp.json'),
+      ];
     case 'vscode':
       return [inApplications('Code', 'User', 'mcp.json'), inProject('.vscode', 'mcp.json')];
     case 'windsurf':
@@ -51,7 +59,7 @@ export function placesOf(program: ProgramName, facts: PlaceFacts): readonly stri
       return [inHome(`.${program}`, 'settings.json'), inProject(`.${program}`, 'settings.json')];
     case 'codex':
       return [
-        path.join(env['CODEX_HOME'] ?? inHome('.codex'), 'config.toml'),
+        path.join(folderIn('CODEX_HOME', inHome('.codex')), 'config.toml'),
         inProject('.codex', 'config.toml'),
       ];
     case 'opencode':

@@ -1,4 +1,4 @@
-import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { withFileLock } from '../../actors/file-lock.ts';
 import { replaceWhole } from '../../actors/whole-file.ts';
@@ -7,19 +7,19 @@ import { realClock } from '../runtime/real-clock.ts';
 /**
  * Replaces a file whole, or makes it: a reader sees the old text or the new one.
  *
- * A link stays a link, and the rights of the file stay as they are; a new file is for
- * its owner alone. Nothing is written when the file is no longer what it was. Of several
- * of us that write one file at once, each sees what the one before it wrote.
+ * The rights of the file stay as they are; a new file is for its owner alone. Nothing is
+ * written when the file is no longer what it was. Of several of us that write one file at
+ * once, each sees what the one before it wrote.
  *
+ * @param target - without links: a link in its place is replaced, not followed
  * @param before - what the file held when the new text was made; undefined = there was none
  * @returns whether it was written
  */
 export async function replaceFile(
-  file: string,
+  target: string,
   before: string | undefined,
   text: string,
 ): Promise<boolean> {
-  const target = await realpath(file).catch(() => file);
   await mkdir(path.dirname(target), { recursive: true });
   const mode = await stat(target).then(
     (found) => found.mode & 0o777,

@@ -4,7 +4,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { type ControlClient, connectControl } from './control-client.ts';
 import type { Identity } from './control-protocol.ts';
 import { controlSocketPath } from './control-socket-path.ts';
-import type { Launch } from './launch.ts';
+import { type Launch, realOrPlanned } from './launch.ts';
 
 type LaunchFlag = '--config' | '--allow' | '--bare';
 
@@ -97,7 +97,8 @@ function differencesOf(launch: Launch, identity: Identity): LaunchFlag[] {
   const differences: LaunchFlag[] = [];
   const { configFiles, allow } = launch;
   // Order matters: a later file wins over an earlier one.
-  if (configFiles.length > 0 && !equal(configFiles, identity.config)) differences.push('--config');
+  if (configFiles.length > 0 && !equal(configFiles, identity.config, isSameFile))
+    differences.push('--config');
   if (
     allow !== undefined &&
     (identity.allow === null || !equal(sorted(allow), sorted(identity.allow)))
@@ -108,8 +109,17 @@ function differencesOf(launch: Launch, identity: Identity): LaunchFlag[] {
   return differences;
 }
 
-function equal(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((value, index) => value === other[index]);
+function equal(
+  one: readonly string[],
+  other: readonly string[],
+  isEqual = (value: string, counterpart: string | undefined): boolean => value === counterpart,
+): boolean {
+  return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));
+}
+
+/** The same path, whatever it leads to by now, or two that lead to one file. */
+function isSameFile(one: string, other: string | undefined): boolean {
+  return one === other || (other !== undefined && realOrPlanned(one) === realOrPlanned(other));
 }
 
 function sorted(names: readonly string[]): string[] {

@@ -7,7 +7,7 @@
  */
 
 import type { InputDefinition } from '../domain/input.ts';
-import { type Problem, type Scope } from '../domain/settings.ts';
+import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/closest-name.ts';
 import { codebuddySetting } from './formats/codebuddy.ts';
@@ -36,6 +36,7 @@ import {
   type TreeReading,
   writtenPath,
 } from './settings-tree.ts';
+import { folderText, ownText } from './text-bounds.ts';
 
 /** One text, understood. */
 export interface ParsedDocument {
@@ -56,6 +57,10 @@ export interface ParsedSettings {
 
 // More than any person manages, and few enough to be read in a moment.
 const maxServers = 10_000;
+
+// Of one file of a project folder, read before anybody approved of it. Each costs some 50 µs
+// here, and a search along PATH.
+const maxFolderServers = 1_000;
 
 /** Keys under which some program keeps its servers or lists of them: given twice, a reviewer may read the other one. */
 const decidingKeys: ReadonlySet<string> = new Set([
@@ -86,7 +91,9 @@ export async function parseSettingsFile(
   text: string,
   origin: DocumentOrigin,
 ): Promise<ParsedSettings> {
-  return settingsIn(await readAnyTree(text), origin);
+  const { file, scope } = origin;
+  const bounds = isFolderScope(scope) ? folderText : ownText;
+  return settingsIn(await readAnyTree({ file, text, bounds }), origin);
 }
 
 function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
@@ -98,7 +105,8 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   if (wrong !== undefined) return fail(wrong);
   const conversion = convertSettings(root, origin) ?? hostSettings(root);
   if ('fault' in conversion) return fail(conversion.fault);
-  const tooMany = countFault(conversion.servers, root);
+  const most = isFolderScope(origin.scope) ? maxFolderServers : maxServers;
+  const tooMany = countFault(conversion.servers, root, most);
   if (tooMany !== undefined) return fail(tooMany);
 
   const { mcp } = conversion;
@@ -179,9 +187,13 @@ function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
   return undefined;
 }
 
-function countFault(servers: readonly TreeMember[], root: TreeNode): Fault | undefined {
-  if (servers.length <= maxServers) return undefined;
-  const message = `there are more than ${maxServers} servers; split the file`;
+function countFault(
+  servers: readonly TreeMember[],
+  root: TreeNode,
+  most: number,
+): Fault | undefined {
+  if (servers.length <= most) return undefined;
+  const message = `there are more than ${most} servers; split the file`;
   return { line: servers[0]?.line ?? root.line, path: [], message };
 }
 

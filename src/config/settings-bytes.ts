@@ -10,7 +10,7 @@ export const maxSettingsBytes = 1_000_000;
 export function decodeSettings(
   bytes: Uint8Array,
 ): { readonly text: string } | { readonly message: string } {
-  if (bytes.length > maxSettingsBytes) return { message: tooLong };
+  if (bytes.length > maxSettingsBytes) return { message: tooLong(maxSettingsBytes) };
   const [first, second] = bytes;
   const hasWideMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   if (hasWideMark) return { message: 'the file is UTF-16; save it as UTF-8' };
@@ -24,4 +24,6 @@ export function decodeSettings(
   }
 }
 
-export const tooLong = `the settings are longer than ${maxSettingsBytes} bytes; split them into several files`;
+export function tooLong(most: number): string {
+  return `the settings are longer than ${most} bytes; split them into several files`;
+}

@@ -5,15 +5,10 @@
  * and no text of a user ever indexes an object of ours.
  */
 
-import {
-  createScanner,
-  type Node,
-  type ParseError,
-  parseTree,
-  printParseErrorCode,
-} from 'jsonc-parser';
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 
-import { maxSettingsBytes, tooLong } from './settings-bytes.ts';
+import { tooLong } from './settings-bytes.ts';
+import { excessOf, ownText, type TextBounds } from './text-bounds.ts';
 
 export type TreeNode = { readonly line: number } & (
   | { readonly kind: 'object'; readonly members: readonly TreeMember[] }
@@ -41,19 +36,17 @@ export interface Fault {
 
 export type TreeReading = { readonly root: TreeNode } | { readonly fault: Fault };
 
-// Far beyond any settings and far below where a recursive reader runs out of stack.
-export const maxDepth = 256;
-
-export const tooDeepMessage = `the text is nested deeper than ${maxDepth} levels; flatten it`;
-
 /** The text as all readers take it: without its mark, and with nothing that none of them can read. */
-export function readableText(text: string): { readonly body: string } | { readonly fault: Fault } {
+export function readableText(
+  text: string,
+  { length }: TextBounds,
+): { readonly body: string } | { readonly fault: Fault } {
   // One mark only: a second one is a character nobody meant to write.
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
   const faultAt = (offset: number, message: string) => ({
     fault: { line: lineFinder(body)(offset), path: [], message },
   });
-  if (body.length > maxSettingsBytes) return faultAt(0, tooLong);
+  if (body.length > length) return faultAt(0, tooLong(length));
   if (body.trim() === '') return faultAt(0, 'the text is empty; write at least {}');
   const nul = body.indexOf('\0');
   if (nul !== -1) return faultAt(nul, 'the text holds a NUL character; save it as UTF-8 text');
@@ -61,8 +54,8 @@ export function readableText(text: string): { readonly body: string } | { readon
 }
 
 /** Reads a text, or says in which line it stops being JSON. */
-export function readTree(text: string): TreeReading {
-  const readable = readableText(text);
+export function readTree(text: string, bounds: TextBounds = ownText): TreeReading {
+  const readable = readableText(text, bounds);
   if ('fault' in readable) return readable;
   const { body } = readable;
   const lineOf = lineFinder(body);
@@ -70,8 +63,8 @@ export function readTree(text: string): TreeReading {
     fault: { line: lineOf(offset), path: [], message },
   });
 
-  const tooDeep = offsetBeyondDepth(body);
-  if (tooDeep !== undefined) return faultAt(tooDeep, tooDeepMessage);
+  const excess = excessOf(body, 'json', bounds);
+  if (excess !== undefined) return faultAt(excess.offset, excess.message);
 
   const errors: ParseError[] = [];
   const node = parseTree(body, errors, { allowTrailingComma: true });
@@ -80,7 +73,7 @@ export function readTree(text: string): TreeReading {
     const wrong = wordsOf(printParseErrorCode(error.error));
     return faultAt(
       error.offset,
-      `the text is not valid JSON (${wrong}); mend it here or just above`,
+      `the text is not valid JSON (${wrong}); fix it here or just above`,
     );
   }
   if (node === undefined) return faultAt(0, 'the text is empty; write at least {}');
@@ -193,29 +186,7 @@ function treeOf(node: Node, lineOf: (offset: number) => number): TreeNode {
   return { kind: 'object', line, members };
 }
 
-// Values of jsonc-parser's SyntaxKind, a const enum that isolated modules cannot read.
-const openBrace = 1;
-const closeBrace = 2;
-const openBracket = 3;
-const closeBracket = 4;
-const endOfFile = 17;
-
-/**
- * Where a text goes deeper than allowed. Asked before parsing, because the parser
- * calls itself for every level.
- */
-function offsetBeyondDepth(text: string): number | undefined {
-  const scanner = createScanner(text, true);
-  let depth = 0;
-  for (let token: number = scanner.scan(); token !== endOfFile; token = scanner.scan()) {
-    if (token === openBrace || token === openBracket) depth += 1;
-    if (token === closeBrace || token === closeBracket) depth -= 1;
-    if (depth > maxDepth) return scanner.getTokenOffset();
-  }
-  return undefined;
-}
-
-function lineFinder(text: string): (offset: number) => number {
+export function lineFinder(text: string): (offset: number) => number {
   const starts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
   return (offset) => {

@@ -30,7 +30,7 @@ import { specFactsOf } from '../policies/spec-facts.ts';
 import { changedTools, newPins, pinOf } from '../policies/tool-pins.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 import type { Catalogs } from './catalogs.ts';
-import { withExecutables } from './gated-executables.ts';
+import { confinesOf, withExecutables } from './gated-executables.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef } from './status-board.ts';
@@ -91,7 +91,8 @@ export class ApprovalDesk {
       ...reader,
       read: async (now, scope) => {
         await this.#loaded();
-        return withExecutables(await reader.read(now, scope), this.#ports.parts.findExecutable);
+        const { parts, projectRoot } = this.#ports;
+        return withExecutables(await reader.read(now, scope), parts.findExecutable, projectRoot);
       },
     };
   }
@@ -117,9 +118,14 @@ export class ApprovalDesk {
   }
 
   /** The program that a server may be started with; nothing where that is not asked. */
-  boundTo({ gated, executable }: DesiredServer): Pick<SessionTarget, 'executable'> {
-    if (!gated || this.#ports.parts.findExecutable === undefined) return {};
-    return { executable: executable ?? null };
+  boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within'> {
+    const { parts, projectRoot } = this.#ports;
+    if (!desired.gated || parts.findExecutable === undefined) return {};
+    const within = confinesOf(desired, projectRoot);
+    return {
+      executable: desired.executable ?? null,
+      ...(within === undefined ? {} : { within }),
+    };
   }
 
   requests(): readonly ApprovalRequest[] {

@@ -6,9 +6,10 @@ import type {
   ApprovalRequest,
   ToolChange,
 } from '../domain/approval.ts';
-import type { ServerSpec } from '../domain/server-spec.ts';
-import type { DesiredServer } from '../domain/settings.ts';
+import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
+import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { lastAgreed, recordOf } from '../policies/approval-records.ts';
+import { isCommandPlain } from '../policies/command-place.ts';
 import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
 import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
 import { unpinnedPackages } from '../policies/unpinned-package.ts';
@@ -88,12 +89,17 @@ function warningsOf(
   { desired, isLookedUp }: Pick<ApprovalCase, 'desired' | 'isLookedUp'>,
 ): readonly string[] {
   if (spec.type !== 'stdio') return [];
-  const isMissing = isLookedUp && desired.executable === undefined;
   return [
-    ...(isMissing ? ['the command is not found at present; when it is, this is asked again'] : []),
+    ...(isLookedUp && desired.executable === undefined ? [unknownProgram(spec, desired)] : []),
     ...unpinnedPackages(spec.command, spec.args),
     ...Object.keys(spec.env)
       .filter((name) => loadsCode.test(name))
       .map((name) => `${name} decides what code is loaded; see its value in the settings`),
   ];
+}
+
+function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {
+  return isFolderScope(source.scope) && !isCommandPlain(spec)
+    ? 'a variable or a PATH of its own decides which program this is; it is looked up only after approval'
+    : 'the command is not found at present; when it is, this is asked again';
 }

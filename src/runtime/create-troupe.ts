@@ -50,7 +50,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
         clock,
         stateDir: stateDir === undefined ? undefined : resolve(stateDir),
       }),
-    findExecutable: (spec) => approvedPathOf(spec, env),
+    findExecutable: (spec, within) => approvedPathOf(spec, env, within),
     ...(stateDir === undefined
       ? {}
       : {

@@ -1,20 +1,31 @@
 import type { MergedSettings } from '../config/merge-settings.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
-import type { DesiredServer } from '../domain/settings.ts';
+import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 
-/** Says what a command leads to at present; undefined when that is nothing. */
-export type FindExecutable = (spec: StdioSpec) => Promise<string | undefined>;
+/**
+ * Says what a command leads to at present; undefined when that is nothing, or cannot be known.
+ *
+ * @param within - real path of the folder beside which nothing may be touched; absent = anything may be
+ */
+export type FindExecutable = (spec: StdioSpec, within?: string) => Promise<string | undefined>;
+
+/** The project folder, for a server that it brings: what that names elsewhere is not looked up. */
+export function confinesOf({ source }: DesiredServer, projectRoot: string): string | undefined {
+  return isFolderScope(source.scope) ? projectRoot : undefined;
+}
 
 /** The same settings; gated servers name the program that their command leads to. */
 export async function withExecutables<Reading extends MergedSettings>(
   reading: Reading,
   find: FindExecutable | undefined,
+  projectRoot: string,
 ): Promise<Reading> {
   if (find === undefined) return reading;
   const { settings, specs } = reading;
   const lookUp = async (desired: DesiredServer): Promise<DesiredServer> => {
     const spec = desired.gated ? specs.get(desired.generation) : undefined;
-    const executable = spec?.type === 'stdio' ? await find(spec) : undefined;
+    if (spec?.type !== 'stdio') return desired;
+    const executable = await find(spec, confinesOf(desired, projectRoot));
     return executable === undefined ? desired : { ...desired, executable };
   };
   const servers = await Promise.all(settings.servers.map(lookUp));

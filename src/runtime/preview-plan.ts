@@ -19,7 +19,11 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
   });
   const { projectRoot } = ports;
   const reading = await readSettings(ports);
-  const { settings } = await withExecutables(reading, (spec) => approvedPathOf(spec, env));
+  const { settings } = await withExecutables(
+    reading,
+    (spec, within) => approvedPathOf(spec, env, within),
+    projectRoot,
+  );
   const { stateDir } = options;
   const approvals = createApprovalStore({
     projectRoot,

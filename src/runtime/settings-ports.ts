@@ -1,8 +1,9 @@
-import { resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import type { DockerGatewayPorts } from '../../actors/docker-gateway.ts';
 import { realFolder } from '../../actors/real-folder.ts';
 import type { SettingsFileRef, SettingsReaderPorts } from '../../actors/settings-reader.ts';
 import { createValueSource, type ValuePorts, type ValueSource } from '../../actors/value-source.ts';
+import { isWithin } from '../../actors/way-within.ts';
 import { withEmbedded } from './embedded-servers.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -52,7 +53,7 @@ function foundBy(
   const named = (options.sources ?? []).map((source): SettingsFileRef => {
     const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
     // Nobody need bring settings; a file that was named must be there.
-    return { file: resolve(projectRoot, file), scope, optional: scope !== 'config' };
+    return { file: fileIn(file, options, projectRoot), scope, optional: scope !== 'config' };
   });
   const present = isBare ? [] : (options.plugins ?? []);
   const files = [
@@ -66,4 +67,15 @@ function foundBy(
     brought === undefined ? [] : [{ plugin, settings: brought }],
   );
   return { files, plugins };
+}
+
+/** The path of a file; one that is written below the project folder is so however that is spelled. */
+function fileIn(
+  file: string,
+  { projectRoot: written }: TroupeOptions,
+  projectRoot: string,
+): string {
+  const place = resolve(projectRoot, file);
+  const root = resolve(written ?? process.cwd());
+  return isWithin(place, root) ? join(projectRoot, relative(root, place)) : place;
 }

@@ -123,4 +123,38 @@ describe('a launch', () => {
     const there = { ...launch, env: { PATH: at('work') } };
     expect(await launchAsApproved(there, spec(), null)).toBe(there);
   });
+
+  it('of a project starts what was approved, also where that leads out of the project', async () => {
+    const within = at('work');
+    const [here, outside] = [spec({ command: './local' }), spec({ command: './venv/tool' })];
+    symlinkSync(at('one'), at('work', 'venv'));
+    const env = { PATH: at('two') };
+    for (const [entry, place] of [
+      [here, at('work', 'local')],
+      [outside, at('one', 'tool')],
+      [spec(), at('two', 'tool')],
+      [spec({ command: at('one', 'linked') }), at('one', 'linked')],
+    ] as const) {
+      expect(await approvedPathOf(entry, env, within)).toBe(place);
+      const started = await launchAsApproved(
+        { ...launch, command: entry.command, cwd: within, env },
+        entry,
+        place,
+        within,
+      );
+      expect(realpathSync(started.command)).toBe(realpathSync(place));
+      expect(started.argv0).toBe(entry.command);
+    }
+    rmSync(at('work', 'venv'));
+    symlinkSync(at('two'), at('work', 'venv'));
+    const again = launchAsApproved({ ...launch, env }, outside, at('one', 'tool'), within);
+    await expect(again).rejects.toThrow('another program');
+  });
+
+  it('of a project is left as it is when only a variable or a PATH of its own tells what it is', async () => {
+    for (const entry of [spec({ command: '${HOME}/tool' }), spec({ env: { PATH: at('one') } })]) {
+      expect(await approvedPathOf(entry, { HOME: at('one') }, at('work'))).toBeUndefined();
+      expect(await launchAsApproved(launch, entry, null, at('work'))).toBe(launch);
+    }
+  });
 });

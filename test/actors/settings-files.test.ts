@@ -24,7 +24,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-
 import { lookAtFolder, readSettingsFile } from '../../actors/settings-file.ts';
 import { startWakeUps } from '../../actors/settings-wake-ups.ts';
 import { watchSettingsFiles } from '../../actors/settings-watcher.ts';

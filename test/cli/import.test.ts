@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { placesOf, programNames } from '../../src/cli/program-places.ts';
@@ -8,6 +17,7 @@ import { runCliHere, temporaryFolder } from './run-cli.ts';
 interface Report {
   readonly targets: readonly {
     readonly file: string;
+    readonly realPath: string;
     readonly written: boolean;
     readonly servers: readonly { readonly name: string; readonly action: string }[];
     readonly problems: readonly { readonly key: string }[];
@@ -183,6 +193,78 @@ describe('troupe import', () => {
       ['state/troupe.json', 'mine'],
       ['project/.mcp.json', 'its'],
     ]);
+  });
+
+  it.each<[what: string, from: string, link: (folder: string) => void]>([
+    [
+      'the file is a link to the settings of the user',
+      'cursor',
+      (folder) => symlinkSync('../state/troupe.json', path.join(folder, 'project/.mcp.json')),
+    ],
+    [
+      'the file is a link to where nothing is yet',
+      'cursor',
+      (folder) =>
+        symlinkSync(path.join(folder, 'new.json'), path.join(folder, 'project/.mcp.json')),
+    ],
+    [
+      'a folder on the way is a link',
+      '--to',
+      (folder) => symlinkSync('../state', path.join(folder, 'project/sub')),
+    ],
+    [
+      'the project is named over a link of its own',
+      '--to-alias',
+      (folder) => {
+        symlinkSync('project', path.join(folder, 'alias'));
+        symlinkSync('../state', path.join(folder, 'project/sub'));
+      },
+    ],
+  ])('writes nothing outside a project for a target in it: %s', async (_what, how, link) => {
+    const folder = temporaryFolder();
+    const own = put(folder, 'state/troupe.json', '{"mcpServers":{}}');
+    put(folder, 'project/.cursor/mcp.json', '{ "mcpServers": { "evil": { "command": "x" } } }');
+    link(folder);
+    const to = path.join(folder, how === '--to' ? 'project' : 'alias', 'sub', 'troupe.json');
+    const argv = how === 'cursor' ? [] : ['--to', to];
+    const { exitCode, report } = await importHere(folder, '--from', 'cursor', ...argv);
+    expect(exitCode).toBe(2);
+    expect(report.error).toMatchObject({
+      code: 'INVALID_CONFIG',
+      message: expect.stringContaining('leads out of the project folder') as string,
+    });
+    expect(readFileSync(own, 'utf8')).toBe('{"mcpServers":{}}');
+    expect(existsSync(path.join(folder, 'new.json'))).toBe(false);
+  });
+
+  it('takes a file for the project’s also when the project is named over a link', async () => {
+    const folder = temporaryFolder();
+    put(folder, 'project/any.json', '{ "mcpServers": { "its": { "command": "its" } } }');
+    symlinkSync('project', path.join(folder, 'alias'));
+    const from = path.join(folder, 'alias/any.json');
+    const { report } = await importHere(folder, '--from', from);
+    expect(report.targets.map(({ realPath }) => path.relative(folder, realPath))).toEqual([
+      'project/.mcp.json',
+    ]);
+  });
+
+  it('follows a link of the user’s own and of a project inside it, and says first what it writes', async () => {
+    const folder = temporaryFolder();
+    const dotfile = put(folder, 'dotfiles/troupe.json', '{}');
+    mkdirSync(path.join(folder, 'state'));
+    const own = path.join(folder, 'state/troupe.json');
+    symlinkSync(dotfile, own);
+    const shared = put(folder, 'project/shared.json', '{}');
+    symlinkSync('shared.json', path.join(folder, 'project/.mcp.json'));
+    put(folder, 'home/.cursor/mcp.json', '{ "mcpServers": { "mine": { "command": "mine" } } }');
+    put(folder, 'project/.cursor/mcp.json', '{ "mcpServers": { "its": { "command": "its" } } }');
+    const { exitCode, report, stderr } = await importHere(folder, '--from', 'cursor');
+    expect(exitCode).toBe(0);
+    expect(report.targets.map(({ realPath }) => realPath)).toEqual([dotfile, shared]);
+    expect(stderr).toBe(`troupe: writing to ${dotfile}\ntroupe: writing to ${shared}\n`);
+    expect(readFileSync(dotfile, 'utf8')).toContain('mine');
+    expect(readFileSync(shared, 'utf8')).toContain('its');
+    expect(lstatSync(own).isSymbolicLink()).toBe(true);
   });
 
   it('switches off what the other program excluded when it cannot take the lists over', async () => {

@@ -1,3 +1,4 @@
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
@@ -186,6 +187,26 @@ describe('commands beside a running troupe', () => {
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(/the running troupe \(pid \d+\) has another --(config|allow)/);
+  });
+
+  it('take a settings file for the same after a link took its place, or over another link', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'mine.json');
+    writeFileSync(file, '{}');
+    const up = await upHere(createStandIn({ servers: [statusOf('db')] }), '--config', file);
+    writeFileSync(path.join(folder, 'moved.json'), '{}');
+    rmSync(file);
+    symlinkSync('moved.json', file);
+    symlinkSync('mine.json', path.join(folder, 'other-name.json'));
+    for (const name of ['mine.json', 'other-name.json', 'moved.json']) {
+      const config = path.join(folder, name);
+      const run = await runCliHere(['status', '--config', config], { folder: up.folder });
+      expect([name, run.exitCode, run.stderr]).toEqual([name, 0, '']);
+    }
+    writeFileSync(path.join(folder, 'stranger.json'), '{}');
+    const stranger = path.join(folder, 'stranger.json');
+    const run = await runCliHere(['status', '--config', stranger], { folder: up.folder });
+    expect(run.stderr).toContain('has another --config');
   });
 
   it('run tools and calls with other settings on their own', async () => {

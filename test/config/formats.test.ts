@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 import { convertSettings } from '../../src/config/formats/convert-settings.ts';
 import { readAnyTree } from '../../src/config/formats/settings-language.ts';
-import { tomlLines } from '../../src/config/formats/toml-lines.ts';
+import { type TomlPlace, tomlPlaces } from '../../src/config/formats/toml-places.ts';
 import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings, parseSettingsFile } from '../../src/config/parse-settings.ts';
@@ -31,7 +31,7 @@ function provenance(server: TreeMember): Readonly<Record<string, string>> {
 }
 
 async function conversionOf(text: string) {
-  const tree = await readAnyTree(text);
+  const tree = await readAnyTree({ file: '/home/me/settings', text });
   if ('fault' in tree) throw new Error(tree.fault.message);
   const conversion = convertSettings(tree.root, { projectRoot: '/project' });
   if (conversion === undefined || 'fault' in conversion) throw new Error('it is not recognised');
@@ -196,7 +196,7 @@ describe('a settings file of another program', () => {
     ['a: 1\n---\nb: 2\n', 2, 'keep one in it'],
     ['agents: *nobody\n', 1, 'write the value itself'],
     [`a: 1\nb: ${'['.repeat(10_000)}${']'.repeat(10_000)}\n`, 2, 'flatten it'],
-    [`a: ${'- '.repeat(10_000)}x\n`, 1, 'not valid YAML'],
+    [`a: ${'- '.repeat(1_000)}x\n`, 1, 'not valid YAML'],
     [`${'- '.repeat(10_000)}x\n`, 1, 'flatten it'],
     [`${'- '.repeat(300)}x\n`, 1, 'flatten it'],
     [`a = 1\nb = ${'['.repeat(10_000)}${']'.repeat(10_000)}\n`, 2, 'flatten it'],
@@ -337,6 +337,18 @@ describe('a settings file of another program', () => {
   });
 });
 
+/** The line of every place, by its path as JSON. */
+function linesBelow(
+  place: TomlPlace,
+  path: readonly (string | number)[] = [],
+): Map<string, number> {
+  const entries = [...place.below].flatMap(([name, { line, below }]) => {
+    const here = [...path, name];
+    return [[JSON.stringify(here), line] as const, ...linesBelow({ line, below }, here)];
+  });
+  return new Map(entries);
+}
+
 describe('the lines of a TOML text', () => {
   it('are those on which its keys stand, whatever stands between them', () => {
     const name = fc.stringMatching(/^[a-z][a-z-]{0,5}$/u);
@@ -373,7 +385,7 @@ describe('the lines of a TOML text', () => {
           }
         }
         expect('root' in readTomlTree(text)).toBe(true);
-        const lines = tomlLines(text);
+        const lines = linesBelow(tomlPlaces(text));
         for (const [path, at] of expected) expect([path, lines.get(path)]).toEqual([path, at]);
       }),
     );
@@ -391,7 +403,7 @@ describe('the lines of a TOML text', () => {
       '[t.u]',
       'v = 3',
     ].join('\n');
-    expect(Object.fromEntries(tomlLines(text))).toEqual({
+    expect(Object.fromEntries(linesBelow(tomlPlaces(text)))).toEqual({
       '["a"]': 1,
       '["a","b"]': 1,
       '["x"]': 2,

@@ -10,6 +10,7 @@ import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { once, parseText } from '../flag-values.ts';
 import type { ImportedServer, ImportPlan, ImportSource } from '../import-plan.ts';
+import { isOfProject, writablePlace } from '../import-target.ts';
 import { type ProgramName, placesOf, programNames } from '../program-places.ts';
 
 /** Defines `import`: takes servers over from the settings of another program. */
@@ -41,8 +42,8 @@ export const defineImport = (define: DefineCommand): void =>
         plans.push(await planImport(sources, target, session.launch.projectRoot));
       }
       // All of them are understood before the first one is written.
-      if (!dryRun) for (const plan of plans) await write(plan, targets);
-      report(session, plans, dryRun);
+      if (!dryRun) for (const plan of plans) await write(session, plan, targets);
+      report(session, plans, targets, dryRun);
       const isWhole = plans.every(({ servers }) =>
         servers.every(({ action }) => action === 'add' || action === 'same'),
       );
@@ -51,7 +52,10 @@ export const defineImport = (define: DefineCommand): void =>
   });
 
 interface Target {
+  /** As it was named. */
   readonly file: string;
+  /** What that leads to, without links: here it is written. */
+  readonly place: string;
   readonly before: string | undefined;
   readonly sources: readonly ImportSource[];
 }
@@ -67,8 +71,8 @@ async function targetsOf(
   const sources = await sourcesOf(session, from);
   for (const source of sources) {
     const project = path.join(launch.projectRoot, '.mcp.json');
-    const isOfProject = source.file.startsWith(launch.projectRoot + path.sep);
-    const target = chosen ?? (isOfProject ? project : launch.userSettings);
+    const isTheirs = await isOfProject(source.file, launch.projectRoot);
+    const target = chosen ?? (isTheirs ? project : launch.userSettings);
     // Of a program's places, one may be where it would be written.
     if (target === source.file && sources.length > 1) continue;
     if (target === source.file)
@@ -80,11 +84,13 @@ async function targetsOf(
   }
   const targets: Target[] = [];
   for (const [file, itsSources] of byFile) {
-    const reading = await read(file);
+    const place = await writablePlace(file, launch);
+    const reading = await read(place);
     if ('message' in reading)
       throw new TroupeError('INVALID_CONFIG', `${file} cannot be added to: ${reading.message}`);
     targets.push({
       file,
+      place,
       before: 'text' in reading ? reading.text : undefined,
       sources: itsSources,
     });
@@ -135,22 +141,35 @@ function wellKnown(
   return placesOf(program, { platform: process.platform, home, env: host.env, projectRoot });
 }
 
-async function write({ target, text }: ImportPlan, targets: readonly Target[]): Promise<void> {
+async function write(
+  { output }: CliSession,
+  { target, text }: ImportPlan,
+  targets: readonly Target[],
+): Promise<void> {
   if (text === undefined) return;
-  const before = targets.find(({ file }) => file === target)?.before;
+  const { before, place = target } = targets.find(({ file }) => file === target) ?? {};
+  output.note(`writing to ${printableLine(place, 500)}`);
   const { replaceFile } = await import('../replace-file.ts');
-  if (await replaceFile(target, before, text)) return;
+  if (await replaceFile(place, before, text)) return;
   throw new TroupeError(
     'INVALID_CONFIG',
     `${target} was edited meanwhile, and nothing was written to it; run the import again`,
   );
 }
 
-function report({ output }: CliSession, plans: readonly ImportPlan[], dryRun: boolean): void {
+function report(
+  { output }: CliSession,
+  plans: readonly ImportPlan[],
+  targets: readonly Target[],
+  dryRun: boolean,
+): void {
+  const placeOf = (target: string): string =>
+    targets.find(({ file }) => file === target)?.place ?? target;
   output.document({
     dryRun,
     targets: plans.map(({ target, servers, mcp, problems, warnings, text }) => ({
       file: target,
+      realPath: placeOf(target),
       written: text !== undefined && !dryRun,
       servers,
       mcp,
@@ -162,7 +181,7 @@ function report({ output }: CliSession, plans: readonly ImportPlan[], dryRun: bo
     const verb = dryRun ? 'would be written to' : 'written to';
     const added = servers.filter(({ action }) => action === 'add').length;
     output.lines([
-      `${added} of ${servers.length} servers ${text === undefined ? 'to write to' : verb} ${printableLine(target, 500)}`,
+      `${added} of ${servers.length} servers ${text === undefined ? 'to write to' : verb} ${printableLine(placeOf(target), 500)}`,
     ]);
     output.lines(servers.flatMap((server) => serverLines(server, dryRun)));
     if (mcp.length > 0)

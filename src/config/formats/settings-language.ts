@@ -2,22 +2,34 @@
  * Reads a settings text in whichever of the three languages it is written: JSON
  * with comments, TOML or YAML. The readers of the last two are loaded when such a
  * text is met, so that nobody else pays for them.
+ *
+ * A file named `.json` or `.jsonc` is read as JSON alone: what it holds besides never
+ * reaches a parser of another language.
  */
 
 import { readableText, readTree, type TreeReading } from '../settings-tree.ts';
+import { type TextBounds, tomlText, yamlText } from '../text-bounds.ts';
 
 type SettingsLanguage = 'json' | 'toml' | 'yaml';
 
+export interface SettingsText {
+  /** Name or path of the file; its ending may decide the language. */
+  readonly file: string;
+  readonly text: string;
+  /** Of a text in JSON. Default: those of settings of the user's own. */
+  readonly bounds?: TextBounds;
+}
+
 /** Never rejects because of the text: what cannot be read is told as a fault. */
-export async function readAnyTree(text: string): Promise<TreeReading> {
+export async function readAnyTree({ file, text, bounds }: SettingsText): Promise<TreeReading> {
   const first = firstLine(text);
   if (first === '' && text.includes('#')) {
     const message = 'the text holds nothing but comments; write at least {}';
     return { fault: { line: 1, path: [], message } };
   }
-  const language = languageOf(text, first);
-  if (language === 'json') return readTree(text);
-  const readable = readableText(text);
+  const language = /\.jsonc?$/iu.test(file) ? 'json' : languageOf(text, first);
+  if (language === 'json') return readTree(text, bounds);
+  const readable = readableText(text, language === 'toml' ? tomlText : yamlText);
   if ('fault' in readable) return readable;
   if (language === 'toml') {
     const { readTomlTree } = await import('./toml-tree.ts');

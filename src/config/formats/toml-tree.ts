@@ -6,49 +6,45 @@
 
 import { parse, TomlDate, TomlError } from 'smol-toml';
 
-import { maxDepth, type TreeNode, type TreeReading, tooDeepMessage } from '../settings-tree.ts';
-import { tomlLines } from './toml-lines.ts';
+import { lineFinder, type TreeNode, type TreeReading } from '../settings-tree.ts';
+import { excessOf, maxDepth, TreeLimit, tomlText, tooDeepMessage } from '../text-bounds.ts';
+import { type TomlPlace, tomlPlaces } from './toml-places.ts';
 
 export function readTomlTree(body: string): TreeReading {
+  const faultAt = (line: number, message: string): TreeReading => ({
+    fault: { line, path: [], message },
+  });
+  const excess = excessOf(body, 'toml', tomlText);
+  if (excess !== undefined) return faultAt(lineFinder(body)(excess.offset), excess.message);
   try {
     const value = parse(body, { maxDepth, integersAsBigInt: 'asNeeded' });
-    const lines = tomlLines(body);
-    return { root: treeOf(value, [], 1, lines) };
+    return { root: treeOf(value, tomlPlaces(body), 1, 0) };
   } catch (error) {
-    if (error instanceof TomlError) {
-      // The reader has one kind of error for both, and its own bound for what nests in a value.
-      const message = error.message.includes('nested')
-        ? tooDeepMessage
-        : 'the text is not valid TOML; mend it here or just above';
-      return { fault: { line: error.line, path: [], message } };
-    }
-    // For a dotted key the reader calls itself once for each part, without a bound.
-    if (error instanceof RangeError)
-      return { fault: { line: 1, path: [], message: tooDeepMessage } };
-    throw error;
+    if (error instanceof TreeLimit) return faultAt(error.line, error.message);
+    if (!(error instanceof TomlError)) throw error;
+    return faultAt(error.line, 'the text is not valid TOML; fix it here or just above');
   }
 }
 
 function treeOf(
   value: unknown,
-  path: readonly (string | number)[],
-  line: number,
-  lines: ReadonlyMap<string, number>,
+  place: TomlPlace | undefined,
+  inherited: number,
+  depth: number,
 ): TreeNode {
-  if (path.length > maxDepth) throw new RangeError(tooDeepMessage);
-  const lineAt = (below: readonly (string | number)[]) => lines.get(JSON.stringify(below)) ?? line;
+  // What lies inside a value stands on the line of the key that has the value.
+  const line = place?.line ?? inherited;
+  if (depth > maxDepth) throw new TreeLimit(tooDeepMessage, line);
   if (Array.isArray(value)) {
-    const items = value.map((item: unknown, index) => {
-      const below = [...path, index];
-      return treeOf(item, below, lineAt(below), lines);
-    });
+    const items = value.map((item: unknown, index) =>
+      treeOf(item, place?.below.get(index), line, depth + 1),
+    );
     return { kind: 'array', line, items };
   }
   if (typeof value === 'object' && value !== null && !(value instanceof TomlDate)) {
     const members = Object.entries(value).map(([name, content]) => {
-      const below = [...path, name];
-      const at = lineAt(below);
-      return { name, line: at, node: treeOf(content, below, at, lines) };
+      const node = treeOf(content, place?.below.get(name), line, depth + 1);
+      return { name, line: node.line, node };
     });
     return { kind: 'object', line, members };
   }

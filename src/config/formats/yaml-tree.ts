@@ -1,78 +1,103 @@
-/** YAML as a tree that knows the line of every key, read by the package `yaml`. */
+/**
+ * YAML as a tree that knows the line of every key, read by the package `yaml`.
+ *
+ * The package composes a document by recursion and does work that grows faster than
+ * the text, so the text is bounded while its tokens are read, before that begins. The
+ * verdict depends on the text alone, never on time or on how much stack is left.
+ */
 
 import {
-  type Alias,
+  Composer,
+  type CST,
   type Document,
   isAlias,
+  isCollection,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
-  parseAllDocuments,
+  Parser,
 } from 'yaml';
 
-import {
-  maxDepth,
-  type TreeMember,
-  type TreeNode,
-  type TreeReading,
-  tooDeepMessage,
-} from '../settings-tree.ts';
+import type { TreeMember, TreeNode, TreeReading } from '../settings-tree.ts';
+import { maxDepth, TreeLimit, tooDeepMessage, tooManyTokens, yamlText } from '../text-bounds.ts';
 
-// As many keys and values as a megabyte of settings can name. Aliases of aliases, which
-// grow without being written, meet the same bound.
-const maxNodes = 200_000;
+/** Most aliases of a YAML text. People use a handful, to share an environment between servers. */
+const maxAliases = 100;
 
-const invalid = (line: number, message: string): TreeReading => ({
-  fault: { line, path: [], message },
-});
+const notValid = 'the text is not valid YAML; fix it here or just above';
 
 export function readYamlTree(body: string): TreeReading {
   const counter = new LineCounter();
   try {
-    const documents = parseAllDocuments(body, { lineCounter: counter, uniqueKeys: false });
-    const [document, second] = Array.isArray(documents) ? documents : [];
+    const [document, second] = documentsOf(body, counter);
     const [error] = document?.errors ?? [];
     if (error !== undefined) {
-      const line = error.linePos?.[0].line ?? 1;
-      // The reader's own word for the end of its stack.
-      if (error.code === 'RESOURCE_EXHAUSTION') return invalid(line, tooDeepMessage);
-      return invalid(line, 'the text is not valid YAML; mend it here or just above');
+      const { line } = counter.linePos(error.pos[0]);
+      throw new TreeLimit(notValid, line);
     }
     if (second !== undefined) {
       const { line } = counter.linePos(second.range[0]);
-      return invalid(line, 'the file holds several YAML documents; keep one in it');
+      throw new TreeLimit('the file holds several YAML documents; keep one in it', line);
     }
     if (document?.contents === null || document === undefined)
-      return invalid(1, 'the text is empty; write at least {}');
-    return { root: new TreeBuilder(document, counter).tree(document.contents, 0) };
+      throw new TreeLimit('the text is empty; write at least {}', 1);
+    return { root: new TreeBuilder(counter).tree(document.contents, 0) };
   } catch (error) {
-    if (error instanceof TreeLimit) return invalid(error.line, error.message);
-    // Our own walk calls itself as well, for aliases of aliases too.
-    if (error instanceof RangeError) return invalid(1, tooDeepMessage);
-    throw error;
+    if (!(error instanceof TreeLimit)) throw error;
+    return { fault: { line: error.line, path: [], message: error.message } };
   }
 }
 
-class TreeLimit extends Error {
-  readonly line: number;
+function documentsOf(body: string, counter: LineCounter): readonly Document.Parsed[] {
+  const composer = new Composer({ uniqueKeys: false });
+  return [...composer.compose(boundedTokens(body, counter))];
+}
 
-  constructor(message: string, line: number) {
-    super(message);
-    this.line = line;
+// Marks the next token as the text of a scalar, which may look like anything.
+const scalarMark = '\u001f';
+
+/** @throws TreeLimit where the text goes beyond a bound. */
+function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[] {
+  counter.addNewLine(0);
+  const parser = new Parser(counter.addNewLine);
+  const tokens: CST.Token[] = [];
+  const refuse = (message: string): never => {
+    throw new TreeLimit(message, counter.linePos(parser.offset).line);
+  };
+  let count = 0;
+  let aliasCount = 0;
+  let isScalarText = false;
+  for (const lexeme of new Lexer().lex(body)) {
+    count += 1;
+    if (count > yamlText.tokens) refuse(tooManyTokens(yamlText));
+    if (!isScalarText && lexeme.startsWith('*')) aliasCount += 1;
+    if (aliasCount > maxAliases)
+      refuse(`the text holds more than ${maxAliases} aliases; write the values themselves`);
+    isScalarText = lexeme === scalarMark;
+    const next = [...parser.next(lexeme)];
+    if (next.some(({ type }) => type === 'error')) refuse(notValid);
+    tokens.push(...next);
+    // Each level is one entry; the document and the value at the end take two more.
+    if (parser.stack.length > maxDepth + 2) refuse(tooDeepMessage);
   }
+  tokens.push(...parser.end());
+  return tokens;
 }
 
 class TreeBuilder {
-  readonly #document: Document;
   readonly #counter: LineCounter;
-  /** What each alias stands for: to find it takes a walk through the text, and an alias may be met often. */
-  readonly #targets = new Map<Alias, Node>();
+  /** The last node so far under each anchor: an alias means the last one above it. */
+  readonly #anchors = new Map<string, Node>();
+  /** What each alias stands for, found where it is written. */
+  readonly #targets = new Map<Node, Node>();
+  /** How many aliases are being written out. */
+  #expanding = 0;
   #nodes = 0;
 
-  constructor(document: Document, counter: LineCounter) {
-    this.#document = document;
+  constructor(counter: LineCounter) {
     this.#counter = counter;
   }
 
@@ -80,15 +105,20 @@ class TreeBuilder {
     const line = this.#lineOf(node) ?? inherited;
     this.#nodes += 1;
     if (depth > maxDepth) throw new TreeLimit(tooDeepMessage, line);
-    if (this.#nodes > maxNodes)
-      throw new TreeLimit(`the text holds more than ${maxNodes} values; split it`, line);
+    // A text has fewer values than tokens, unless aliases repeat them.
+    if (this.#nodes > yamlText.tokens) throw new TreeLimit(tooManyTokens(yamlText), line);
     if (isAlias(node)) {
-      const target = this.#targetOf(node);
+      const target = this.#targets.get(node) ?? this.#anchors.get(node.source);
       if (target === undefined)
         throw new TreeLimit('an alias names no anchor above it; write the value itself', line);
+      this.#targets.set(node, target);
+      this.#expanding += 1;
+      const tree = this.tree(target, depth + 1, line);
+      this.#expanding -= 1;
       // The lines of what it stands for are elsewhere: here is where it counts.
-      return at(this.tree(target, depth + 1, line), line);
+      return { ...tree, line };
     }
+    this.#noteAnchor(node);
     if (isSeq(node))
       return { kind: 'array', line, items: node.items.map((it) => this.tree(it, depth + 1, line)) };
     if (isMap(node))
@@ -101,21 +131,24 @@ class TreeBuilder {
     depth: number,
     inherited: number,
   ): readonly TreeMember[] {
+    // Of `<<`, which takes in another map, what is written here wins.
+    let written: Set<string> | undefined;
     return pairs.flatMap(({ key, value }) => {
+      this.#noteAnchor(key);
       const line = this.#lineOf(key) ?? inherited;
+      // To write one out as a name takes twice as long with each map within a map.
+      if (isCollection(key))
+        throw new TreeLimit('a key is a list or a map; write a name in its place', line);
       const node = this.tree(value, depth + 1, line);
-      // `<<` takes in another map, of which what is written here wins.
-      if (isScalar(key) && key.value === '<<') return mergedMembers(node, pairs);
-      return [{ name: nameOf(key), line, node }];
+      if (!isScalar(key) || key.value !== '<<') return [{ name: nameOf(key), line, node }];
+      written ??= new Set(pairs.map((it) => nameOf(it.key)));
+      return mergedMembers(node, written);
     });
   }
 
-  #targetOf(alias: Alias): Node | undefined {
-    const known = this.#targets.get(alias);
-    if (known !== undefined) return known;
-    const target = alias.resolve(this.#document);
-    if (target !== undefined) this.#targets.set(alias, target);
-    return target;
+  #noteAnchor(node: unknown): void {
+    if (this.#expanding > 0 || !(isScalar(node) || isCollection(node))) return;
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node as Node);
   }
 
   #lineOf(node: unknown): number | undefined {
@@ -124,15 +157,8 @@ class TreeBuilder {
   }
 }
 
-function at(node: TreeNode, line: number): TreeNode {
-  return { ...node, line };
-}
-
-function mergedMembers(
-  node: TreeNode,
-  pairs: readonly { readonly key: unknown }[],
-): readonly TreeMember[] {
-  const written = new Set(pairs.map(({ key }) => nameOf(key)));
+/** @param written - names that are taken; those of the members are added */
+function mergedMembers(node: TreeNode, written: Set<string>): readonly TreeMember[] {
   const sources = node.kind === 'array' ? node.items : [node];
   const members = sources.flatMap((it) => (it.kind === 'object' ? it.members : []));
   return members.filter(({ name }) => {

@@ -1,28 +1,43 @@
 /**
- * The line of every table head and every key of a valid TOML text, by its path as
- * JSON. Keys inside a value stand on the line of the key that has the value.
+ * The place of every table head and every key of a valid TOML text, as a tree of its
+ * names. Keys inside a value stand on the line of the key that has the value.
+ *
+ * A step down costs the length of one name, so that neither long names nor many tables
+ * below one another cost more than the text is long.
  */
 
-import { maxDepth, tooDeepMessage } from '../settings-tree.ts';
+import { maxDepth, TreeLimit, tooDeepMessage } from '../text-bounds.ts';
+
+export interface TomlPlace {
+  /** 1-based. */
+  readonly line: number;
+  /** By name of key or table, and by number of a table in its list. */
+  readonly below: ReadonlyMap<string | number, TomlPlace>;
+}
+
+interface GrowingPlace extends TomlPlace {
+  readonly below: Map<string | number, GrowingPlace>;
+  /** How many tables of a list there are so far; 0 = this is none. */
+  tableCount: number;
+}
 
 type KeyPath = readonly string[];
 
 const bareKey = /[\w-]/u;
 
-export function tomlLines(text: string): ReadonlyMap<string, number> {
+/** @throws TreeLimit for a key with more parts than settings may be deep. */
+export function tomlPlaces(text: string): TomlPlace {
   const walk = new Walk(text);
   while (walk.statement());
-  return walk.lines;
+  return walk.root;
 }
 
 class Walk {
-  readonly lines = new Map<string, number>();
+  readonly root: GrowingPlace = { line: 1, below: new Map(), tableCount: 0 };
   readonly #text: string;
   #at = 0;
   #line = 1;
-  #table: readonly (string | number)[] = [];
-  /** How many tables of a list there are so far, by the path of the list. */
-  readonly #counts = new Map<string, number>();
+  #table = this.root;
 
   constructor(text: string) {
     this.#text = text;
@@ -32,19 +47,14 @@ class Walk {
   statement(): boolean {
     this.#skipBlank();
     if (this.#at >= this.#text.length) return false;
-    const { line } = this;
+    const line = this.#line;
     if (this.#peek() === '[') this.#head(line);
     else {
-      const path = this.#key();
-      this.#note(this.#table, path, line);
+      follow(this.#table, this.#key(), line);
       this.#take(); // =
       this.#value();
     }
     return true;
-  }
-
-  get line(): number {
-    return this.#line;
   }
 
   #head(line: number): void {
@@ -52,42 +62,13 @@ class Walk {
     this.#take(isList ? 2 : 1);
     const path = this.#key();
     this.#take(isList ? 2 : 1);
-    this.#note([], isList ? path.slice(0, -1) : path, line);
     if (!isList) {
-      this.#table = this.#indexed(path);
+      this.#table = follow(this.root, path, line);
       return;
     }
-    const list = [...this.#indexed(path.slice(0, -1)), path.at(-1) ?? ''];
-    const id = JSON.stringify(list);
-    const count = this.#counts.get(id) ?? 0;
-    this.#counts.set(id, count + 1);
-    this.#table = [...list, count];
-    this.#remember(list, line);
-    this.#remember(this.#table, line);
-  }
-
-  /** A path of names, with the number of the last table wherever it leads over a list. */
-  #indexed(path: KeyPath): readonly (string | number)[] {
-    const indexed: (string | number)[] = [];
-    for (const name of path) {
-      indexed.push(name);
-      const count = this.#counts.get(JSON.stringify(indexed));
-      if (count !== undefined) indexed.push(count - 1);
-    }
-    return indexed;
-  }
-
-  /** Notes a dotted path and, on the way, tables that it opens without a head of their own. */
-  #note(table: readonly (string | number)[], path: KeyPath, line: number): void {
-    for (let length = 1; length <= path.length; length += 1) {
-      const part = path.slice(0, length);
-      this.#remember(table.length === 0 ? this.#indexed(part) : [...table, ...part], line);
-    }
-  }
-
-  #remember(path: readonly (string | number)[], line: number): void {
-    const id = JSON.stringify(path);
-    if (!this.lines.has(id)) this.lines.set(id, line);
+    const list = step(follow(this.root, path.slice(0, -1), line), path.at(-1) ?? '', line);
+    this.#table = step(list, list.tableCount, line);
+    list.tableCount += 1;
   }
 
   #key(): KeyPath {
@@ -103,8 +84,7 @@ class Walk {
         path.push(this.#text.slice(start, this.#at));
       }
       this.#skipSpaces();
-      // Every part costs a look at all before it: a key of ten thousand would take minutes.
-      if (path.length > maxDepth) throw new RangeError(tooDeepMessage);
+      if (path.length > maxDepth) throw new TreeLimit(tooDeepMessage, this.#line);
     } while (this.#peek() === '.');
     return path;
   }
@@ -177,4 +157,22 @@ class Walk {
       this.#at += 1;
     }
   }
+}
+
+/** Goes down a dotted path and makes what is missing on the way; of a list it takes the last table. */
+function follow(from: GrowingPlace, path: KeyPath, line: number): GrowingPlace {
+  let place = from;
+  for (const name of path) {
+    place = step(place, name, line);
+    if (place.tableCount > 0) place = step(place, place.tableCount - 1, line);
+  }
+  return place;
+}
+
+function step(from: GrowingPlace, name: string | number, line: number): GrowingPlace {
+  const known = from.below.get(name);
+  if (known !== undefined) return known;
+  const made: GrowingPlace = { line, below: new Map(), tableCount: 0 };
+  from.below.set(name, made);
+  return made;
 }

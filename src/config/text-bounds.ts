@@ -1,0 +1,140 @@
+/**
+ * Bounds what a JSON or TOML text may cost, in one pass over its characters before a
+ * parser sees it. The verdict depends on the text alone, never on the load of the
+ * machine or on how much stack is left.
+ */
+
+/** Where a text goes beyond a bound, and what to do about it. */
+export interface Excess {
+  /** Characters from the start of the text. */
+  readonly offset: number;
+  readonly message: string;
+}
+
+import { maxSettingsBytes } from './settings-bytes.ts';
+
+/** Far beyond any settings and far below where a recursive reader runs out of stack. */
+export const maxDepth = 256;
+
+export const tooDeepMessage = `the text is nested deeper than ${maxDepth} levels; flatten it`;
+
+/** A bound that shows only while a tree is built: its message and its line, 1-based. */
+export class TreeLimit extends Error {
+  readonly line: number;
+
+  constructor(message: string, line: number) {
+    super(message);
+    this.line = line;
+  }
+}
+
+/** What a text may cost. Both numbers are checked before a parser sees the text. */
+export interface TextBounds {
+  /** Characters. */
+  readonly length: number;
+  /** Brackets, commas, colons, strings, comments, numbers and other words. */
+  readonly tokens: number;
+}
+
+/** Settings of the user's own: ten thousand servers of forty tokens each. */
+export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 };
+
+/**
+ * A file that a project folder brings, which is read before anybody approved of it: a thousand
+ * servers of forty tokens each. The worst of them takes some 50 ms.
+ */
+export const folderText: TextBounds = { length: 256_000, tokens: 40_000 };
+
+/** TOML, which one program writes, and which takes several times as long to read as JSON. */
+export const tomlText: TextBounds = { length: maxSettingsBytes, tokens: 40_000 };
+
+/**
+ * YAML, by the tokens of its parser: ten or so a line, blanks and line ends included, and one
+ * for a text of many lines. A thousand lines is more than any program writes, and few enough
+ * for the parser's slowest paths, whose time grows by the square of the tokens.
+ */
+export const yamlText: TextBounds = { length: 256_000, tokens: 10_000 };
+
+/** Most characters of a number, a key or another word without quotes. No number needs 400. */
+const maxWordLength = 1_000;
+
+export function tooManyTokens({ tokens }: TextBounds): string {
+  return `the text holds more than ${tokens} tokens; split it into several files`;
+}
+
+/** Finds the first place where the text is nested too deeply or holds too much. */
+export function excessOf(
+  text: string,
+  language: 'json' | 'toml',
+  bounds: TextBounds,
+): Excess | undefined {
+  const endOfQuiet = language === 'json' ? endInJson : endInToml;
+  let depth = 0;
+  let count = 0;
+  for (let at = 0; at < text.length; ) {
+    const char = text[at] ?? '';
+    if (blanks.has(char)) {
+      at += 1;
+      continue;
+    }
+    const start = at;
+    const quietEnd = endOfQuiet(text, at);
+    if (quietEnd !== undefined) at = quietEnd;
+    else if (marks.has(char)) {
+      if (char === '[' || char === '{') depth += 1;
+      if (char === ']' || char === '}') depth -= 1;
+      at += 1;
+    } else {
+      at = endOfWord(text, at);
+      if (at - start > maxWordLength) {
+        const message = `a number or word is longer than ${maxWordLength} characters; shorten it`;
+        return { offset: start, message };
+      }
+    }
+    count += 1;
+    if (depth > maxDepth) return { offset: start, message: tooDeepMessage };
+    if (count > bounds.tokens) return { offset: start, message: tooManyTokens(bounds) };
+  }
+  return undefined;
+}
+
+const blanks: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r']);
+const marks: ReadonlySet<string> = new Set(['[', ']', '{', '}', ',', ':', '=', '.']);
+const wordEnds: ReadonlySet<string> = new Set([...blanks, ...marks, '"', "'", '#', '/']);
+
+function endOfWord(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && !wordEnds.has(text[at] ?? '')) at += 1;
+  return at;
+}
+
+/** The end of a string or comment that starts here; undefined when none does. */
+function endInJson(text: string, start: number): number | undefined {
+  if (text[start] === '"') return endOfString(text, start);
+  if (text.startsWith('//', start)) return endOf(text, '\n', start);
+  return text.startsWith('/*', start) ? endOf(text, '*/', start + 2) : undefined;
+}
+
+function endInToml(text: string, start: number): number | undefined {
+  const char = text[start] ?? '';
+  if (char === '#') return endOf(text, '\n', start);
+  if (char !== '"' && char !== "'") return undefined;
+  const triple = char.repeat(3);
+  return endOfString(text, start, text.startsWith(triple, start) ? triple : char);
+}
+
+/** A string ends at its quote; without three quotes also at the end of its line, where it is a mistake. */
+function endOfString(text: string, start: number, quote = '"'): number {
+  let at = start + quote.length;
+  while (at < text.length) {
+    if (text.startsWith(quote, at)) return at + quote.length;
+    if (quote.length === 1 && text[at] === '\n') return at;
+    at += text[at] === '\\' && quote.startsWith('"') ? 2 : 1;
+  }
+  return text.length;
+}
+
+function endOf(text: string, end: string, start: number): number {
+  const found = text.indexOf(end, start);
+  return found === -1 ? text.length : found + end.length;
+}

@@ -1,0 +1,47 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { launchOf } from '../../src/cli/launch.ts';
+import { placesOf } from '../../src/cli/program-places.ts';
+import { temporaryFolder } from './run-cli.ts';
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe('the settings of the user', () => {
+  it.each(['XDG_CONFIG_HOME', 'XDG_DATA_HOME'])(
+    'are not looked for in the project when %s is relative',
+    (variable) => {
+      vi.stubEnv(variable, 'config');
+      expect(() => launchOf({}, temporaryFolder(), {})).toThrow(variable);
+    },
+  );
+
+  it('are not looked for in the project when MCP_TROUPE_HOME is relative', () => {
+    const folder = temporaryFolder();
+    expect(() => launchOf({}, folder, { MCP_TROUPE_HOME: 'state' })).toThrow('MCP_TROUPE_HOME');
+    expect(launchOf({}, folder, { MCP_TROUPE_HOME: '~/state' }).userSettings).toBe(
+      path.join(homedir(), 'state', 'troupe.json'),
+    );
+  });
+
+  it('may be in a folder that --state-dir names from the present one', () => {
+    const folder = temporaryFolder();
+    expect(launchOf({ stateDir: 'state' }, folder, {}).userSettings).toBe(
+      path.join(folder, 'state', 'troupe.json'),
+    );
+  });
+
+  it.each([
+    ['claude-code', 'CLAUDE_CONFIG_DIR'],
+    ['codex', 'CODEX_HOME'],
+    ['opencode', 'XDG_CONFIG_HOME'],
+  ] as const)(
+    'of %s are not looked for in the project when %s is relative',
+    (program, variable) => {
+      const facts = { platform: 'linux', home: '/home/me', projectRoot: '/project' } as const;
+      const places = placesOf(program, { ...facts, env: { [variable]: 'config' } });
+      expect(places.every((file) => path.isAbsolute(file))).toBe(true);
+      expect(places[0]).toMatch(/^\/home\/me\//u);
+    },
+  );
+});
