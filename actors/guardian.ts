@@ -23,6 +23,8 @@ const termGraceMs = 1_000;
 const killedMs = 300;
 // Somebody who kills it again and again means it.
 const maxRestarts = 3;
+// Beside what the pipe holds: thousands of orders, of which a guardian reads one in microseconds.
+const maxUnreadBytes = 65_536;
 // It has nothing to do but to exit; a busy machine may take a while to let it.
 const farewellMs = 500;
 // All its phases, on a machine that is ten times too busy.
@@ -100,7 +102,10 @@ export class Guardian {
   }
 
   #say(order: string): void {
-    this.#child?.stdin?.write(`${order}\n`);
+    const child = this.#child;
+    // It was stopped, or hangs. Its successor is told of all groups at once.
+    if ((child?.stdin?.writableLength ?? 0) > maxUnreadBytes) child?.kill('SIGKILL');
+    else child?.stdin?.write(`${order}\n`);
   }
 
   #onEnd(why: string): void {

@@ -36,8 +36,8 @@ const maxDepth = 256;
 const maxMarks = 500_000;
 // Batches exist only in the 2025-03-26 revision, where nobody was seen to send more than a few.
 const maxBatch = 256;
-const tooDeep = `The server sent a message of more than ${maxDepth} levels.`;
-const tooManyValues = 'The server sent a message of more than 500,000 values.';
+const tooDeep = `more than ${maxDepth} levels`;
+const tooManyValues = 'more than 500,000 values';
 export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
 /** What a text of JSON holds, counted without parsing it. */
@@ -114,7 +114,7 @@ export function readText(text: string): Reading {
   if (!mayBeMessage(text)) return { messages: [], work: base };
   const { marks, excess } = structureOf(text);
   const work = base + marks / marksPerWork;
-  if (excess !== undefined) return { messages: excessive(text, excess), work };
+  if (excess !== undefined) return { messages: excessive(text, `The server sent a message of ${excess}.`), work };
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -5,6 +5,7 @@
  */
 
 import type { AnyStateNode } from 'xstate';
+import { quotedFor } from '../../src/policies/quoted.ts';
 import { pathOf, withAncestors } from '../../src/testing/chart-parts.ts';
 import {
   type Drawing,
@@ -21,7 +22,7 @@ export function chartSvg(drawing: Drawing, title: string): string {
   const { width, height } = drawing;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" class="chart">`,
-    `<title>${escaped(title)}</title>`,
+    `<title>${quotedFor('markup', title)}</title>`,
     `<style>${style}</style>`,
     `<rect class="paper" width="${width}" height="${height}"/>`,
     ...drawing.states.map(stateSvg),
@@ -61,12 +62,12 @@ function stateSvg({ state, lines, ...box }: DrawnState, place: number): string {
   const frame = (inset: number, name: string): string =>
     `<rect class="${name}" x="${x + inset}" y="${y + inset}" width="${width - 2 * inset}" height="${height - 2 * inset}" rx="${7 - inset}"/>`;
   return [
-    `<g class="${classesOf(state, place)}" data-state="${escaped(pathOf(state))}">`,
+    `<g class="${classesOf(state, place)}" data-state="${quotedFor('markup', pathOf(state))}">`,
     frame(0, 'box'),
     ...(state.type === 'final' ? [frame(3, 'rim')] : []),
     ...lines.map(
       ({ kind, text }, row) =>
-        `<text class="${kind}" x="${x + margin.box}" y="${y + 17 + row * letter.height}">${escaped(text)}</text>`,
+        `<text class="${kind}" x="${x + margin.box}" y="${y + 17 + row * letter.height}">${quotedFor('markup', text)}</text>`,
     ),
     '</g>',
   ].join('');
@@ -89,17 +90,17 @@ function startSvg({ mark, points }: DrawnStart): string {
 }
 
 function lineSvg({ arrow, points }: DrawnArrow): string {
-  return `<g class="arrow ${arrow.kind}" data-transitions="${escaped(arrow.transitions.join(' '))}">${way(points)}</g>`;
+  return `<g class="arrow ${arrow.kind}" data-transitions="${quotedFor('markup', arrow.transitions.join(' '))}">${way(points)}</g>`;
 }
 
 function labelSvg({ arrow, label }: DrawnArrow): string {
   const { x, y, width, height } = label;
   const rows = arrow.lines.map(
     (line, row) =>
-      `<text x="${x + 4}" y="${y + 11 + row * (letter.height - 1)}">${escaped(line)}</text>`,
+      `<text x="${x + 4}" y="${y + 11 + row * (letter.height - 1)}">${quotedFor('markup', line)}</text>`,
   );
   return [
-    `<g class="label ${arrow.kind}" data-transitions="${escaped(arrow.transitions.join(' '))}">`,
+    `<g class="label ${arrow.kind}" data-transitions="${quotedFor('markup', arrow.transitions.join(' '))}">`,
     `<rect class="back" x="${x}" y="${y}" width="${width}" height="${height}" rx="3"/>`,
     ...rows,
     '</g>',
@@ -135,12 +136,4 @@ function tip(before: Point, { x, y }: Point): string {
   const dy = Math.sign(y - before.y);
   const [bx, by] = [x - 8 * dx, y - 8 * dy];
   return `<path class="tip" d="M${x} ${y}L${tidy(bx + 4 * dy)} ${tidy(by + 4 * dx)}L${tidy(bx - 4 * dy)} ${tidy(by - 4 * dx)}Z"/>`;
-}
-
-export function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

@@ -8,8 +8,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
+import { quotedFor } from '../../src/policies/quoted.ts';
 import { letter, margin, type Point, tidy } from './chart-layout.ts';
-import { escaped, style, way } from './chart-svg.ts';
+import { style, way } from './chart-svg.ts';
 
 interface Folder {
   readonly name: string;
@@ -165,11 +166,11 @@ function folderSvg(
 ): string {
   const texts = (folder?.holds ?? []).map(
     (line, row) =>
-      `<text class="inner" x="${tidy(x + margin.box)}" y="${tidy(y + 33 + row * letter.height)}">${escaped(line)}</text>`,
+      `<text class="inner" x="${tidy(x + margin.box)}" y="${tidy(y + 33 + row * letter.height)}">${quotedFor('markup', line)}</text>`,
   );
   return [
     `<g class="state"><rect class="box" x="${tidy(x)}" y="${tidy(y)}" width="${width}" height="${height}" rx="7"/>`,
-    `<text class="name" x="${tidy(x + margin.box)}" y="${tidy(y + 17)}">${escaped(folder?.name ?? '')}</text>`,
+    `<text class="name" x="${tidy(x + margin.box)}" y="${tidy(y + 17)}">${quotedFor('markup', folder?.name ?? '')}</text>`,
     ...texts,
     '</g>',
   ].join('');

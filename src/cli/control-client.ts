@@ -31,6 +31,8 @@ export interface ControlClient {
     types: readonly ControlEvent['type'][] | undefined,
     listener: (event: ControlEvent) => void,
   ): Promise<void>;
+  /** Reads nothing more until the function that is returned is called. */
+  pause(): () => void;
   close(): void;
 }
 
@@ -155,6 +157,10 @@ function clientOn(socket: Socket): ControlClient {
       });
       await request('events', types === undefined ? {} : { types: [...types] });
       await gone;
+    },
+    pause() {
+      socket.pause();
+      return () => void socket.resume();
     },
     close() {
       socket.destroy();

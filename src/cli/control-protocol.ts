@@ -75,8 +75,8 @@ export interface ControlResults {
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
   reload: { readonly troupe: TroupeStatus };
-  /** An address that shows the charts to one browser. */
-  inspect: { readonly url: string };
+  /** An address that shows the charts to one browser, and a file that leads there where it was asked for. */
+  inspect: { readonly url: string; readonly file?: string };
   events: { readonly types: readonly TroupeEventName[] };
 }
 

@@ -10,6 +10,8 @@
 import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
+import { ConnectionLimits, usualStrangers } from '../../actors/connection-limits.ts';
+import { Outbox, type OutboxLimits } from '../../actors/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { checkedCommand } from './checked-command.ts';
 import { connectControl } from './control-client.ts';
@@ -17,6 +19,7 @@ import {
   type ControlAnswer,
   type ControlEvent,
   type ControlId,
+  maxAnswerBytes,
   maxRequestBytes,
 } from './control-protocol.ts';
 import { type ControlCommand, controlRequest } from './control-schemas.ts';
@@ -46,10 +49,15 @@ export interface ControlServer {
 }
 
 // Commands of people and scripts: a handful at once. More are refused, not queued.
-const maxConnections = 64;
+const maxClients = 64;
 const maxRequestsInFlight = 64;
-// A client that does not read its events loses some rather than filling our memory.
-const maxUnsentEventBytes = 1_048_576;
+const usualLimits: OutboxLimits = {
+  // A client that does not read its events loses some rather than filling our memory.
+  noteBytes: 1_048_576,
+  // The longest answer fits, and a second one of another client.
+  unsentBytes: maxAnswerBytes,
+  unsentTotalBytes: 2 * maxAnswerBytes,
+};
 
 /**
  * Takes the socket over from a troupe that died, or refuses.
@@ -58,16 +66,21 @@ const maxUnsentEventBytes = 1_048_576;
 export async function openControlServer(
   socketPath: string,
   handler: ControlHandler,
+  limits: Partial<OutboxLimits> = {},
 ): Promise<ControlServer> {
   makePrivateFolder(path.dirname(socketPath));
   await removeStaleSocket(socketPath);
   const sockets = new Set<Socket>();
+  // Nothing but a request tells a client from a connection that was left open.
+  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClients });
+  const outbox = new Outbox({ ...usualLimits, ...limits });
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    serveClient(socket, handler);
+    connections.add(socket);
+    outbox.add(socket);
+    serveClient(socket, handler, { connections, outbox });
   });
-  server.maxConnections = maxConnections;
   await listen(server, socketPath);
   chmodSync(socketPath, 0o600);
   // A failing accept (too many open files) must not end the troupe; the next client may do better.
@@ -133,22 +146,35 @@ function inodeOf(file: string): number | undefined {
   }
 }
 
-function serveClient(socket: Socket, handler: ControlHandler): void {
+interface Bounds {
+  readonly connections: ConnectionLimits;
+  readonly outbox: Outbox;
+}
+
+function serveClient(
+  socket: Socket,
+  handler: ControlHandler,
+  { connections, outbox }: Bounds,
+): void {
   const gone = new AbortController();
   let inFlight = 0;
   let dropped = 0;
 
   const send = (answer: ControlAnswer): void => {
-    if (!socket.destroyed) socket.write(`${JSON.stringify(answer)}\n`);
+    outbox.write(socket, lineOf(answer));
   };
   const emit = (id: ControlId, event: ControlEvent): void => {
-    if (socket.writableLength > maxUnsentEventBytes) {
-      dropped += 1;
-      return;
+    const told: ControlEvent = { type: 'events.dropped', count: dropped };
+    const missed = dropped === 0 ? '' : lineOf({ id, event: told });
+    if (outbox.lags(socket)) dropped += 1;
+    else {
+      dropped = 0;
+      outbox.write(socket, missed + lineOf({ id, event }));
     }
-    if (dropped > 0) send({ id, event: { type: 'events.dropped', count: dropped } });
-    dropped = 0;
-    send({ id, event });
+  };
+  const overloaded = (id: ControlId, message: string): void => {
+    const error = new TroupeError('OVERLOADED', message, { retryable: true });
+    send({ id, error: errorDocumentOf(error) });
   };
   const refuse = (id: ControlId, message: string): void => {
     send({ id, error: errorDocumentOf(new TroupeError('INVALID_ARGUMENTS', message)) });
@@ -161,15 +187,12 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
       return;
     }
     const { id, command, args } = request.data;
-    if (inFlight >= maxRequestsInFlight) {
-      send({
-        id,
-        error: errorDocumentOf(
-          new TroupeError('OVERLOADED', 'too many requests at once; wait for an answer first', {
-            retryable: true,
-          }),
-        ),
-      });
+    if (inFlight >= maxRequestsInFlight)
+      return overloaded(id, 'too many requests at once; wait for an answer first');
+    const end = connections.begin(socket);
+    if (end === undefined) {
+      overloaded(id, `${maxClients} clients are being served; try again later`);
+      socket.end();
       return;
     }
     inFlight += 1;
@@ -177,8 +200,11 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
       const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
       const checked = checkedCommand(command, args);
       send({ id, result: await handler(checked.command, checked.args, context) });
+      // Who follows events waits for them, and is not idle until it leaves.
+      if (checked.command !== 'events') end();
     } catch (error) {
       send({ id, error: errorDocumentOf(error) });
+      end();
     } finally {
       inFlight -= 1;
     }
@@ -198,6 +224,10 @@ function serveClient(socket: Socket, handler: ControlHandler): void {
   // Told by `close`, which follows.
   socket.on('error', () => undefined);
   socket.on('close', () => gone.abort());
+}
+
+function lineOf(answer: ControlAnswer): string {
+  return `${JSON.stringify(answer)}\n`;
 }
 
 function parseJson(line: string): unknown {

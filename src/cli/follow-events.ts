@@ -19,13 +19,28 @@ export async function followEvents(
 ): Promise<number> {
   const request = listenForStop(host);
   let unread = false;
+  // Our reader sets the pace: what it has no time for is dropped and counted by the troupe, rather
+  // than kept here.
+  let isWaiting = false;
+  const waitForReader = (): void => {
+    if (isWaiting || !host.stdout.writableNeedDrain) return;
+    isWaiting = true;
+    const resume = client.pause();
+    host.stdout.once('drain', () => {
+      isWaiting = false;
+      resume();
+    });
+  };
   request.signal.addEventListener('abort', () => client.close());
   host.onOutputClosed(() => {
     unread = true;
     client.close();
   });
   try {
-    await client.follow(types, onEvent);
+    await client.follow(types, (event) => {
+      onEvent(event);
+      waitForReader();
+    });
   } catch (error) {
     if (request.received() === undefined && !unread) throw error;
   } finally {

@@ -8,9 +8,10 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import type { InspectorServer } from '../inspector/inspector-server.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { Troupe } from '../runtime/troupe.ts';
+import { writeAddressFile } from './address-file.ts';
 import { controlHandler } from './control-commands.ts';
 import type { Identity } from './control-protocol.ts';
-import type { ControlCommand } from './control-schemas.ts';
+import type { ControlArgs, ControlCommand } from './control-schemas.ts';
 import type { ControlHandler } from './control-server.ts';
 
 export interface InspectHere {
@@ -25,18 +26,27 @@ export interface InspectHere {
 export function inspectHere(troupe: Troupe, identity: Identity, port = 0): InspectHere {
   let starting: Promise<InspectorServer> | undefined;
   let isOver = false;
-  const address = async (): Promise<string> => {
+  const running = async (): Promise<InspectorServer> => {
     if (isOver) throw new TroupeError('SHUTTING_DOWN', 'the troupe is stopping; start it again');
     starting ??= start(troupe, handler, identity.projectRoot, port).catch((error: unknown) => {
       // The next one to ask may be luckier.
       starting = undefined;
       throw error;
     });
-    return (await starting).newAddress();
+    return starting;
+  };
+  const address = async (): Promise<string> => (await running()).newAddress();
+  const inspect = async ({ open = false }: ControlArgs['inspect']) => {
+    const inspector = await running();
+    const url = inspector.newAddress();
+    if (!open) return { url };
+    return { url, file: await writeAddressFile(inspector, url, identity.stateFolder) };
   };
   const answer = controlHandler(troupe, identity);
   const handler: ControlHandler = async (command, args, context) =>
-    command === 'inspect' ? { url: await address() } : answer(command, args, context);
+    command === 'inspect'
+      ? inspect(args as ControlArgs['inspect'])
+      : answer(command, args, context);
   return {
     handler,
     address,

@@ -4,6 +4,7 @@
  */
 
 import { styleText } from 'node:util';
+import { Outbox } from '../../actors/outbox.ts';
 import type { ErrorDocument } from '../domain/caller-code.ts';
 import type { CliHost, TerminalStream } from './cli-host.ts';
 import { cutTo } from './table.ts';
@@ -22,6 +23,8 @@ export interface Output {
   readonly paint: Paint;
   /** Lines for people; nothing with `--json`. */
   lines(lines: readonly string[]): void;
+  /** The same of lines that a command prints for as long as it runs: a reader that lags misses some. */
+  news(lines: readonly string[]): void;
   /** Text as it is, for frames that redraw themselves. */
   raw(text: string): void;
   /** The one document of `--json`; nothing without it. */
@@ -35,7 +38,7 @@ export interface Output {
    * a terminal. Whatever is printed next takes its place, and so does undefined.
    */
   progress(text: string | undefined): void;
-  /** A remark beside the answer, on stderr. */
+  /** A remark beside the answer, on stderr; a reader that lags misses some. */
   note(text: string): void;
   error(error: ErrorDocument): void;
 }
@@ -70,6 +73,15 @@ export function createOutput(
     progress(undefined);
     stream.write(text);
   };
+  const outbox = new Outbox();
+  const missed = new Map<TerminalStream, number>();
+  const tell = (stream: TerminalStream, text: string): void => {
+    progress(undefined);
+    const count = missed.get(stream) ?? 0;
+    const told = count === 0 ? '' : `troupe: ${count} lines were left out: too few were read\n`;
+    if (outbox.note(stream, told + text)) missed.delete(stream);
+    else missed.set(stream, count + 1);
+  };
   const document = (value: unknown): void => {
     if (!json || documentPrinted) return;
     documentPrinted = true;
@@ -88,6 +100,9 @@ export function createOutput(
     lines(lines) {
       if (!json && lines.length > 0) writeTo(stdout, `${lines.join('\n')}\n`);
     },
+    news(lines) {
+      if (!json && lines.length > 0) tell(stdout, `${lines.join('\n')}\n`);
+    },
     raw(text) {
       if (!json) writeTo(stdout, text);
     },
@@ -95,7 +110,7 @@ export function createOutput(
     documentLine: (value) => writeTo(stdout, `${jsonText(value)}\n`),
     showsProgress,
     progress,
-    note: (text) => writeTo(stderr, `troupe: ${text}\n`),
+    note: (text) => tell(stderr, `troupe: ${text}\n`),
     error(error) {
       if (json) document({ error });
       else writeTo(stderr, `${painter(stderr, host.env)('red', 'troupe:')} ${error.message}\n`);

@@ -1,9 +1,12 @@
 /** Gives the command line this process to work in, and ends the process with its exit code. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { version } from '../domain/version.ts';
 import type { CliHost, StopSignal } from './cli-host.ts';
 import { runCli } from './program.ts';
 
+// A reader that reads at all takes a pipe full of text within this.
+const lastWordsMs = 1_000;
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs `troupe` with these arguments, and ends the process. */
@@ -12,6 +15,11 @@ export async function runInThisProcess(
   more: Pick<CliHost, 'onRemark'> = {},
 ): Promise<never> {
   const closed = new Set<() => void>();
+  let wasStopped = false;
+  let giveUpOutput: () => void = () => undefined;
+  const isGivenUp = new Promise<void>((resolve) => {
+    giveUpOutput = resolve;
+  });
   // A reader that had enough (`| head`) is no error; without a listener it would end us in mid-air.
   process.stdout.on('error', () => {
     for (const listener of closed) listener();
@@ -27,20 +35,28 @@ export async function runInThisProcess(
     stderr: process.stderr,
     version,
     loadRuntime: async () => (await import('../runtime/create-troupe.ts')).createTroupe,
-    onStopSignal(listener) {
+    onStopSignal(given) {
+      const listener = (signal: StopSignal): void => {
+        wasStopped = true;
+        given(signal);
+      };
       for (const signal of stopSignals) process.on(signal, listener);
       return () => {
         for (const signal of stopSignals) process.off(signal, listener);
       };
     },
     onOutputClosed: (listener) => void closed.add(listener),
+    giveUpOutput,
     onCrash(listener) {
       process.on('uncaughtException', listener);
       return () => process.off('uncaughtException', listener);
     },
   };
   const exitCode = await runCli(host);
-  // A pipe may still hold the end of what we wrote.
-  await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  // A pipe may still hold the end of what we wrote. A reader such as `less` takes its time; after a
+  // signal to stop it has a moment.
+  const isWritten = new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+  if (wasStopped) void delay(lastWordsMs).then(giveUpOutput);
+  await Promise.race([isWritten, isGivenUp]);
   process.exit(exitCode);
 }

@@ -1,6 +1,7 @@
 /** Finds the running troupe of a launch, and says whether it was launched alike. */
 
 import { TroupeError } from '../domain/troupe-error.ts';
+import { quotedFor } from '../policies/quoted.ts';
 import { type ControlClient, connectControl } from './control-client.ts';
 import type { Identity } from './control-protocol.ts';
 import { controlSocketPath } from './control-socket-path.ts';
@@ -132,9 +133,5 @@ function commandToStart(launch: Launch): string {
   if (launch.stateFolderGiven) words.push('--state-dir', launch.stateFolder);
   if (launch.bare) words.push('--bare');
   for (const file of launch.configFiles) words.push('--config', file);
-  return words.map(quoted).join(' ');
-}
-
-function quoted(word: string): string {
-  return /^[\w./:@=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return words.map((word) => quotedFor('shell', word)).join(' ');
 }

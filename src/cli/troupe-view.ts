@@ -57,7 +57,7 @@ function logView(output: Output, source: ViewSource): TroupeView {
     const at = new Date().toISOString();
     const stamped = lines.map((line) => `${at} ${line}`);
     if (output.json) for (const line of stamped) output.note(line);
-    else output.lines(stamped);
+    else output.news(stamped);
   };
   const tellStatus = (status: ServerStatus): void => {
     const line = statusLine(status, Date.now());

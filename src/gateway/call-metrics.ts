@@ -4,6 +4,7 @@
  */
 
 import { serverStates } from '../domain/server-state.ts';
+import { quotedFor } from '../policies/quoted.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 export const metricsContentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
@@ -33,6 +34,7 @@ export class CallMetrics {
   readonly #durations = new Map<string, Histogram>();
   readonly #refusals = new Map<string, number>();
   #unread = 0;
+  #dropped = 0;
   readonly #passes = emptyHistogram(passBuckets);
   readonly #ends: readonly (() => void)[];
 
@@ -72,6 +74,11 @@ export class CallMetrics {
   /** Somebody was let go who did not read what it was told. */
   leftUnread(): void {
     this.#unread += 1;
+  }
+
+  /** A log line or news of progress was dropped, because its client reads too slowly. */
+  droppedNote(): void {
+    this.#dropped += 1;
   }
 
   text(gauges: GatewayGauges): string {
@@ -114,6 +121,12 @@ export class CallMetrics {
       ...samples('refusals_total', this.#refusals),
       ...family('unread_answers', 'counter', 'Answers cut off because nobody read them.'),
       sample('unread_answers_total', '', this.#unread),
+      ...family(
+        'dropped_notes',
+        'counter',
+        'Log lines and progress notifications dropped for clients that read too slowly.',
+      ),
+      sample('dropped_notes_total', '', this.#dropped),
       ...family('reconcile_duration_seconds', 'histogram', 'How long passes took.', 'seconds'),
       ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
       '# EOF',
@@ -168,15 +181,10 @@ function bucketLabel(limit: number): string {
   return Number.isInteger(limit) ? `${limit}.0` : String(limit);
 }
 
-/** Label values may hold anything that a settings file can; three characters need a backslash. */
 function labels(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .map(([name, value]) => `${name}=${quotedFor('metrics', value)}`)
     .join(',');
-}
-
-function escaped(value: string): string {
-  return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
 function count(values: Map<string, number>, key: string): void {

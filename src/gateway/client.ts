@@ -48,6 +48,13 @@ const maxRounds = 16;
 const unsaidLevel: LogLevel = 'info';
 // More than any client shows; the runtime has a bound of its own for each server.
 const maxWatched = 256;
+// Every list, and every resource that a client watches or listens for on one more stream.
+const maxMissed = 2 * maxWatched;
+
+interface News {
+  readonly method: string;
+  readonly params?: Record<string, unknown>;
+}
 
 /** What is known of the connection of a client. */
 export interface ClientEars {
@@ -74,8 +81,8 @@ export class GatewayClient implements Audience {
   readonly #handedOver = new WeakMap<Request, LightCall>();
   readonly #watched = new Map<string, () => void>();
   readonly #ears: ClientEars;
-  /** Lists that changed while it could not be told. */
-  readonly #missed = new Set<ListKind>();
+  /** Changes of lists and watched resources that it could not be told yet, each once. */
+  readonly #missed = new Map<string, News>();
   readonly #leave: () => void;
   #level: LogLevel | undefined;
   /** Takes back what servers were asked for. */
@@ -114,21 +121,22 @@ export class GatewayClient implements Audience {
 
   listChanged(kind: ListKind): void {
     if (this.server.getCapabilities()[kind] === undefined) return;
-    if (!this.#ears.canHear()) this.#missed.add(kind);
-    else this.#send({ method: `notifications/${kind}/list_changed` });
+    this.#tell({ method: `notifications/${kind}/list_changed` });
   }
 
   /** It hears again: what changed meanwhile is told once. */
   tellMissed(): void {
-    const missed = [...this.#missed];
-    this.#missed.clear();
-    for (const kind of missed) this.listChanged(kind);
+    for (const [key, news] of [...this.#missed]) {
+      if (!this.#ears.canHear()) return;
+      this.#missed.delete(key);
+      this.#send(news);
+    }
   }
 
   resourceUpdated(server: string, uri: string): void {
     const address = this.#gateway.view.addressOf(server, uri);
     if (this.#watched.has(address) || this.#ears.listensFor?.(address) === true)
-      this.#send({ method: 'notifications/resources/updated', params: { uri: address } });
+      this.#tell({ method: 'notifications/resources/updated', params: { uri: address } });
   }
 
   /** A request under way at this server is told first; other clients only if they asked for logs. */
@@ -309,10 +317,14 @@ export class GatewayClient implements Audience {
     });
   }
 
-  #send(notification: {
-    readonly method: string;
-    readonly params?: Record<string, unknown>;
-  }): void {
+  /** Sends news now, or once when the client hears again. */
+  #tell(news: News): void {
+    if (this.#ears.canHear()) this.#send(news);
+    // What is not watched any more by then was watched when it changed; more than that is not kept.
+    else if (this.#missed.size < maxMissed) this.#missed.set(JSON.stringify(news), news);
+  }
+
+  #send(notification: News): void {
     this.server.notification(notification).catch(ignore);
   }
 

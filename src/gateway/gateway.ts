@@ -104,6 +104,7 @@ export class Gateway {
         if (this.#isShown(server)) this.#news.prompts.trigger();
       }),
       troupe.on('resource.updated', ({ server, uri }) => {
+        if (!this.#isShown(server)) return;
         for (const audience of this.#audiences) audience.resourceUpdated(server, uri);
       }),
       troupe.on('notification', ({ server, method, params }) => {

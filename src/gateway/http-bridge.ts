@@ -1,7 +1,9 @@
 /** Between the requests of Node and those of the web, which the SDK takes. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Outbox } from '../../actors/outbox.ts';
 import type { LightAnswer } from './http-sessions.ts';
+import { isNoteEvent } from './notes.ts';
 
 // All that the protocol itself looks at. The token stays behind: nobody further in needs it.
 const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);
@@ -49,12 +51,12 @@ export function sendLight(
     .end(body);
 }
 
-/** Sends the SDK's answer; settles when it is sent, or nobody is there to read it. */
+/** Sends the SDK's answer; settles when it is sent, or the client is gone. */
 export async function sendWeb(
   answer: Response,
   response: ServerResponse,
   gone: AbortSignal,
-  onWritten: () => void,
+  outbox: Outbox,
 ): Promise<void> {
   const { connection: _ofTheSdk, ...headers } = Object.fromEntries(answer.headers);
   // Whether the connection stays is between the client and Node.
@@ -73,8 +75,9 @@ export async function sendWeb(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      response.write(value);
-      onWritten();
+      // Chunks are read only for a client that lags: nearly all are written without a look.
+      if (outbox.lags(response) && isNoteEvent(value)) outbox.note(response, value);
+      else outbox.write(response, value);
     }
   } finally {
     gone.removeEventListener('abort', leave);

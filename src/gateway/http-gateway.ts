@@ -10,6 +10,8 @@ import {
   isLegacyRequest,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
+import { ConnectionLimits, usualStrangers } from '../../actors/connection-limits.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
@@ -24,7 +26,6 @@ import {
   refuseStranger,
   refuseUnknown,
 } from './http-door.ts';
-import { Outbox, type OutboxLimits, outboxLimits } from './http-outbox.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
 
@@ -63,7 +64,8 @@ const usualLimits: HttpLimits = {
 // Longer than the pauses of a client at work, so that it need not connect anew for each call.
 const keepAliveMs = 60_000;
 const maxHeaderBytes = 16_384;
-const maxSockets = 512;
+// Connections of clients with a token; strangers have places of their own.
+const maxClientSockets = 512;
 // A machine that vanished says no goodbye; its system is asked whether it is still there.
 const probeAfterMs = 60_000;
 
@@ -73,7 +75,8 @@ export async function startHttpGateway(
   options: HttpGatewayOptions,
 ): Promise<HttpGateway> {
   const limits = { ...usualLimits, ...options.limits };
-  const reception = new Reception(gateway, options, limits);
+  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClientSockets });
+  const reception = new Reception(gateway, options, limits, connections);
   const server = createServer(
     {
       maxHeaderSize: maxHeaderBytes,
@@ -86,9 +89,9 @@ export async function startHttpGateway(
     },
     (request, response) => void reception.receive(request, response),
   );
-  server.maxConnections = maxSockets;
-  // Node answers these by itself, before there is a request.
   server.on('connection', (socket) => {
+    connections.add(socket);
+    // Node answers these by itself, before there is a request.
     socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
       const status = statusOf(code);
       if (status !== undefined) gateway.metrics.refused(status);
@@ -108,9 +111,9 @@ export async function startHttpGateway(
       server.close();
       await gateway.drain(limitMs);
       // A call that has ended is not answered yet.
-      await reception.outbox.sent('answers');
+      await reception.outbox.sent('answers', gateway.clock);
       await reception.close();
-      await reception.outbox.sent('streams');
+      await reception.outbox.sent('streams', gateway.clock);
       server.closeAllConnections();
     },
   };
@@ -136,12 +139,22 @@ class Reception {
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
   readonly #leave: () => void;
+  readonly #connections: ConnectionLimits;
   readonly outbox: Outbox;
 
-  constructor(gateway: Gateway, rules: DoorRules, limits: OutboxLimits) {
+  constructor(
+    gateway: Gateway,
+    rules: DoorRules,
+    limits: OutboxLimits,
+    connections: ConnectionLimits,
+  ) {
     this.#gateway = gateway;
     this.#rules = rules;
-    this.outbox = new Outbox(gateway.clock, limits, () => gateway.metrics.leftUnread());
+    this.#connections = connections;
+    this.outbox = new Outbox(limits, {
+      dropped: () => gateway.metrics.droppedNote(),
+      unread: () => gateway.metrics.leftUnread(),
+    });
     this.#sessions = new HttpSessions(gateway);
     const modern = createMcpHandler(
       async () => new GatewayClient(gateway, await gateway.identity(), 'modern').server,
@@ -173,7 +186,7 @@ class Reception {
   ): Promise<void> {
     response.on('error', () => undefined);
     try {
-      const refusal = this.#refusal(request);
+      const refusal = this.#refusal(request) ?? this.#welcome(request, response);
       if (refusal === undefined) await this.#answer(request, response, onWelcome);
       else this.#refuse(response, refusal);
     } catch (error) {
@@ -205,6 +218,15 @@ class Reception {
     return refuseUnknown(knock, this.#rules) ?? refusePath(request);
   }
 
+  /** From now on the connection is a client's; anybody may ask for the health, and stays a stranger. */
+  #welcome(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
+    if (request.url === '/healthz') return undefined;
+    const end = this.#connections.begin(request.socket);
+    if (end === undefined) return crowded;
+    response.once('close', end);
+    return undefined;
+  }
+
   async #answer(
     request: IncomingMessage,
     response: ServerResponse,
@@ -234,7 +256,6 @@ class Reception {
       return this.outbox.bound(response);
     }
     const web = webRequest(request, gone);
-    const onWritten = (): void => this.outbox.bound(response);
     if (!(await isLegacyRequest(web, body))) {
       // It names the resources it wants to hear of when it begins to listen.
       const unwatch = watchAll(this.#gateway, listenedTo(body));
@@ -243,7 +264,7 @@ class Reception {
           web,
           body === undefined ? {} : { parsedBody: body },
         );
-        await sendWeb(answer, response, gone, onWritten);
+        await sendWeb(answer, response, gone, this.outbox);
       } finally {
         unwatch();
       }
@@ -251,7 +272,7 @@ class Reception {
     }
     const { response: answer, sent } = await this.#sessions.answer(web, body, light?.toHandOver);
     try {
-      await sendWeb(answer, response, gone, onWritten);
+      await sendWeb(answer, response, gone, this.outbox);
     } finally {
       sent();
     }
@@ -259,6 +280,9 @@ class Reception {
 
   #refuse(response: ServerResponse, refusal: Parameters<typeof refuse>[1]): void {
     this.#gateway.metrics.refused(refusal.status);
+    const { socket } = response.req;
+    // A stranger's connection ends with the refusal: it would only keep a place from others.
+    if (!this.#connections.isKnown(socket)) response.setHeader('connection', 'close');
     refuse(response, refusal);
   }
 
@@ -274,6 +298,12 @@ class Reception {
     response.writeHead(200, plainHeaders(metricsContentType)).end(text);
   }
 }
+
+const crowded: Refusal = {
+  status: 503,
+  message: `${maxClientSockets} connections have requests in progress; try again later`,
+  headers: { 'retry-after': '5' },
+};
 
 const methodsOf: Readonly<Record<string, string>> = {
   '/mcp': 'POST, GET, DELETE',

@@ -1,25 +1,35 @@
 /**
  * The gateway over stdin and stdout, for the host that started us. It has the two streams for
  * itself: a line of anything else would end the conversation.
+ *
+ * A host that stops reading loses log lines and progress first; changes of lists and resources
+ * wait, and are sent once when it reads again. When it leaves more unread than an
+ * {@link Outbox} holds for one reader, the gateway ends as if the host had closed its side.
  */
 
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import { type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/outbox.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import { maxBodyBytes } from './http-body.ts';
 import { addressesIn, Listening } from './listening.ts';
+import { isNote } from './notes.ts';
 
 export interface StdioGatewayOptions {
   readonly stdin: Readable;
   readonly stdout: Writable;
+  /** What the host may leave unread. Default: {@link outboxLimits} */
+  readonly limits?: Partial<OutboxLimits>;
+  /** The host left too much unread: what stdout still holds will never be read. */
+  readonly onUnread?: () => void;
 }
 
 export interface StdioGateway {
-  /** Settles when the host has closed its end. */
+  /** Settles when the host has closed its side, or left too much unread. */
   readonly closed: Promise<undefined>;
   /** Lets what is under way finish within the limit, and leaves. */
   close(limitMs: number): Promise<void>;
@@ -27,22 +37,52 @@ export interface StdioGateway {
 
 export function startStdioGateway(
   gateway: Gateway,
-  { stdin, stdout }: StdioGatewayOptions,
+  { stdin, stdout, limits, onUnread }: StdioGatewayOptions,
 ): StdioGateway {
+  let close: (value?: undefined) => void = () => undefined;
   const closed = new Promise<undefined>((resolve) => {
-    for (const end of ['end', 'close', 'error'] as const) stdin.once(end, () => resolve(undefined));
+    close = resolve;
   });
+  for (const end of ['end', 'close', 'error'] as const) stdin.once(end, () => close());
+  const outbox = new Outbox(
+    { ...outboxLimits, ...limits },
+    { dropped: () => gateway.metrics.droppedNote(), unread: () => gateway.metrics.leftUnread() },
+  );
+  const clients = new Set<GatewayClient>();
   const listening = new Listening(gateway);
   const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: maxBodyBytes });
   const handle = serveStdio(
-    async ({ era }) =>
-      new GatewayClient(gateway, await gateway.identity(), era, {
-        canHear: () => true,
+    async ({ era }) => {
+      const client = new GatewayClient(gateway, await gateway.identity(), era, {
+        canHear: () => !outbox.lags(stdout),
         listensFor: (address) => listening.has(address),
-        onClosed: () => listening.close(),
-      }).server,
+        onClosed: () => {
+          clients.delete(client);
+          listening.close();
+        },
+      });
+      clients.add(client);
+      return client.server;
+    },
     { transport, onerror: (error) => gateway.faults.add('the host', error) },
   );
+  outbox.add(stdout, 'streams', () => {
+    gateway.faults.add('the host', new Error('does not read its answers; the gateway ends'));
+    onUnread?.();
+    close();
+    void handle.close();
+  });
+  stdout.on('drain', () => {
+    for (const client of clients) client.tellMissed();
+  });
+  // Not the SDK's own: it waits for the host with every message, and keeps them all meanwhile.
+  transport.send = (message) => {
+    if (stdout.destroyed) return Promise.reject(new Error('Not connected'));
+    const line = serializeMessage(message);
+    if (isNote(message)) outbox.note(stdout, line);
+    else outbox.write(stdout, line);
+    return Promise.resolve();
+  };
   followListening(transport, listening);
   return {
     closed,

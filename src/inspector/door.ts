@@ -11,6 +11,8 @@ export interface Knock {
   readonly hosts: readonly string[];
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
+  /** A person opens an address in a window of its own, as the browser says. */
+  readonly isNavigation: boolean;
 }
 
 export interface Refusal {
@@ -24,10 +26,11 @@ const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 /**
  * Refuses who calls us by a name that is not ours, which is what a page does that has turned
- * its own name to our address, and whatever another site has caused.
+ * its own name to our address, and whatever another site has caused. Opening the page itself
+ * is not refused, wherever the link stood: it holds nothing, and can be neither framed nor read.
  */
 export function refuseStranger(knock: Knock, port: number): Refusal | undefined {
-  const { method, target, hosts, origin, fetchSite } = knock;
+  const { method, target, hosts, origin, fetchSite, isNavigation } = knock;
   const [host] = hosts;
   if (!target.startsWith('/')) return { status: 403, message: 'this is no proxy' };
   const isOurs = host === `127.0.0.1:${port}` || host === `localhost:${port}`;
@@ -35,8 +38,9 @@ export function refuseStranger(knock: Knock, port: number): Refusal | undefined 
     return { status: 403, message: 'the Host header names somebody else' };
   if (origin !== undefined && origin !== `http://${host}`)
     return { status: 403, message: 'pages of another origin are not let in' };
-  if (fetchSite !== undefined && !ownSites.has(fetchSite))
-    return { status: 403, message: 'another site sent you; copy the address into the browser' };
+  const isOpening = isNavigation && method === 'GET' && target === '/';
+  if (fetchSite !== undefined && !ownSites.has(fetchSite) && !isOpening)
+    return { status: 403, message: 'another site sent this request' };
   if (!methods.has(method)) return { status: 405, message: 'there is no such method' };
   if (method !== 'GET' && origin === undefined)
     return { status: 403, message: 'who wants something done has to send an Origin' };

@@ -1,6 +1,6 @@
 /**
- * Who was let in: a token of an address is taken once and gives a session, which the
- * browser brings back as a cookie. Neither is kept, only what they hash to.
+ * Who was let in: a token of an address is exchanged once for the secret of a session, which the
+ * page sends with every request. Neither is kept, only what they hash to.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -22,7 +22,8 @@ export interface Guest {
 
 export class Guests {
   readonly #now: () => number;
-  readonly #tokens = new Set<string>();
+  /** What to do when the token is spent, or is not the newest of so many any more. */
+  readonly #tokens = new Map<string, () => void>();
   readonly #sessions = new Map<string, Guest>();
 
   /** @param now - milliseconds; only differences count */
@@ -33,22 +34,43 @@ export class Guests {
   /** A token that lets one browser in, once. */
   invite(): string {
     const token = newSecret();
-    this.#tokens.add(digest(token));
-    dropOldest(this.#tokens, mostTokens);
+    this.#tokens.set(digest(token), () => undefined);
+    const [oldest] = this.#tokens.keys();
+    if (this.#tokens.size > mostTokens && oldest !== undefined) this.#spend(oldest);
     return token;
+  }
+
+  /** Calls back once the token is good for nothing, which may be now. */
+  whenSpent(token: string, callback: () => void): void {
+    const key = digest(token);
+    if (this.#tokens.has(key)) this.#tokens.set(key, callback);
+    else callback();
+  }
+
+  /** No token is good for anything any more. */
+  close(): void {
+    for (const key of [...this.#tokens.keys()]) this.#spend(key);
   }
 
   /** The secret of the session that the token gives; undefined when it is none, or was taken. */
   admit(token: string): string | undefined {
-    if (!this.#tokens.delete(digest(token))) return undefined;
+    if (!this.#spend(digest(token))) return undefined;
     const secret = newSecret();
     this.#sessions.set(digest(secret), this.#newGuest());
-    dropOldest(this.#sessions, mostSessions);
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size > mostSessions && oldest !== undefined) this.#sessions.delete(oldest);
     return secret;
   }
 
   guest(secret: string): Guest | undefined {
     return this.#sessions.get(digest(secret));
+  }
+
+  #spend(key: string): boolean {
+    const callback = this.#tokens.get(key);
+    this.#tokens.delete(key);
+    callback?.();
+    return callback !== undefined;
   }
 
   #newGuest(): Guest {
@@ -65,14 +87,6 @@ export class Guests {
       },
     };
   }
-}
-
-function dropOldest(
-  kept: { readonly size: number; keys(): Iterator<string>; delete(key: string): boolean },
-  most: number,
-): void {
-  const oldest = kept.keys().next();
-  if (kept.size > most && oldest.done !== true) kept.delete(oldest.value);
 }
 
 function newSecret(): string {

@@ -1,10 +1,17 @@
 /**
- * The inspector's server: a page, and what it asks, for one person at this machine. It is
- * reached from here alone, by whoever opens an address that holds a fresh token, and nobody else.
+ * The inspector's server: a page, and what it asks, for one person at this machine. The page itself
+ * anybody here may load, and learns nothing by it; what it asks for is answered to whoever opened an
+ * address that holds a fresh token, and nobody else.
+ *
+ * The token stands behind the `#` of an address, so no browser sends it by itself. The page
+ * exchanges it for a secret, and sends that as a header with every request. There is no cookie:
+ * browsers send cookies of 127.0.0.1 to every port of it, whoever listens there.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { ConnectionLimits, usualStrangers } from '../../actors/connection-limits.ts';
+import { Outbox } from '../../actors/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal-lines.ts';
 import { guardingHeaders, refuseStranger } from './door.ts';
@@ -29,8 +36,9 @@ const host = '127.0.0.1';
 const headersMs = 10_000;
 const requestMs = 30_000;
 const maxHeaderBytes = 16_384;
-// Streams, and a few windows that load the page at the same time.
-const maxSockets = 128;
+const lookEveryMs = 1_000;
+// Streams, and a few windows that ask at the same time. Strangers have places of their own.
+const maxPageSockets = 128;
 
 export interface InspectorOptions {
   /** Default: any that is free. */
@@ -45,6 +53,8 @@ export interface InspectorServer {
   readonly port: number;
   /** A new address, which lets one browser in, once. */
   newAddress(): string;
+  /** Calls back once an address is good for nothing any more, at the latest when the inspector closes. */
+  whenSpent(address: string, callback: () => void): void;
   close(): void;
 }
 
@@ -60,18 +70,22 @@ export async function startInspector(
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: headersMs,
     requestTimeout: requestMs,
+    connectionsCheckingInterval: lookEveryMs,
   });
-  server.maxConnections = maxSockets;
+  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxPageSockets });
+  server.on('connection', (socket) => connections.add(socket));
   await listen(server, wanted);
   server.on('error', () => undefined);
   const { port } = server.address() as AddressInfo;
-  const reception = new Reception(inspected, { files, guests, streams, port });
+  const reception = new Reception(inspected, { files, guests, streams, port, connections });
   server.on('request', (request, response) => void reception.receive(request, response));
   return {
     port,
-    newAddress: () => `http://${host}:${port}/?token=${guests.invite()}`,
+    newAddress: () => `http://${host}:${port}/#token=${guests.invite()}`,
+    whenSpent: (address, callback) => guests.whenSpent(address.split('#token=')[1] ?? '', callback),
     close() {
       server.close();
+      guests.close();
       streams.close();
       server.closeAllConnections();
     },
@@ -96,27 +110,30 @@ interface Rooms {
   readonly guests: Guests;
   readonly streams: RecordStreams;
   readonly port: number;
+  readonly connections: ConnectionLimits;
 }
 
 class Reception {
   readonly #inspected: Inspected;
   readonly #rooms: Rooms;
-  readonly #cookie: string;
   readonly #forks: Forks;
+  readonly #outbox = new Outbox();
 
   constructor(inspected: Inspected, rooms: Rooms) {
     this.#inspected = inspected;
     this.#rooms = rooms;
     this.#forks = new Forks(inspected.source);
-    // Cookies know no ports: two troupes must not take each other's.
-    this.#cookie = `mcp-troupe-inspector-${rooms.port}`;
   }
 
   /** Answers one request, whatever happens. */
   async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
+    // Until it has shown a secret, a connection would only keep a place from others.
+    if (!this.#rooms.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
+    this.#outbox.add(response);
     try {
       await this.#answer(request, response);
+      this.#outbox.bound(response);
     } catch {
       // A browser that left in the middle of a sentence; nobody is there to be told.
       if (response.headersSent) response.destroy();
@@ -132,40 +149,41 @@ class Reception {
       hosts: request.headersDistinct['host'] ?? [],
       origin: headers.origin,
       fetchSite: request.headersDistinct['sec-fetch-site']?.join(),
+      isNavigation:
+        headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document',
     };
     const stranger = refuseStranger(knock, this.#rooms.port);
     if (stranger !== undefined) return say(response, stranger.status, stranger.message);
     const [path = '', search = ''] = url.split(/\?(.*)/su);
-    const query = new URLSearchParams(search);
-    const token = query.get('token');
-    const guest = this.#guestOf(headers.cookie);
-    if (path === '/' && method === 'GET' && token !== null)
-      return this.#admit(response, token, guest);
-    if (guest === undefined) return say(response, 401, unknownGuest);
-    if (path.startsWith('/api/')) return this.#answerApi(request, response, guest, path, query);
+    if (path.startsWith('/api/'))
+      return this.#answerPage(request, response, path, new URLSearchParams(search));
     const file = method === 'GET' ? this.#rooms.files.get(path) : undefined;
     if (file === undefined) return say(response, 404, 'there is nothing here');
     response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
   }
 
-  #admit(response: ServerResponse, token: string, guest: Guest | undefined): void {
-    const secret = this.#rooms.guests.admit(token);
-    if (secret === undefined) {
-      if (guest === undefined) return say(response, 401, unknownGuest);
-      // The browser that it let in opens it in a second window: it is in already.
-      response.writeHead(303, { ...guardingHeaders, location: '/' }).end();
-      return;
-    }
-    const cookie = `${this.#cookie}=${secret}; HttpOnly; SameSite=Strict; Path=/`;
-    response.writeHead(303, { ...guardingHeaders, 'set-cookie': cookie, location: '/' }).end();
+  /** Answers a page that was let in, or wants to be. */
+  async #answerPage(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    query: URLSearchParams,
+  ): Promise<void> {
+    const { guests, connections } = this.#rooms;
+    const given = /^Bearer ([\w-]+)$/u.exec(request.headers.authorization ?? '')?.[1] ?? '';
+    if (path === '/api/enter' && request.method === 'POST') return this.#admit(response, given);
+    const guest = guests.guest(given);
+    if (guest === undefined) return send(response, unknownGuest);
+    const end = connections.begin(request.socket);
+    if (end === undefined) return send(response, crowded);
+    response.removeHeader('connection');
+    response.once('close', end);
+    return this.#answerApi(request, response, guest, path, query);
   }
 
-  #guestOf(cookies = ''): Guest | undefined {
-    for (const cookie of cookies.split(';')) {
-      const [name, value = ''] = cookie.trim().split('=');
-      if (name === this.#cookie) return this.#rooms.guests.guest(value);
-    }
-    return undefined;
+  #admit(response: ServerResponse, token: string): void {
+    const secret = this.#rooms.guests.admit(token);
+    send(response, secret === undefined ? unknownGuest : { status: 200, document: { secret } });
   }
 
   async #answerApi(
@@ -260,8 +278,12 @@ class Reception {
 const nothingHere = refused(404, 'INVALID_ARGUMENTS', 'there is nothing here');
 const tooMuch = refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
 const plainText = 'text/plain; charset=utf-8';
-const unknownGuest =
-  'you were not let in: open the address that troupe inspect prints; each works once';
+const unknownGuest = refused(
+  401,
+  'PERMISSION_DENIED',
+  'you were not let in: open the address that troupe inspect prints; each works once',
+);
+const crowded = refused(503, 'OVERLOADED', 'too many connections are in use; close a window', true);
 
 function say(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { ...guardingHeaders, 'content-type': plainText }).end(`${message}\n`);

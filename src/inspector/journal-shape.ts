@@ -5,17 +5,31 @@
 
 import type { InspectionRecord, JournalHead } from '../domain/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { isServerName } from '../policies/name-rule.ts';
 
-type Kind = 'text' | 'number' | 'flag' | 'texts' | 'timers' | 'list' | 'object' | 'status';
+type Kind =
+  | 'name'
+  | 'maybeName'
+  | 'plan'
+  | 'text'
+  | 'number'
+  | 'flag'
+  | 'texts'
+  | 'timers'
+  | 'object'
+  | 'status';
 type Shape = Readonly<Record<string, Kind>>;
 
 const fits: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  // Names end up in programs, command lines and pictures: what settings refuse is refused here too.
+  name: (value) => typeof value === 'string' && isServerName(value),
+  maybeName: (value) => value === undefined || fits.name(value),
+  plan: (value) => Array.isArray(value) && value.every((each) => hasShape(each, step)),
   text: (value) => typeof value === 'string',
   number: (value) => Number.isFinite(value),
   flag: (value) => typeof value === 'boolean',
   texts: (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
   timers: (value) => Array.isArray(value) && value.every((each) => hasShape(each, timer)),
-  list: Array.isArray,
   object: isRecord,
   status: (value) => hasShape(value, status),
 };
@@ -27,9 +41,11 @@ const picturedActor: Shape = {
   life: 'text',
   leaves: 'texts',
   timers: 'timers',
+  server: 'maybeName',
 };
+const step: Shape = { step: 'text', server: 'name', why: 'text' };
 const status: Shape = {
-  name: 'text',
+  name: 'name',
   state: 'text',
   catalog: 'text',
   circuit: 'text',
@@ -41,7 +57,7 @@ const status: Shape = {
 
 // Complete, so that a kind that is added does not compile unnoticed.
 const records: Readonly<Record<InspectionRecord['kind'], Shape>> = {
-  actor: { actor: 'text', id: 'text' },
+  actor: { actor: 'text', id: 'text', server: 'maybeName' },
   event: { to: 'text', type: 'text' },
   step: { actor: 'text', type: 'text', edges: 'texts' },
   state: { actor: 'text', life: 'text', leaves: 'texts' },
@@ -49,8 +65,8 @@ const records: Readonly<Record<InspectionRecord['kind'], Shape>> = {
   timer: { actor: 'text', id: 'text', ms: 'number' },
   timerEnd: { actor: 'text', id: 'text', fired: 'flag' },
   status: { status: 'status' },
-  gone: { server: 'text' },
-  reconciled: { plan: 'list', durationMs: 'number', troupe: 'object' },
+  gone: { server: 'name' },
+  reconciled: { plan: 'plan', durationMs: 'number', troupe: 'object' },
   gap: { count: 'number' },
 };
 

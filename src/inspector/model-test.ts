@@ -15,6 +15,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { defaultPolicy } from '../policies/default-policy.ts';
 import { equalData } from '../policies/equal-data.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { literal, quotedFor } from '../policies/quoted.ts';
 
 const pageSize = 5_000;
 
@@ -81,21 +82,14 @@ function* recordsUpTo(source: InspectionSource, to: number): Generator<Inspectio
 
 type Step = (server: string, facts: Readonly<Record<string, unknown>>) => string;
 
-const say: Record<string, Step> = Object.fromEntries(
-  ['server.start', 'server.stop', 'server.restart', 'server.reconnect'].map((type) => [
-    type,
-    (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
-  ]),
-);
+const said = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
 
-/** What a test says for an event; the others come by themselves, or have no words in a script. */
-const steps: Readonly<Record<string, Step>> = {
-  ...say,
+const written: Readonly<Record<string, Step>> = {
   'server.woke': () => "troupe.send({ type: 'system.woke' });",
   'server.demanded': (server) =>
     `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,
   'session.opened': (_, { era }) => `session.open({ era: ${quoted(era)} });`,
-  'session.listed': (_, { toolCount }) => `session.list(tools(${Number(toolCount)}));`,
+  'session.listed': (_, { toolCount }) => `session.list(tools(${countIn(toolCount)}));`,
   'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
   'session.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
   'session.notified': () => 'session.notify();',
@@ -104,6 +98,25 @@ const steps: Readonly<Record<string, Step>> = {
   'session.closed': (_, { failure }) =>
     failure === undefined ? 'session.closed();' : `session.fail(${failureText(failure)});`,
 };
+
+/**
+ * What a test says for an event; the others come by themselves, or have no words in a script. A map,
+ * because an event of a journal may have the name of what every object inherits.
+ */
+const steps: ReadonlyMap<string, Step> = new Map([
+  ...said.map((type): [string, Step] => [
+    type,
+    (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
+  ]),
+  ...Object.entries(written),
+]);
+
+// A server of the sample has few; a journal of somebody else must not fill the memory of a test.
+const mostTools = 10_000;
+
+function countIn(count: unknown): number {
+  return Number.isSafeInteger(count) ? Math.min(Math.max(Number(count), 0), mostTools) : 0;
+}
 
 /** They follow from the others in a script as they did then. */
 const byThemselves: ReadonlySet<string> = new Set(['slot.granted', 'admission.granted']);
@@ -114,7 +127,7 @@ function stepsOf(events: readonly EventRecord[], server: string): readonly strin
   let session = 0;
   for (const { type, facts = {}, t } of events) {
     if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
-    const step = steps[type];
+    const step = steps.get(type);
     if (step === undefined) {
       // Quoted: a journal of somebody else must not end the comment and go on as a program.
       lines.push(`// Then came ${quoted(type)}, which a script has no words for.`);
@@ -174,7 +187,7 @@ interface Told {
 function testText({ status, entry, seed, steps: lines, isWhole }: Told): string {
   const { name, state, reason, catalog, circuit } = status;
   const wanted = { state, ...(reason === undefined ? {} : { reason }), catalog, circuit };
-  const settings = JSON.stringify({ mcpServers: { [name]: entry } }, undefined, 2);
+  const settings = literal({ mcpServers: { [name]: entry } }, 2);
   return [
     "import { createScriptedTroupe, type SessionScript } from 'mcp-troupe/testing';",
     "import { expect, it } from 'vitest';",
@@ -204,7 +217,7 @@ function testText({ status, entry, seed, steps: lines, isWhole }: Told): string 
       ...lines,
       `const status = () => troupe.status(${quoted(name)});`,
       `for (let tries = 0; tries < 1_000 && status()?.state !== ${quoted(state)}; tries += 1) await advance(100);`,
-      `expect(status()).toMatchObject(${JSON.stringify(wanted)});`,
+      `expect(status()).toMatchObject(${literal(wanted)});`,
       'await Promise.all([troupe.stop(), advance(10_000)]);',
     ]),
     '});',
@@ -217,10 +230,7 @@ function indented(lines: readonly string[]): readonly string[] {
 }
 
 function quoted(text: unknown): string {
-  // The two ends of lines that JSON leaves as they are.
-  return JSON.stringify(String(text))
-    .replaceAll('\u2028', '\\u2028')
-    .replaceAll('\u2029', '\\u2029');
+  return quotedFor('script', String(text));
 }
 
 function failureText(kind: unknown): string {

@@ -1,4 +1,5 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { quotedFor } from '../policies/quoted.ts';
 import {
   childrenOf,
   guardText,
@@ -61,7 +62,7 @@ class MermaidWriter {
 
   #box(state: AnyStateNode): readonly string[] {
     const id = this.#idOf(state);
-    const name = `state "${state.key}" as ${id}`;
+    const name = `state "${quotedFor('mermaid', state.key)}" as ${id}`;
     if (state.type === 'final') return [name, `${id} --> [*]`];
     if (childrenOf(state).length === 0) return [name];
     return [`${name} {`, ...this.#inside(state).map((line) => `  ${line}`), '}'];
@@ -71,7 +72,7 @@ class MermaidWriter {
     const source: AnyStateNode = transition.source;
     const targets: readonly AnyStateNode[] = transition.target ?? [];
     const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
-    const label = escaped(triggerOf(transition) + guard);
+    const label = quotedFor('mermaid', triggerOf(transition) + guard);
     return targets
       .filter((target) => isWithin(target, this.#top))
       .map((target) => ({
@@ -122,9 +123,4 @@ function merged(arrows: readonly Arrow[]): readonly Arrow[] {
     byEnds.set(ends, { ...arrow, label });
   }
   return [...byEnds.values()];
-}
-
-// A colon or a semicolon would end the label, and a number sign begins an escape.
-function escaped(label: string): string {
-  return label.replaceAll(/[:;#]/g, (character) => `#${character.codePointAt(0)};`);
 }

@@ -8,6 +8,7 @@ import path from 'node:path';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { Guardian } from '../../actors/guardian.ts';
 import { guardianScript } from '../../actors/guardian-script.ts';
 import { hasProcessTable, startFromPs, startOf } from '../../actors/process-identity.ts';
 import { ended, isRunning } from './session-bench.ts';
@@ -96,6 +97,28 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(isRunning(deaf.pid)).toBe(true);
     expect(await guard({ shell, way }, order)).toBe(0);
     expect(isRunning(deaf.pid)).toBe(false);
+  });
+});
+
+describe('a guardian that reads no orders', () => {
+  it('is replaced before they fill the memory, and its successor knows them', async () => {
+    const deaf = await startDeaf();
+    const guardian = new Guardian({ mark: 'MCP_TROUPE_RUN=none', report: () => undefined });
+    guardian.add({ pid: deaf.pid, start: startOf(deaf.pid) ?? '' });
+    const first = guardian.pid ?? 0;
+    process.kill(first, 'SIGSTOP');
+    // A process that has come and gone, again and again.
+    for (let count = 0; count < 20_000 && isRunning(first); count += 1) {
+      guardian.add({ pid: 999_999_999, start: 'another' });
+      guardian.remove(999_999_999);
+      if (count % 100 === 0) await new Promise(setImmediate);
+    }
+    expect(isRunning(first)).toBe(false);
+    while (guardian.pid === undefined || guardian.pid === first) await new Promise(setImmediate);
+    // It ends what was not removed.
+    const gone = ended(deaf.pid);
+    await guardian.dismiss();
+    await gone;
   });
 });
 

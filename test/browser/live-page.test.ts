@@ -1,12 +1,21 @@
 /** The page over a troupe with real servers: it follows, and what is done on it happens. */
 
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { writeAddressFile } from '../../src/cli/address-file.ts';
 import { controlHandler } from '../../src/cli/control-commands.ts';
 import { controlArgs } from '../../src/cli/control-schemas.ts';
 import type { Inspected } from '../../src/inspector/inspector-api.ts';
@@ -168,6 +177,58 @@ describe('the page of a running troupe', () => {
   });
 });
 
+describe('the address of the inspector', () => {
+  it('lets one tab in, which stays in when it is loaded again, and lets further tabs in', async () => {
+    const troupe = start('user');
+    await troupe.waitFor('db', 'ready');
+    const { page, inspector } = await show(browser, inspected(troupe), '#/chart?server=db');
+    await page.locator('.chart-stage .lit').first().waitFor();
+    expect(await page.evaluate('location.href')).not.toContain('token');
+    await page.reload();
+    await page.locator('.chart-stage .lit').first().waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(`http://127.0.0.1:${inspector.port}/#/fleet`);
+    await tab.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    // Another browser is let in by an address of its own, put into the tab that was refused.
+    const visitor = await browser.newContext();
+    onTestFinished(() => visitor.close());
+    const stranger = await visitor.newPage();
+    await stranger.goto(`http://127.0.0.1:${inspector.port}/`);
+    await stranger.getByText('This page may not look at the troupe').waitFor();
+    await stranger.goto(inspector.newAddress());
+    await stranger.locator('[data-tile=db][data-state-of=ready]').waitFor();
+  });
+
+  it('is reached by a file of the user alone, which is gone when it was used', async () => {
+    const troupe = start('user');
+    await troupe.waitFor('db', 'ready');
+    const { page, inspector } = await show(browser, inspected(troupe));
+    const stateFolder = realpathSync(mkdtempSync(path.join(tmpdir(), 'mcp-troupe-state-')));
+    onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
+    const file = await writeAddressFile(inspector, inspector.newAddress(), stateFolder);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
+    const visitor = await browser.newContext();
+    onTestFinished(() => visitor.close());
+    const opened = await visitor.newPage();
+    await opened.goto(`file://${file}`);
+    await opened.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    expect(existsSync(file)).toBe(false);
+    expect(await page.locator('[data-tile=db]').count()).toBe(1);
+  });
+
+  it('gives the journal and the test of a server as files, without a cookie', async () => {
+    const troupe = start('user');
+    await troupe.waitFor('db', 'ready');
+    const { page } = await show(browser, inspected(troupe));
+    await page.getByRole('button', { name: 'Export' }).click();
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Journal as a bug report' }).click();
+    const saved = await (await saving).path();
+    expect(readFileSync(saved, 'utf8')).toContain('"kind":"journal"');
+  });
+});
+
 describe('the inspector for pages of others', () => {
   it('is closed without an address that lets in, and to a page of another origin', async () => {
     const troupe = start('user', {});
@@ -178,7 +239,9 @@ describe('the inspector for pages of others', () => {
     };
     const { page, inspector } = await show(browser, { ...inspected(troupe), command });
     await page.getByText('No servers').waitFor();
-    const other = createServer((_, response) => {
+    const cookies: unknown[] = [];
+    const other = createServer(({ url, headers }, response) => {
+      if (url === '/') cookies.push(headers.cookie);
       response.setHeader('content-type', 'text/html').end('<title>other</title>');
     });
     await new Promise<void>((resolve) => {
@@ -189,10 +252,14 @@ describe('the inspector for pages of others', () => {
     onTestFinished(() => visitor.close());
     const stranger = await visitor.newPage();
     const home = `http://127.0.0.1:${inspector.port}`;
-    expect((await stranger.goto(`${home}/`))?.status()).toBe(401);
+    await stranger.goto(`${home}/`);
+    await stranger.getByText('This page may not look at the troupe').waitFor();
+    expect(await stranger.locator('[data-tile]').count()).toBe(0);
     // In the very browser that was let in, but on another site's page.
     const tab = await page.context().newPage();
     await tab.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    expect(cookies).toEqual([undefined]);
+    expect(await page.context().cookies()).toEqual([]);
     const asked = `fetch('${home}/api/session', { credentials: 'include' }).then(() => 'read', () => 'refused')`;
     expect(await tab.evaluate(asked)).toBe('refused');
     const acted = `fetch('${home}/api/command', {

@@ -53,6 +53,9 @@ export async function show(
     inspector.close();
     expect(complaints).toEqual([]);
   });
-  await page.goto(inspector.newAddress() + hash);
+  // An address may lead to a place on the page as well.
+  const [home = '', token = ''] = inspector.newAddress().split('#');
+  const [place = '#/fleet', query = ''] = hash.split('?');
+  await page.goto(`${home}${place || '#/fleet'}?${query}&${token}`);
   return { page, inspector, complaints };
 }

@@ -11,6 +11,7 @@ import { openControlServer } from '../../src/cli/control-server.ts';
 import { controlSocketPath } from '../../src/cli/control-socket-path.ts';
 import { inspectHere } from '../../src/cli/inspect-here.ts';
 import type { CallOptions } from '../../src/runtime/troupe.ts';
+import { crowd } from '../fixtures/crowd.ts';
 import { temporaryFolder } from './run-cli.ts';
 import {
   approvalOf,
@@ -198,6 +199,41 @@ describe('the control socket', () => {
       { type: 'status.changed', status: statusOf('db', { state: 'stopped' }) },
     ]);
     expect(troupe.listenerCount()).toBe(1);
+  });
+
+  it('answers clients beside a crowd that asks nothing, and keeps who follows events', async () => {
+    const { socketPath, troupe } = await serve();
+    const follower = await rawLines(socketPath);
+    follower.socket.write('{"id": 1, "command": "events"}\n');
+    await follower.next();
+    await crowd({ path: socketPath }, 200, '');
+    await crowd({ path: socketPath }, 200, '{"id": 1, "comm');
+    const one = await client(socketPath);
+    expect(await one.request('identify', {})).toEqual(identity);
+    // Clients that asked once and stay make way as well.
+    await crowd({ path: socketPath }, 100, '{"id": 1, "command": "identify"}\n');
+    expect(await (await client(socketPath)).request('identify', {})).toEqual(identity);
+    troupe.emit('tools.changed', { servers: ['db'] });
+    expect(await follower.next()).toMatchObject({ event: { type: 'tools.changed' } });
+  });
+
+  it('leaves a client that reads none of its answers, and no other', async () => {
+    const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
+    const answer = 'x'.repeat(1_000_000);
+    const limits = { unsentBytes: 4_000_000, unsentTotalBytes: 8_000_000 };
+    const server = await openControlServer(socketPath, () => Promise.resolve(answer), limits);
+    onTestFinished(() => server.close());
+    const unread: Socket = connect(socketPath);
+    await once(unread, 'connect');
+    unread.on('error', () => undefined).pause();
+    const gone = once(unread, 'close');
+    for (let id = 1; id <= 20; id += 1) unread.write(`{"id": ${id}, "command": "plan"}\n`);
+    const other = await rawLines(socketPath);
+    other.socket.write('{"id": 1, "command": "plan"}\n');
+    expect(await other.next()).toMatchObject({ id: 1, result: answer });
+    unread.resume();
+    await gone;
+    expect(unread.bytesRead).toBeLessThan(10_000_000);
   });
 
   it('decides an approval by the fingerprint that was shown', async () => {

@@ -50,6 +50,33 @@ describe('events', () => {
     },
   );
 
+  it('that nobody reads are dropped and counted, not kept', async () => {
+    const { folder, troupe } = await upHere();
+    const before = troupe.listenerCount();
+    const run = startCliHere(['events'], { folder });
+    await followed(troupe, before);
+    const read = run.stopReading();
+    const say = (number: number, line: string): void => {
+      const at = '2026-01-02T03:04:05.000Z';
+      troupe.emit('server.log', { server: 'db', number, at, session: 1, stream: 'stderr', line });
+    };
+    for (let number = 1; number <= 400; number += 1) {
+      say(number, 'x'.repeat(50_000));
+      for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+    }
+    expect(run.unreadBytes()).toBeLessThan(1_000_000);
+    read();
+    // What was dropped is told with the next event after it.
+    for (let number = 401; !run.printedSoFar().includes('then the end'); number += 1) {
+      say(number, 'then the end');
+      await new Promise(setImmediate);
+    }
+    run.signal('SIGINT');
+    const { stdout } = await run.finished;
+    expect(stdout.length).toBeLessThan(400 * 50_000 * 0.5);
+    expect(stdout).toMatch(/"events\.dropped","count":\d{2,}/u);
+  });
+
   it('end with an error in one more line when the troupe ends', async () => {
     const { folder, run: up, troupe } = await upHere();
     const before = troupe.listenerCount();

@@ -1,18 +1,18 @@
 /** The inspector as a person at the command line meets it. */
 
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openBrowser, openerOf } from '../../src/cli/open-browser.ts';
 import { createScriptedTroupe, type ScriptedTroupe } from '../../src/testing/scripted-troupe.ts';
-import { knock, type Said } from '../inspector/browser.ts';
+import { Browser, type Said } from '../inspector/browser.ts';
 import { servers, setUp } from '../runtime/stage.ts';
 import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
 
-const address = /http:\/\/127\.0\.0\.1:(\d+)\/\?token=[\w-]+/u;
+const address = /http:\/\/127\.0\.0\.1:(\d+)\/#token=[\w-]+/u;
 
 /** Runs `up` over a troupe of scripted servers until the test ends. */
 async function upWith(folder: string, ...more: readonly string[]) {
@@ -40,14 +40,8 @@ async function advanceUntil(scripted: ScriptedTroupe, done: Promise<void>): Prom
 
 /** Opens an address as a browser does, and asks. */
 async function visit(url: string, target: string, body?: string): Promise<Said> {
-  const { port: text, pathname, search } = new URL(url);
-  const port = Number(text);
-  const { headers } = await knock(port, pathname + search);
-  const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
-  if (body === undefined) return knock(port, target, { headers: { cookie } });
-  const origin = `http://127.0.0.1:${port}`;
-  const sent = { cookie, origin, 'content-type': 'application/json' };
-  return knock(port, target, { method: 'POST', body, headers: sent });
+  const browser = await Browser.at(url);
+  return body === undefined ? browser.get(target) : browser.post(target, body);
 }
 
 const addressIn = (text: string): string => address.exec(text)?.[0] ?? '';
@@ -205,13 +199,65 @@ describe('troupe replay', () => {
   });
 });
 
+describe('--open', () => {
+  it('gives a browser a file of the user alone, and no program the address', async () => {
+    const folder = temporaryFolder();
+    await upWith(folder);
+    const opened: string[] = [];
+    const openFile = (file: string): Promise<boolean> => {
+      opened.push(file);
+      return Promise.resolve(true);
+    };
+    const { stdout } = await runCliHere(['inspect', '--open'], { folder, openFile });
+    const url = addressIn(stdout);
+    const [file = ''] = opened;
+    expect(path.dirname(file)).toBe(path.join(folder, 'state', 'inspector'));
+    expect(opened.join()).not.toContain('token');
+    expect([statSync(file).mode & 0o777, statSync(path.dirname(file)).mode & 0o777]).toEqual([
+      0o600, 0o700,
+    ]);
+    expect(readFileSync(file, 'utf8')).toContain(`content="0; url=${url}"`);
+    expect(await visit(url, '/api/session')).toMatchObject({ status: 200 });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('leaves no file behind when the address was not used', async () => {
+    const folder = temporaryFolder();
+    const journal = temporaryFolder();
+    await upWith(folder);
+    const { stdout } = await runCliHere(['inspect'], { folder });
+    const saved = await visit(addressIn(stdout), '/api/journal');
+    writeFileSync(path.join(journal, 'a.ndjson'), saved.body);
+    const opened: string[] = [];
+    const openFile = (file: string): Promise<boolean> => {
+      opened.push(file);
+      return Promise.resolve(true);
+    };
+    const replay = startCliHere(['replay', 'a.ndjson', '--open'], { folder: journal, openFile });
+    await replay.printed('\n');
+    while (opened.length === 0) await new Promise(setImmediate);
+    expect(opened.map((file) => existsSync(file))).toEqual([true]);
+    replay.signal('SIGINT');
+    await replay.finished;
+    expect(opened.map((file) => existsSync(file))).toEqual([false]);
+  });
+
+  it('says to open the address when no browser begins', async () => {
+    const folder = temporaryFolder();
+    await upWith(folder);
+    const openFile = (): Promise<boolean> => Promise.resolve(false);
+    const { stderr } = await runCliHere(['inspect', '--open'], { folder, openFile });
+    expect(stderr).toBe('troupe: no browser could be opened; open the address in one yourself\n');
+  });
+});
+
 describe('a browser', () => {
   it('is opened by what the system has for it, or not at all', async () => {
     expect(openerOf('darwin')).toEqual(['open']);
     expect(openerOf('linux')).toEqual(['xdg-open']);
     expect(openerOf('win32')).toEqual(['rundll32', 'url.dll,FileProtocolHandler']);
-    const url = 'http://127.0.0.1:1/?token=a';
-    expect(await openBrowser(url, [process.execPath, '-e', '0'])).toBe(true);
-    expect(await openBrowser(url, [path.join(temporaryFolder(), 'nothing')])).toBe(false);
+    const file = '/state/inspector/a.html';
+    expect(await openBrowser(file, [process.execPath, '-e', '0'])).toBe(true);
+    expect(await openBrowser(file, [path.join(temporaryFolder(), 'nothing')])).toBe(false);
   });
 });

@@ -26,6 +26,7 @@ export interface CliSetting {
   readonly columns?: number;
   /** Lines of those terminals. Default: they do not tell. */
   readonly rows?: number;
+  readonly openFile?: (file: string) => Promise<boolean>;
 }
 
 /** A temporary folder that is gone after the test. */
@@ -40,6 +41,10 @@ export interface OngoingRun {
   readonly signal: (signal: StopSignal) => void;
   /** What stdout holds by now. */
   readonly printedSoFar: () => string;
+  /** Leaves stdout unread until the function that is returned is called. */
+  readonly stopReading: () => () => void;
+  /** Bytes of stdout that are written and not taken. */
+  readonly unreadBytes: () => number;
   /** Settles once stdout holds the text. */
   readonly printed: (text: string) => Promise<void>;
   /** Settles once stderr holds the text. */
@@ -79,6 +84,7 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
     },
     onOutputClosed: () => undefined,
     onCrash: () => () => undefined,
+    ...(setting.openFile === undefined ? {} : { openFile: setting.openFile }),
   };
   const finished = runCli(host).then((exitCode) => ({
     exitCode,
@@ -92,6 +98,11 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
       for (const listener of signals) listener(signal);
     },
     printedSoFar: () => out.text(),
+    stopReading: () => {
+      out.stream.pause();
+      return () => void out.stream.resume();
+    },
+    unreadBytes: () => out.stream.writableLength,
     printed: (text) => out.holds(text),
     noted: (text) => err.holds(text),
   };

@@ -144,6 +144,18 @@ describe('a request over HTTP', () => {
     expect([await ask(256), await ask(257)]).toEqual([200, 400]);
   });
 
+  it('may be a batch of 64 messages, and a wider one reaches no client', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const ask = async (count: number): Promise<number> => {
+      const batch = Array.from({ length: count }, (_, id) => ({ ...ping, id }));
+      const answer = await post(there.url, batch, { 'mcp-session-id': session });
+      await answer.text();
+      return answer.status;
+    };
+    expect([await ask(64), await ask(65), await ask(200_000)]).toEqual([200, 400, 400]);
+  });
+
   it('may have headers of nearly 16 KB, and not more', async () => {
     const there = await gatewayStage();
     const ask = async (bytes: number): Promise<string> => {
@@ -162,6 +174,8 @@ describe('a request over HTTP', () => {
 
 describe('clients that do not read what they asked for', () => {
   const megabyte = 'x'.repeat(1_048_576);
+  // So that log lines, which are easily made, stand for what may not be dropped.
+  const everything = 1_000_000_000;
   const wantAll = async (there: GatewayStage, session: string): Promise<void> => {
     const message = {
       jsonrpc: '2.0',
@@ -181,8 +195,49 @@ describe('clients that do not read what they asked for', () => {
     return line;
   };
 
-  it('are let go, one for all that it left, while others hear everything at once', async () => {
+  it('lose log lines, while others hear everything at once', async () => {
     const there = await gatewayStage();
+    const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
+    await wantAll(there, slow);
+    await wantAll(there, quickOne);
+    const unread = await listenWithoutReading(there, slow);
+    const heard = await listen(there.url, quickOne);
+    for (let count = 0; count < 64; count += 1) {
+      there.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
+      const { params } = (await heard.next()).value as { params: { data: string } };
+      expect(params.data.startsWith(`${count} `)).toBe(true);
+    }
+    expect(await counted(there, 'unread_answers')).toEqual({ '': 0 });
+    // A few megabytes are in the sockets of both sides.
+    expect((await counted(there, 'dropped_notes'))['']).toBeGreaterThan(40);
+    expect(unread.socket.destroyed).toBe(false);
+  }, 60_000);
+
+  it('still get the answer that stands behind the log lines they lost', async () => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const line = await dial(there);
+    const body = JSON.stringify(call(7));
+    const sent = { 'mcp-session-id': session, connection: 'close', 'content-length': body.length };
+    line.socket.write(head(there, sent) + body);
+    const asked = await there.nextCall('db');
+    there.sessions.of('db').say({ level: 'info', data: 'begun' });
+    await once(line.socket, 'data');
+    line.socket.pause();
+    for (let count = 0; count < 64; count += 1) {
+      there.sessions.of('db').say({ level: 'info', data: megabyte });
+      await new Promise(setImmediate);
+    }
+    asked.answer({ content: [{ type: 'text', text: 'the answer' }] });
+    line.socket.resume();
+    const heard = await line.closed;
+    expect(heard).toContain('the answer');
+    expect(heard.length).toBeLessThan(24 * megabyte.length);
+    expect((await counted(there, 'dropped_notes'))['']).toBeGreaterThan(40);
+  }, 60_000);
+
+  it('are let go, one for all that it left, while others hear everything at once', async () => {
+    const there = await gatewayStage({ http: { limits: { noteBytes: everything } } });
     const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
     await wantAll(there, slow);
     await wantAll(there, quickOne);
@@ -200,7 +255,11 @@ describe('clients that do not read what they asked for', () => {
   }, 60_000);
 
   it('hold no more together than all may, however many they are', async () => {
-    const limits = { unsentBytes: 33_554_432, unsentTotalBytes: 33_554_432 };
+    const limits = {
+      noteBytes: everything,
+      unsentBytes: 33_554_432,
+      unsentTotalBytes: 33_554_432,
+    };
     const there = await gatewayStage({ http: { limits } });
     const sessions = await Promise.all([1, 2, 3].map(() => openSession(there.url)));
     for (const session of sessions) await wantAll(there, session);

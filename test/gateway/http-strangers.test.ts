@@ -1,7 +1,8 @@
 import { request } from 'node:http';
-import { connect as connectSocket } from 'node:net';
+import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 
+import { crowd } from '../fixtures/crowd.ts';
 import { type GatewayStage, gatewayStage, openSession, post, token } from './gateway-stage.ts';
 
 interface Raw {
@@ -308,3 +309,58 @@ describe('the gateway over HTTP', () => {
     await (await answer).text();
   });
 });
+
+describe('a crowd without a token', () => {
+  it.each([
+    ['sends nothing', ''],
+    ['begins a request and does not go on', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
+    [
+      'asks for what it may have, again and again',
+      'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
+    ],
+    ['asks for what it may not have', 'GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+  ])('of 600 that %s keeps no client out', async (_, text) => {
+    const there = await gatewayStage();
+    const session = await openSession(there.url);
+    const where = { host: there.url.hostname, port: Number(there.url.port) };
+    const sockets = await crowd(where, 600, text);
+    for (let count = 0; count < 3; count += 1) {
+      const said = await knock(there, {
+        method: 'POST',
+        headers: { ...json, 'mcp-session-id': session, connection: 'close' },
+        body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+      });
+      expect(said.status).toBe(200);
+    }
+    // Strangers have a few places of their own, and a refused one has none.
+    await closedOf(sockets, 600 - 64);
+  });
+
+  it('is told at once, and its connection closed with the answer', async () => {
+    const there = await gatewayStage();
+    const heard = await speak(
+      there,
+      `GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:${there.url.port}\r\n\r\n`,
+    );
+    expect(heard).toMatch(/^HTTP\/1\.1 401 [^]*\r\nconnection: close\r\n/iu);
+  });
+
+  it('leaves the connection of a client open when that asks for what is not there', async () => {
+    const there = await gatewayStage();
+    const head = `Host: 127.0.0.1:${there.url.port}\r\nAuthorization: Bearer ${token}\r\n`;
+    const heard = await speak(
+      there,
+      `GET /metrics HTTP/1.1\r\n${head}\r\nGET /nothing HTTP/1.1\r\n${head}\r\nGET /metrics HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
+    );
+    expect(heard.match(/HTTP\/1\.1 \d+/gu)).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 404',
+      'HTTP/1.1 200',
+    ]);
+  });
+});
+
+/** Settles once so many of them are closed. */
+async function closedOf(sockets: readonly Socket[], count: number): Promise<void> {
+  while (sockets.filter(({ closed }) => closed).length < count) await new Promise(setImmediate);
+}

@@ -162,6 +162,26 @@ describe('a watched resource', () => {
     expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
   });
 
+  it('of a server that is not passed through is never told of, though it has the same address', async () => {
+    const there = await gatewayStage({ only: 'db', prepare: offering('db', 'web') });
+    const session = await openSession(there.url);
+    const heard = await listen(there.url, session);
+    const params = { uri: 'note://all' };
+    const message = { jsonrpc: '2.0', id: 5, method: 'resources/subscribe', params };
+    await (await post(there.url, message, { 'mcp-session-id': session })).text();
+    there.troupe.subscribe('web', 'note://all');
+    let seen = 0;
+    there.troupe.on('resource.updated', () => {
+      seen += 1;
+    });
+    there.sessions.of('web').update('note://all');
+    expect(seen).toBe(1);
+    const next = heard.next();
+    there.sessions.of('db').offer({ resources: [], resourceTemplates: [], prompts: [] });
+    await there.settle();
+    expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
+  });
+
   it('is told of on the stream of a modern client, for as long as that is open', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const uri = 'troupe://db/note://all';

@@ -3,6 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
+import type { OutboxLimits } from '../../actors/outbox.ts';
 import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
 import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
 
@@ -18,6 +19,10 @@ export interface StdioStage extends GatewayStage {
   notify(method: string, params: object): void;
   /** The next notification; one that came already counts. */
   heard(): Promise<Line>;
+  /** What the host reads; the test may pause it. */
+  readonly stdout: PassThrough;
+  /** Settles when the gateway has ended; true: because the host left too much unread. */
+  readonly ended: Promise<boolean>;
   /** Ends the gateway's side. */
   leave(): Promise<void>;
 }
@@ -29,11 +34,19 @@ const envelope = {
 
 export async function stdioStage(
   era: 'legacy' | 'modern',
-  options: GatewayStageOptions = {},
+  { limits, ...options }: GatewayStageOptions & { readonly limits?: Partial<OutboxLimits> } = {},
 ): Promise<StdioStage> {
   const there = await gatewayStage(options);
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
-  const face = startStdioGateway(there.gateway, { stdin, stdout });
+  let isUnread = false;
+  const face = startStdioGateway(there.gateway, {
+    stdin,
+    stdout,
+    onUnread: () => {
+      isUnread = true;
+    },
+    ...(limits === undefined ? {} : { limits }),
+  });
   onTestFinished(() => face.close(0));
   const answers = new Map<unknown, (line: Line) => void>();
   const news: Line[] = [];
@@ -81,5 +94,7 @@ export async function stdioStage(
         else resolve(line);
       }),
     leave: () => face.close(0),
+    stdout,
+    ended: face.closed.then(() => isUnread),
   };
 }

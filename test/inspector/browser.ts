@@ -41,24 +41,37 @@ function open(
   return asked.end(body);
 }
 
+/** Exchanges the token of an address for a secret, as a page does. */
+export function enter(address: string, headers: Ask['headers'] = {}): Promise<Said> {
+  const { port, origin, hash } = new URL(address);
+  const authorization = `Bearer ${hash.replace('#token=', '')}`;
+  const sent = { origin, authorization, ...headers };
+  return knock(Number(port), '/api/enter', { method: 'POST', headers: sent });
+}
+
 /** A browser that opened an address. */
 export class Browser {
   readonly port: number;
-  readonly cookie: string;
+  readonly authorization: string;
 
-  private constructor(port: number, cookie: string) {
+  private constructor(port: number, secret: string) {
     this.port = port;
-    this.cookie = cookie;
+    this.authorization = `Bearer ${secret}`;
   }
 
-  static async of(inspector: InspectorServer): Promise<Browser> {
-    const { pathname, search } = new URL(inspector.newAddress());
-    const { headers } = await knock(inspector.port, pathname + search);
-    return new Browser(inspector.port, headers['set-cookie']?.[0]?.split(';')[0] ?? '');
+  static of(inspector: InspectorServer): Promise<Browser> {
+    return Browser.at(inspector.newAddress());
+  }
+
+  /** What its page does with an address. */
+  static async at(address: string): Promise<Browser> {
+    const { status, body } = await enter(address);
+    const { secret = 'none' } = status === 200 ? (JSON.parse(body) as { secret: string }) : {};
+    return new Browser(Number(new URL(address).port), secret);
   }
 
   get(path: string, headers: Ask['headers'] = {}): Promise<Said> {
-    return knock(this.port, path, { headers: { cookie: this.cookie, ...headers } });
+    return knock(this.port, path, { headers: { authorization: this.authorization, ...headers } });
   }
 
   async document(path: string): Promise<unknown> {
@@ -70,7 +83,7 @@ export class Browser {
       method: 'POST',
       body,
       headers: {
-        cookie: this.cookie,
+        authorization: this.authorization,
         origin: `http://127.0.0.1:${this.port}`,
         'content-type': 'application/json',
         ...headers,
@@ -79,12 +92,15 @@ export class Browser {
   }
 
   remove(path: string): Promise<Said> {
-    const headers = { cookie: this.cookie, origin: `http://127.0.0.1:${this.port}` };
+    const { authorization, port } = this;
+    const headers = { authorization, origin: `http://127.0.0.1:${port}` };
     return knock(this.port, path, { method: 'DELETE', headers });
   }
 
   async stream(path = '/api/stream', headers: Ask['headers'] = {}): Promise<EventStream> {
-    const asked = open(this.port, path, { headers: { cookie: this.cookie, ...headers } });
+    const asked = open(this.port, path, {
+      headers: { authorization: this.authorization, ...headers },
+    });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     return new EventStream(asked, response);
   }

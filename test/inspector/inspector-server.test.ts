@@ -12,8 +12,9 @@ import {
   startInspector,
 } from '../../src/inspector/inspector-server.ts';
 import { possibleActs } from '../../src/inspector/possible-acts.ts';
+import { crowd } from '../fixtures/crowd.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
-import { Browser, knock } from './browser.ts';
+import { Browser, enter, knock } from './browser.ts';
 
 const open: InspectorServer[] = [];
 afterEach(() => {
@@ -34,43 +35,69 @@ async function recorded(
 }
 
 describe('the door of the inspector', () => {
-  it('lets one browser in by an address, once', async () => {
+  it('exchanges the token of an address for a secret, once', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
-    const { pathname, search, hostname } = new URL(inspector.newAddress());
-    expect(hostname).toBe('127.0.0.1');
-    expect(search.length).toBeGreaterThanOrEqual('?token='.length + 43);
-    const first = await knock(inspector.port, pathname + search);
-    expect(first).toMatchObject({ status: 303, headers: { location: '/' } });
-    expect(first.headers['set-cookie']).toEqual([
-      expect.stringMatching(
-        /^mcp-troupe-inspector-\d+=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/$/,
-      ),
-    ]);
-    expect(first.headers['set-cookie']?.[0]).toContain(`-${inspector.port}=`);
-    expect(await knock(inspector.port, pathname + search)).toMatchObject({ status: 401 });
-    const cookie = first.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
-    const inside = { headers: { cookie } };
+    const address = inspector.newAddress();
+    const { hostname, pathname, search, hash } = new URL(address);
+    // Behind the `#`: no browser sends it to anybody by itself.
+    expect([hostname, pathname, search]).toEqual(['127.0.0.1', '/', '']);
+    expect(hash).toMatch(/^#token=[\w-]{43}$/u);
+    const first = await enter(address);
+    expect(first).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    const { secret } = JSON.parse(first.body) as { readonly secret: string };
+    expect(secret).toMatch(/^[\w-]{43}$/u);
+    expect(hash).not.toContain(secret);
+    expect(await enter(address)).toMatchObject({ status: 401 });
+    const inside = { headers: { authorization: `Bearer ${secret}` } };
     expect(await knock(inspector.port, '/api/session', inside)).toMatchObject({ status: 200 });
-    expect(await knock(inspector.port, '/', inside)).toMatchObject({ status: 200 });
-    const inASecondWindow = await knock(inspector.port, pathname + search, inside);
-    expect(inASecondWindow).toMatchObject({ status: 303, headers: { location: '/' } });
-    expect(inASecondWindow.headers['set-cookie']).toBeUndefined();
   });
 
-  it.each(['/', '/assets/index.js', '/api/session', '/api/stream', '/api/journal', '/nothing'])(
-    'shows nothing at %s to whoever brings no cookie, or a wrong one',
+  it('sets no cookie, and believes none', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const entered = await enter(inspector.newAddress());
+    const page = await knock(inspector.port, '/');
+    for (const { headers } of [entered, page]) expect(headers['set-cookie']).toBeUndefined();
+    const { secret } = JSON.parse(entered.body) as { readonly secret: string };
+    const cookie = `mcp-troupe-inspector-${inspector.port}=${secret}`;
+    const headers = { cookie, origin: `http://127.0.0.1:${inspector.port}` };
+    const forged = { method: 'POST', headers, body: '{"command":"approvals"}' };
+    expect(await knock(inspector.port, '/api/command', forged)).toMatchObject({ status: 401 });
+    expect(await knock(inspector.port, '/api/session', { headers })).toMatchObject({ status: 401 });
+  });
+
+  it.each(['/api/session', '/api/stream', '/api/journal', '/api/picture', '/api/nothing'])(
+    'answers nothing at %s without the secret, or with a wrong one',
     async (path) => {
       const { inspected } = await recorded();
-      const { port } = await start(inspected);
-      const wrong = { cookie: `mcp-troupe-inspector-${port}=${'x'.repeat(43)}` };
-      for (const headers of [{}, wrong]) {
-        const said = await knock(port, path, { headers });
-        expect(said.status).toBe(401);
+      const inspector = await start(inspected);
+      const token = inspector.newAddress().split('=')[1] ?? '';
+      for (const given of [undefined, 'x'.repeat(43), token]) {
+        const headers = given === undefined ? {} : { authorization: `Bearer ${given}` };
+        const said = await knock(inspector.port, path, { headers });
+        expect(said).toMatchObject({ status: 401, headers: { connection: 'close' } });
         expect(said.body).toContain('troupe inspect');
       }
     },
   );
+
+  it('tells once when an address is spent, replaced by many newer ones, or closed with it', async () => {
+    const { inspected } = await recorded();
+    const inspector = await startInspector(inspected);
+    const spent: string[] = [];
+    const [used, pushedOut] = [inspector.newAddress(), inspector.newAddress()];
+    inspector.whenSpent(used, () => spent.push('used'));
+    inspector.whenSpent(pushedOut, () => spent.push('pushed out'));
+    await enter(used);
+    expect(spent).toEqual(['used']);
+    for (let count = 0; count < 16; count += 1) inspector.newAddress();
+    expect(spent).toEqual(['used', 'pushed out']);
+    inspector.whenSpent(inspector.newAddress(), () => spent.push('closed'));
+    inspector.whenSpent(used, () => spent.push('at once'));
+    inspector.close();
+    expect(spent).toEqual(['used', 'pushed out', 'at once', 'closed']);
+  });
 
   it.each([
     ['a name that was turned to our address', { host: 'evil.example:PORT' }],
@@ -81,7 +108,7 @@ describe('the door of the inspector', () => {
     ['no origin at all', { origin: 'null' }],
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['another port of the same site', { 'sec-fetch-site': 'same-site' }],
-  ])('refuses %s, with a cookie that is right', async (_, headers) => {
+  ])('refuses %s, with a secret that is right', async (_, headers) => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
@@ -92,12 +119,30 @@ describe('the door of the inspector', () => {
     for (const path of ['/', '/api/session', '/nothing']) {
       expect(await browser.get(path, sent)).toMatchObject({ status: 403 });
     }
-    const address = new URL(inspector.newAddress());
-    const knocked = await knock(port, address.pathname + address.search, { headers: sent });
-    expect(knocked).toMatchObject({ status: 403 });
-    // It was not taken by whoever was refused.
-    const again = await knock(port, address.pathname + address.search);
-    expect(again).toMatchObject({ status: 303 });
+    const address = inspector.newAddress();
+    expect(await enter(address, sent)).toMatchObject({ status: 403 });
+    // The refused request did not spend it.
+    expect(await enter(address)).toMatchObject({ status: 200 });
+  });
+
+  it('shows its page to a person whom another site or a file of this user sent, and frames nowhere', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const { port } = inspector;
+    const opened = {
+      'sec-fetch-site': 'cross-site',
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-dest': 'document',
+    };
+    expect(await knock(port, '/', { headers: opened })).toMatchObject({
+      status: 200,
+      headers: { 'x-frame-options': 'DENY' },
+    });
+    const framed = { ...opened, 'sec-fetch-dest': 'iframe' };
+    expect(await knock(port, '/', { headers: framed })).toMatchObject({ status: 403 });
+    const { authorization } = await Browser.of(inspector);
+    const asked = { ...opened, authorization };
+    expect(await knock(port, '/api/session', { headers: asked })).toMatchObject({ status: 403 });
   });
 
   it('takes orders from its own page alone', async () => {
@@ -112,7 +157,7 @@ describe('the door of the inspector', () => {
     const withoutOrigin = await knock(inspector.port, '/api/command', {
       method: 'POST',
       body,
-      headers: { cookie: browser.cookie, 'content-type': 'application/json' },
+      headers: { authorization: browser.authorization, 'content-type': 'application/json' },
     });
     expect(withoutOrigin.status).toBe(403);
     const stranger = { origin: 'http://evil.example' };
@@ -125,17 +170,16 @@ describe('the door of the inspector', () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
-    const address = new URL(inspector.newAddress());
     const answers = [
       await browser.get('/'),
       await browser.get('/api/session'),
       await browser.get('/api/journal'),
       await browser.get('/nothing'),
-      await knock(inspector.port, '/'),
+      await knock(inspector.port, '/api/session'),
       await knock(inspector.port, '/', { headers: { host: 'evil.example' } }),
-      await knock(inspector.port, address.pathname + address.search),
+      await enter(inspector.newAddress()),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404, 401, 403, 303]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 404, 401, 403, 200]);
     for (const { headers } of answers) {
       expect(headers).toMatchObject({
         'cache-control': 'no-store',
@@ -161,6 +205,24 @@ describe('the door of the inspector', () => {
     const { inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
     expect(await browser.get(path)).toMatchObject({ status: 404 });
+  });
+
+  it('answers its page beside a crowd of strangers that leave their requests unfinished', async () => {
+    const { inspected } = await recorded();
+    const inspector = await start(inspected);
+    const browser = await Browser.of(inspector);
+    const { port } = inspector;
+    await crowd(
+      { host: '127.0.0.1', port },
+      600,
+      `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nX-`,
+    );
+    expect(await browser.get('/api/session')).toMatchObject({ status: 200 });
+    const stream = await browser.stream();
+    await crowd({ host: '127.0.0.1', port }, 200, '');
+    expect(stream.status).toBe(200);
+    expect(await browser.get('/api/session')).toMatchObject({ status: 200 });
+    stream.close();
   });
 
   it('says which port cannot be had', async () => {

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import ts from 'typescript';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { InspectionSource } from '../../src/domain/inspection.ts';
 import { modelTestOf } from '../../src/inspector/model-test.ts';
+import { openJournal } from '../../src/inspector/replay-source.ts';
 import * as testing from '../../src/testing/index.ts';
 import { Random } from '../runtime/simulation/random.ts';
 
@@ -118,4 +122,82 @@ describe('a test that is exported from the records of a server', () => {
       expect(thrown).toEqual([]);
     },
   );
+
+  // The last three are what every object inherits.
+  it.each([
+    ...['session.opened', 'session.closed', 'session.listFailed', 'session.impaired'],
+    ...['server.demanded', 'session.listed', 'constructor', '__proto__', 'toString'],
+  ])(
+    'does only what it may do, from a journal of somebody else with the event %s',
+    async (type) => {
+      const evil = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//\u2028";
+      const facts = Object.fromEntries(
+        ['era', 'toolCount', 'failure', 'answer', 'reason'].map((name) => [name, evil]),
+      );
+      const file = journalFile(
+        { ...status, state: evil, reason: evil, catalog: evil },
+        { kind: 'event', n: 1, t: 1, to: 'x:4', type, facts },
+      );
+      const text = modelTestOf(await openJournal(file), 'x:4', 1);
+      expect(text).toContain('pwned');
+      const parsed = ts.createSourceFile('a.ts', text, ts.ScriptTarget.ES2023);
+      const named = new Set<string>();
+      const visit = (node: ts.Node): void => {
+        if (ts.isIdentifier(node)) named.add(node.text);
+        ts.forEachChild(node, visit);
+      };
+      visit(parsed);
+      expect([...named].filter((name) => foreign.includes(name))).toEqual([]);
+      expect(parsed.statements).toHaveLength(3);
+    },
+  );
+
+  it('is not made of a journal that names a server as no settings may', async () => {
+    const name = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//";
+    const file = journalFile({ ...status, name }, { kind: 'gone', n: 1, t: 1, server: 'db' });
+    await expect(openJournal(file)).rejects.toMatchObject({ code: 'USAGE' });
+    for (const record of [
+      { kind: 'status', status: { ...status, name } },
+      { kind: 'gone', server: '__proto__' },
+      { kind: 'actor', actor: 'x:5', id: 'a', server: name },
+      {
+        kind: 'reconciled',
+        plan: [{ step: 'keep', server: name, why: '' }],
+        durationMs: 1,
+        troupe: {},
+      },
+    ]) {
+      const other = journalFile(status, { ...record, n: 1, t: 1 });
+      await expect(openJournal(other)).rejects.toMatchObject({ message: /:2 is no record/u });
+    }
+  });
 });
+
+const foreign = ['require', 'execSync', 'pwned', 'process', 'eval', 'Function'];
+
+const status = {
+  ...{ name: 'db', state: 'ready', catalog: 'live', circuit: 'closed', since: 'x' },
+  ...{ generation: 'g', transport: 'stdio', source: {} },
+};
+
+/** A journal with one server and one record, written by hand. */
+function journalFile(
+  server: typeof status & Readonly<Record<string, unknown>>,
+  record: object,
+): string {
+  const picture = {
+    n: 0,
+    t: 0,
+    actors: [{ actor: 'x:4', id: 'a.0', life: 'active', leaves: [], timers: [], server: 'db' }],
+    servers: [server],
+  };
+  const head = {
+    ...{ kind: 'journal', format: 1, version: '1', startedAt: '2026-01-01T00:00:00.000Z' },
+    ...{ clockStart: 0, machines: {}, contexts: {}, picture },
+  };
+  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-journal-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'a.ndjson');
+  writeFileSync(file, `${JSON.stringify(head)}\n${JSON.stringify(record)}\n`);
+  return file;
+}

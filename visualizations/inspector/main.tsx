@@ -13,13 +13,14 @@ import './styles/panel.css';
 import './styles/attempts.css';
 import './styles/tools.css';
 import './styles/what-if.css';
-import { connect } from './page/link.ts';
+import { connect, followTokens } from './page/link.ts';
 import { followAddress } from './page/moments.ts';
 import { restoreTheme } from './page/theme.ts';
 import { App } from './views/app.tsx';
 
 restoreTheme();
 followAddress();
+followTokens();
 const page = document.querySelector('#page');
 if (page === null) throw new Error('the page has no place to draw into');
 render(<App />, page);

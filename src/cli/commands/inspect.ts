@@ -15,20 +15,29 @@ export const defineInspect = (define: DefineCommand): void =>
     example: 'troupe inspect --open',
     options: (command) => command.option('--open', 'open it in the browser as well'),
     async run(session, _args, { open }) {
-      const { url } = await withRunning(session.launch, (client) => client.request('inspect', {}));
-      await showAddress(session, url, open === true);
+      const isOpened = open === true;
+      const { url, file } = await withRunning(session.launch, (client) =>
+        client.request('inspect', { open: isOpened }),
+      );
+      await showAddress(session, url, isOpened ? (file ?? '') : undefined);
       return 0;
     },
   });
 
-/** Prints an address, and opens it where that is wanted. */
+/**
+ * Prints an address, and opens it where that is wanted.
+ * @param file - leads there; a browser is given this, never the address, because every user of the
+ *   machine sees what a program is started with. Empty: there is none, so no browser is opened
+ */
 export async function showAddress(
-  { output }: CliSession,
+  { host, output }: CliSession,
   url: string,
-  isOpened: boolean,
+  file: string | undefined,
 ): Promise<void> {
   output.document({ url });
   output.lines([url]);
-  if (isOpened && !(await openBrowser(url)))
+  if (file === undefined) return;
+  const open = host.openFile ?? openBrowser;
+  if (file === '' || !(await open(file)))
     output.note('no browser could be opened; open the address in one yourself');
 }

@@ -82,7 +82,7 @@ async function follow(
     shown = 0;
     for (const line of [...log.lines, ...early]) print(line);
   });
-  // Whatever ends the connection is told by the one that follows it.
-  opening.catch(() => undefined);
+  // Without it nothing would ever be printed. Whatever ends the connection, the one that follows it tells.
+  opening.catch(() => client.close());
   return following;
 }

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { Option } from 'commander';
+import { writeAddressFile } from '../address-file.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { once, parsePort } from '../flag-values.ts';
@@ -46,7 +47,13 @@ async function replay(session: CliSession, file: string, flags: ReplayFlags): Pr
   const request = listenForStop(host);
   const ended = endOf(host, request);
   try {
-    await showAddress(session, inspector.newAddress(), open);
+    const url = inspector.newAddress();
+    const { stateFolder } = session.launch;
+    await showAddress(
+      session,
+      url,
+      open ? await writeAddressFile(inspector, url, stateFolder) : undefined,
+    );
     const crash = await ended;
     if (crash !== undefined) throw crash.error;
   } finally {

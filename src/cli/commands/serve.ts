@@ -181,7 +181,12 @@ async function openFace(
   if (http === undefined) {
     const { startStdioGateway } = await import('../../gateway/stdio-gateway.ts');
     output.note(`serving ${what} over stdin and stdout`);
-    return startStdioGateway(gateway, { stdin: host.stdin, stdout: host.stdout });
+    const { stdin, stdout, giveUpOutput } = host;
+    return startStdioGateway(gateway, {
+      stdin,
+      stdout,
+      ...(giveUpOutput === undefined ? {} : { onUnread: giveUpOutput }),
+    });
   }
   const [{ startHttpGateway }, { accessToken }] = await Promise.all([
     import('../../gateway/http-gateway.ts'),

@@ -1,6 +1,7 @@
 /** What the page asks of its server. */
 
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
+import { request } from './entry.ts';
 
 /** An answer that is an error, with the document where the server gave one. */
 export class RefusedError extends Error {
@@ -15,15 +16,21 @@ export class RefusedError extends Error {
 }
 
 export async function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
-  const response = await fetch(path, { credentials: 'same-origin', cache: 'no-store', ...init });
-  if (!response.ok) throw new RefusedError(response.status, await errorOf(response));
-  return (await response.json()) as Answer;
+  return (await (await answerTo(path, init)).json()) as Answer;
 }
 
 export async function askText(path: string): Promise<string> {
-  const response = await fetch(path, { credentials: 'same-origin', cache: 'no-store' });
+  return (await answerTo(path)).text();
+}
+
+export async function askFile(path: string): Promise<Blob> {
+  return (await answerTo(path)).blob();
+}
+
+async function answerTo(path: string, init?: RequestInit): Promise<Response> {
+  const response = await request(path, init);
   if (!response.ok) throw new RefusedError(response.status, await errorOf(response));
-  return response.text();
+  return response;
 }
 
 export function post<Answer>(path: string, body: unknown): Promise<Answer> {

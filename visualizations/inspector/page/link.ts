@@ -11,7 +11,9 @@ import { History } from '../model/history.ts';
 import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
+import { enter, forget, hasToken } from './entry.ts';
 import { showMoment } from './moments.ts';
+import { streamRecords } from './record-stream.ts';
 import { change, current, type Link } from './store.ts';
 
 /** What the server gives at once. */
@@ -20,13 +22,14 @@ const mostAtOnce = 5_000;
 // Long enough for a troupe that is started again at the same place; then it has ended.
 const patienceMs = 4_000;
 
-let stream: EventSource | undefined;
+let leave: (() => void) | undefined;
 let lostAt: number | undefined;
 
 /** Begins to look at the troupe; again, when what was held no longer fits. */
 export async function connect(): Promise<void> {
-  stream?.close();
+  leave?.();
   try {
+    await enter();
     const [session, picture] = await Promise.all([
       ask<InspectionSession>('api/session'),
       ask<InspectionPicture>('api/picture'),
@@ -52,20 +55,26 @@ export async function connect(): Promise<void> {
 }
 
 function follow(from: number): void {
-  const source = new EventSource(`api/stream?from=${from}`);
-  stream = source;
-  source.addEventListener('message', ({ data }) => take(JSON.parse(data) as InspectionRecord));
-  source.addEventListener('gap', () => void connect());
-  source.addEventListener('open', () => {
-    if (lostAt !== undefined) void resume();
+  leave = streamRecords(from, {
+    record: (text) => take(JSON.parse(text) as InspectionRecord),
+    gap: () => void connect(),
+    opened() {
+      if (lostAt !== undefined) void resume();
+    },
+    interrupted() {
+      if (lostAt === undefined) {
+        lostAt = Date.now();
+        change({ link: isStopped() ? 'ended' : 'lost' });
+      } else if (Date.now() - lostAt > patienceMs) change({ link: 'ended' });
+    },
+    refused: () => void diagnose(),
   });
-  source.addEventListener('error', () => {
-    if (stream !== source) return;
-    if (source.readyState === EventSource.CLOSED) void diagnose();
-    else if (lostAt === undefined) {
-      lostAt = Date.now();
-      change({ link: isStopped() ? 'ended' : 'lost' });
-    } else if (Date.now() - lostAt > patienceMs) change({ link: 'ended' });
+}
+
+/** An address with a new token was put into this tab: its page stays, only what is behind `#` changes. */
+export function followTokens(): void {
+  window.addEventListener('hashchange', () => {
+    if (hasToken()) void connect();
   });
 }
 
@@ -93,6 +102,7 @@ async function diagnose(): Promise<void> {
 
 function lose(error: unknown): void {
   const refused = error instanceof RefusedError && (error.status === 401 || error.status === 403);
+  if (refused) forget();
   const link: Link = refused ? 'refused' : isStopped() ? 'ended' : 'lost';
   change({ link });
   if (!refused) setTimeout(() => void connect(), patienceMs);

@@ -73,7 +73,8 @@ async function rastered(svg: Blob, width: number, height: number): Promise<Blob>
   }
 }
 
-function save(content: Blob, name: string): void {
+/** Gives a file to the browser, to be saved under this name. */
+export function save(content: Blob, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);
   link.download = name;

@@ -1,9 +1,9 @@
 /** What can be taken away from here. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { askText, messageOf } from '../page/api.ts';
+import { askFile, askText, messageOf } from '../page/api.ts';
 import { chosenActor } from '../page/chosen.ts';
-import { savePicture } from '../page/save-picture.ts';
+import { save, savePicture } from '../page/save-picture.ts';
 import { current, toast, usePage } from '../page/store.ts';
 import { Icon } from './marks.tsx';
 
@@ -45,10 +45,10 @@ export function ExportMenu() {
       {isOpen ? (
         <ul id="export-menu" class="menu-list">
           <li>
-            <a href="api/journal" download="troupe-journal.ndjson" onClick={() => setOpen(false)}>
+            <button type="button" onClick={item(saveJournal)}>
               Journal as a bug report
               <small>The records held, without secrets</small>
-            </a>
+            </button>
           </li>
           <li>
             <button type="button" disabled={!hasActor} onClick={item(copyTest)}>
@@ -72,6 +72,10 @@ export function ExportMenu() {
       ) : null}
     </div>
   );
+}
+
+async function saveJournal(): Promise<void> {
+  save(await askFile('api/journal'), 'troupe-journal.ndjson');
 }
 
 async function copyTest(): Promise<void> {

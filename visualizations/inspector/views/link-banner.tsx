@@ -43,7 +43,7 @@ function LinkState({ link }: { link: PageState['link'] }) {
     case 'refused':
       return (
         <p class="banner banner-bad" role="alert">
-          <b>This page may not look at the troupe.</b> Its address works once;{' '}
+          <b>This page may not look at the troupe.</b> An address works once, in one tab;{' '}
           <code>troupe inspect</code> prints a new one.
         </p>
       );

@@ -1,0 +1,78 @@
+/**
+ * Bounds the connections of a server, apart for those that have shown a right to be there and
+ * those that have not. Strangers can therefore only displace one another: however many connect,
+ * whatever they send and however slowly, a client with a token is served.
+ */
+
+import type { Socket } from 'node:net';
+
+export interface ConnectionBounds {
+  /** Connections that have shown nothing yet. */
+  readonly strangers: number;
+  /** Connections that have. */
+  readonly known: number;
+}
+
+// Enough for every client of one machine to connect at the same moment; each leaves the pool with
+// its first request.
+export const usualStrangers = 64;
+
+export class ConnectionLimits {
+  readonly #bounds: ConnectionBounds;
+  /** Oldest first. Not by activity: one byte a second would keep a place for ever. */
+  readonly #strangers = new Set<Socket>();
+  /** Requests in progress by connection, least recently used first. */
+  readonly #known = new Map<Socket, number>();
+
+  constructor(bounds: ConnectionBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Takes a new connection as a stranger's; the oldest stranger makes room for it. */
+  add(socket: Socket): void {
+    this.#strangers.add(socket);
+    socket.once('close', () => {
+      this.#strangers.delete(socket);
+      this.#known.delete(socket);
+    });
+    if (this.#strangers.size <= this.#bounds.strangers) return;
+    const [oldest] = this.#strangers;
+    if (oldest !== undefined) this.#drop(oldest);
+  }
+
+  isKnown(socket: Socket): boolean {
+    return this.#known.has(socket);
+  }
+
+  /**
+   * A request of somebody with a right to be there begins on this connection. Returns a function
+   * that ends it; undefined when every place is taken by a connection with a request in progress.
+   */
+  begin(socket: Socket): (() => void) | undefined {
+    if (!this.#known.has(socket) && this.#known.size >= this.#bounds.known) {
+      const [idlest] = [...this.#known].find(([, requests]) => requests === 0) ?? [];
+      if (idlest === undefined) return undefined;
+      this.#drop(idlest);
+    }
+    this.#strangers.delete(socket);
+    this.#count(socket, 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      if (this.#known.has(socket)) this.#count(socket, -1);
+    };
+  }
+
+  #count(socket: Socket, change: 1 | -1): void {
+    const requests = (this.#known.get(socket) ?? 0) + change;
+    this.#known.delete(socket);
+    this.#known.set(socket, requests);
+  }
+
+  #drop(socket: Socket): void {
+    this.#strangers.delete(socket);
+    this.#known.delete(socket);
+    socket.destroy();
+  }
+}
