@@ -16,6 +16,7 @@ import type { News } from './session-client.ts';
 import type { Connection, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
+import { passPagesWhole } from './session-list.ts';
 import { createLogLevel } from './session-log-level.ts';
 import { type LoadSpeech, Opening } from './session-opening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
@@ -117,7 +118,10 @@ export class Session {
   #opened(client: Client, connection: Connection, era: 'legacy' | 'modern'): void {
     const { actorId, session } = this.#input;
     this.#state = 'open';
-    if (era === 'modern') completeResults(connection.transport);
+    if (era === 'modern') {
+      completeResults(connection.transport);
+      passPagesWhole(connection.transport);
+    }
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();

@@ -4,7 +4,12 @@
  * exactly one more list after it.
  */
 
-import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
+import type {
+  Client,
+  JSONRPCMessage,
+  StandardSchemaV1,
+  Transport,
+} from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
 import { isRecord } from '../src/policies/is-record.ts';
@@ -20,6 +25,8 @@ const maxListCharacters = 64 * 1024 * 1024;
 const maxCursorCharacters = 65_536;
 // The first few say what is wrong; the rest is alike.
 const namedGaps = 5;
+// One page of each of four lists is under way at once; the rest were given up and may still be answered.
+const maxPagesAsked = 64;
 
 /** An item as it is kept. */
 export interface ReadItem<Item> {
@@ -78,8 +85,9 @@ export async function listAll<Item>(
       timeout: longestTimerMs,
       signal,
     });
-    list.addPage(result);
-    cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;
+    const whole = wholeOf(result);
+    list.addPage(whole);
+    cursor = typeof whole['nextCursor'] === 'string' ? whole['nextCursor'] : undefined;
     if (cursor === undefined || list.isFull) break;
     const end = endOf(cursor, seen, page);
     if (end !== undefined) {
@@ -89,6 +97,53 @@ export async function listAll<Item>(
     seen.add(cursor);
   }
   return list.result();
+}
+
+const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+  'prompts/list': 'prompts',
+};
+// A symbol, so that nothing a server writes can be taken for it.
+const wholePage = Symbol('the page as it came');
+
+/**
+ * Hands each page of a list past the SDK's schemas for the 2026-07-28 revision. They reject the whole
+ * page for one malformed item, where the older eras leave that to the caller; `listAll` checks each item.
+ */
+export function passPagesWhole(transport: Transport): void {
+  const asked = new Map<string | number, string>();
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if ('method' in message && 'id' in message && Object.hasOwn(fieldOf, message.method)) {
+      asked.set(message.id, fieldOf[message.method as keyof typeof fieldOf]);
+      const [oldest] = asked.keys();
+      if (asked.size > maxPagesAsked && oldest !== undefined) asked.delete(oldest);
+    }
+    return send(message, options);
+  };
+  transport.onmessage = (message, extra) => onmessage?.(setAside(asked, message), extra);
+}
+
+function setAside(asked: Map<string | number, string>, message: JSONRPCMessage): JSONRPCMessage {
+  if ('method' in message || message.id === undefined) return message;
+  // Some servers write the id as text.
+  const id = Number(message.id);
+  const field = asked.get(id);
+  asked.delete(id);
+  if (field === undefined || !('result' in message) || !isRecord(message.result)) return message;
+  const { result } = message;
+  // Another type of result is for the SDK to reject.
+  if ((result['resultType'] ?? 'complete') !== 'complete') return message;
+  const empty = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', [field]: [] };
+  return { ...message, result: { ...empty, [wholePage]: result } };
+}
+
+function wholeOf(result: Record<string | symbol, unknown>): Record<string, unknown> {
+  const whole = result[wholePage];
+  return isRecord(whole) ? whole : result;
 }
 
 /** The gaps of a list in one line. */
