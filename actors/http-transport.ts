@@ -51,6 +51,8 @@ interface HandedOver {
   readonly post: Post;
   /** What the server answered already. */
   answer?: Response | undefined;
+  /** It was written as JSON and given to the connection: it may have reached the server. */
+  hasLeft: boolean;
   /** Called when the stream of the answer is over, and not because it was given up. */
   readonly onStreamEnd: (() => void) | undefined;
 }
@@ -159,7 +161,11 @@ export class HttpTransport implements Transport, Connection {
     options?.requestSignal?.addEventListener('abort', () => this.#giveUp(id), { once: true });
     this.#handedOverCount += 1;
     const number = String(this.#handedOverCount);
-    const handedOver: HandedOver = { post, onStreamEnd: options?.onRequestStreamEnd };
+    const handedOver: HandedOver = {
+      post,
+      hasLeft: false,
+      onStreamEnd: options?.onRequestStreamEnd,
+    };
     this.#handedOver.set(number, handedOver);
     try {
       if (
@@ -171,7 +177,7 @@ export class HttpTransport implements Transport, Connection {
       await this.#wire.send(message, { headers: { ...options?.headers, [postHeader]: number } });
     } catch (error) {
       if (id !== undefined) this.#settled(id);
-      throw isFromWriting(error, message) ? new UnwritableError(error) : error;
+      throw handedOver.hasLeft ? error : unsent(error, message);
     } finally {
       this.#handedOver.delete(number);
       if (!post.isStreaming) this.#posts.end(post);
@@ -195,11 +201,9 @@ export class HttpTransport implements Transport, Connection {
   async #sendLightly(message: JSONRPCMessage, handedOver: HandedOver): Promise<boolean> {
     const { post } = handedOver;
     try {
-      const answer = await this.#guarded.post(
-        this.#postHeaders,
-        JSON.stringify(message),
-        post.signal,
-      );
+      const body = JSON.stringify(message);
+      handedOver.hasLeft = true;
+      const answer = await this.#guarded.post(this.#postHeaders, body, post.signal);
       if (typeof answer === 'string') this.#takeAnswer(answer, post);
       else handedOver.answer = answer;
       return typeof answer === 'string';
@@ -292,6 +296,7 @@ export class HttpTransport implements Transport, Connection {
     const handedOver = this.#handedOver.get(headers.get(postHeader) ?? '');
     if (handedOver === undefined) return this.#guarded.fetch(url, init);
     headers.delete(postHeader);
+    handedOver.hasLeft = true;
     const { post, answer } = handedOver;
     handedOver.answer = undefined;
     this.#postHeaders = sentHeaders(headers);
@@ -334,7 +339,7 @@ export class HttpTransport implements Transport, Connection {
   async #followAnswer(
     body: ReadableStream<Uint8Array>,
     headers: Headers,
-    { post, onStreamEnd }: HandedOver,
+    { post, onStreamEnd }: Pick<HandedOver, 'post' | 'onStreamEnd'>,
   ): Promise<void> {
     const { signal } = post;
     await readAnswer(body, {
@@ -468,17 +473,13 @@ async function assertSessionId(response: Response): Promise<void> {
   );
 }
 
-/**
- * The SDK writes the message itself, so a failed one is written once more, to
- * see whether that is what failed. To write each beforehand would double the work.
- */
-function isFromWriting(error: unknown, message: JSONRPCMessage): boolean {
+/** Why a message has not left: the SDK writes it as JSON, and does not say whether that is what failed. */
+function unsent(error: unknown, message: JSONRPCMessage): unknown {
   try {
     JSON.stringify(message);
-    return false;
-  } catch (again) {
-    // Another message is that of another failure: then the request may have left.
-    return String(again) === String(error);
+    return error;
+  } catch {
+    return new UnwritableError(error);
   }
 }
 

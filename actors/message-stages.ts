@@ -6,7 +6,7 @@
  *  3. budget     what nobody asked for is counted, refused or dropped  `input-budget.ts`
  *  4. questions  what the server asks of a person                      `session-question-wire.ts`
  *  5. calls      answers to calls that went beside the SDK's client    `session-light-calls.ts`
- *  6. result     a `resultType` that a modern server forgot            below
+ *  6. result     what the SDK would reject of a modern result          `session-list.ts`
  *  7. client     everything else, to the SDK's client
  *
  * A fence stands around all of them: an exception while a server's input is handled ends that
@@ -17,7 +17,6 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
-import { isRecord } from '../src/policies/is-record.ts';
 import { InputBudget, type InputEvents } from './input-budget.ts';
 import { readText } from './session-messages.ts';
 
@@ -45,12 +44,14 @@ export class MessageStages {
   /** Set when the session opens; before, everything goes to the client. */
   questions: Stage | undefined;
   calls: Stage | undefined;
-  /** A modern server's results are complete when they say nothing else (SEP-2322). */
-  completesResults = false;
+  /** Changes a result before the client gets it; told which method it answers. */
+  rewriteResult:
+    | ((result: Record<string, unknown>, method: string) => Record<string, unknown>)
+    | undefined;
   readonly budget: InputBudget;
   readonly #setup: StageSetup;
-  /** Ids of the requests that were sent and not answered. */
-  readonly #awaited = new Set<string | number>();
+  /** Methods of the requests that were sent and not answered, by their ids. */
+  readonly #awaited = new Map<string | number, string>();
 
   constructor(setup: StageSetup) {
     this.#setup = setup;
@@ -61,16 +62,19 @@ export class MessageStages {
   sent(message: JSONRPCMessage): void {
     if (!('method' in message) || !('id' in message)) return;
     if (this.#awaited.size >= maxAwaited) {
-      const [oldest] = this.#awaited;
+      const [oldest] = this.#awaited.keys();
       if (oldest !== undefined) this.#awaited.delete(oldest);
     }
-    this.#awaited.add(message.id);
+    this.#awaited.set(message.id, message.method);
   }
 
   /** Stages 1 to 3 of a text: its messages, none when it holds no JSON-RPC. */
   read(text: string): readonly JSONRPCMessage[] {
     const { messages, work } = readText(text);
-    if (messages.length === 0 || messages.some((message) => !this.#isAwaited(message)))
+    if (
+      messages.length === 0 ||
+      messages.some((message) => this.#awaitedIdOf(message) === undefined)
+    )
       this.budget.charge(Math.max(work, messages.length));
     return messages;
   }
@@ -102,19 +106,14 @@ export class MessageStages {
   }
 
   #pass(message: JSONRPCMessage, client: Transport['onmessage']): void {
-    if (!this.#admits(message)) return;
+    const method = 'method' in message ? undefined : this.#methodAnsweredBy(message);
+    if ('method' in message ? !this.#admits(message) : method === undefined) return;
     if (this.questions?.(message) === true) return;
     if (this.calls?.(message) === true) return;
-    client?.(this.completesResults ? completed(message) : message);
+    client?.(method === undefined ? message : this.#rewritten(message, method));
   }
 
-  #admits(message: JSONRPCMessage): boolean {
-    if (!('method' in message)) {
-      if (!this.#isAwaited(message)) return false;
-      const { id } = message as { readonly id: string | number };
-      if (!this.#awaited.delete(id)) this.#awaited.delete(Number(id));
-      return true;
-    }
+  #admits(message: Extract<JSONRPCMessage, { method: string }>): boolean {
     if (!('id' in message)) return this.budget.admitsNotification();
     if (this.budget.admitsRequest()) return true;
     // A connection that cannot take it has other ways to say so.
@@ -123,15 +122,22 @@ export class MessageStages {
     return false;
   }
 
-  #isAwaited(message: JSONRPCMessage): boolean {
-    if ('method' in message || message.id === undefined) return false;
-    // Some servers make a text of a number.
-    return this.#awaited.has(message.id) || this.#awaited.has(Number(message.id));
+  /** The method of the request that this answers for the first time, if there is one. */
+  #methodAnsweredBy(message: JSONRPCMessage): string | undefined {
+    const id = this.#awaitedIdOf(message);
+    const method = id === undefined ? undefined : this.#awaited.get(id);
+    if (id !== undefined) this.#awaited.delete(id);
+    return method;
   }
-}
 
-function completed<Message extends JSONRPCMessage>(message: Message): Message {
-  if (!('result' in message) || !isRecord(message.result)) return message;
-  if ('resultType' in message.result) return message;
-  return { ...message, result: { ...message.result, resultType: 'complete' } };
+  #awaitedIdOf(message: JSONRPCMessage): string | number | undefined {
+    if ('method' in message || message.id === undefined) return undefined;
+    // Some servers make a text of a number.
+    return [message.id, Number(message.id)].find((id) => this.#awaited.has(id));
+  }
+
+  #rewritten(message: JSONRPCMessage, method: string): JSONRPCMessage {
+    if (this.rewriteResult === undefined || !('result' in message)) return message;
+    return { ...message, result: this.rewriteResult(message.result, method) };
+  }
 }

@@ -185,15 +185,19 @@ export class OpenTelemetry {
     return context === undefined || isSame ? undefined : { context };
   }
 
-  /** Runs it with this as its trace, and in any case. */
+  /**
+   * Runs it with this as its trace, and in any case once: the host's context manager may throw, or
+   * call back never, twice or too late.
+   */
   within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
     let begun: Promise<Value> | undefined;
-    this.safely(() =>
-      this.#api.context.with(context, () => {
-        begun = work();
-      }),
-    );
-    return begun ?? work();
+    const once = (): Promise<Value> => {
+      // Async, so that not even a throw lets it begin again.
+      begun ??= (async () => work())();
+      return begun;
+    };
+    this.safely(() => this.#api.context.with(context, () => void once()));
+    return once();
   }
 
   /** What metadata of a request says of its trace. Undefined when there is nothing to say. */

@@ -17,6 +17,7 @@ import type {
   SessionRequest,
 } from '../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../src/domain/tool.ts';
+import { verdictOf } from '../src/policies/call-verdict.ts';
 import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
@@ -137,27 +138,31 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     profile: profileOf(client),
     // Checked by hand, because JSON leaves a function out in silence.
     callTool: (tool, args, options) =>
-      attempt(setup, args, options, () => {
+      attempt(setup, args, options, (leave) => {
         // Progress is told by the id that the client gives.
         const lightly = hearsProgress(options) ? undefined : light;
         return lightly === undefined
           ? exchange.inFull(options, (added, own) =>
-              callTool(setup, tool, { arguments: args, ...added }, own),
+              leave(() => callTool(setup, tool, { arguments: args, ...added }, own)),
             )
           : exchange.lightly(options, (own) =>
-              callLightly(lightly, { name: tool, arguments: args, ...metaOf(options) }, own),
+              leave(() =>
+                callLightly(lightly, { name: tool, arguments: args, ...metaOf(options) }, own),
+              ),
             );
       }),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
         return { failure: unsupported(capability) };
-      return attempt(setup, params, options, () =>
+      return attempt(setup, params, options, (leave) =>
         exchange.inFull(options, (added, own) =>
-          client.request(
-            { method, params: { ...params, ...added } },
-            resultOf(method),
-            sendOptions(own),
+          leave(() =>
+            client.request(
+              { method, params: { ...params, ...added } },
+              resultOf(method),
+              sendOptions(own),
+            ),
           ),
         ),
       );
@@ -167,19 +172,31 @@ export function createHandle(setup: CallerSetup): SessionHandle {
   };
 }
 
+type Leave = <Result>(send: () => Promise<Result>) => Promise<Result>;
+
 async function attempt<Result>(
   setup: CallerSetup,
   args: unknown,
   { signal }: SessionCallOptions,
-  send: () => Promise<Result>,
+  send: (leave: Leave) => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
   if (isAborted(signal)) return { failure: cancelled(false) };
   if (!setup.isOpen()) return { failure: notSent(closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
+  let sendings = 0;
+  const leave: Leave = (sendOnce) => {
+    sendings += 1;
+    // The SDK's own error for this is known by its text alone, and servers relay that text.
+    return setup.client.transport === undefined
+      ? Promise.reject(new NotSentError(closedMessage))
+      : sendOnce();
+  };
   try {
-    return { result: await send() };
+    return { result: await send(leave) };
   } catch (error) {
-    return { failure: callFailureOf(error, isAborted(signal), setup) };
+    const failure = callFailureOf(error, isAborted(signal), setup);
+    // The server answered an earlier sending with a question, and may have begun by then.
+    return { failure: sendings > 1 ? { ...failure, written: true } : failure };
   }
 }
 
@@ -223,14 +240,11 @@ async function callTool(
   const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
     // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
-    const listed = toolNamed(name);
-    const definition = listed && {
-      name,
-      inputSchema: { ...listed.inputSchema, type: 'object' as const },
-    };
+    // Without a definition it would send again what the server refuses with HeaderMismatch (-32020).
+    const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
     const result = await client.callTool(params, {
       ...options,
-      ...(definition !== undefined && { toolDefinition: definition }),
+      toolDefinition: { name, inputSchema },
     });
     return result as ToolResult;
   }
@@ -242,7 +256,6 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   if (wasAborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
     return invalidArguments(redact(error.message, setup.secrets));
-  if (isNotConnected(error)) return notSent(closedMessage);
   if (error instanceof NotSentError) return notSent(error.message);
   const described = describeError(error, setup.secrets);
   if (wantsInput(error, described)) return inputRequired(described.message);
@@ -253,11 +266,8 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   // A tool may answer with any error; what the settings call by another name may be about more.
   if (described.rpcCode === undefined || failure.kind === 'sessionMissing' || isRuled)
     setup.onTrouble(failure, seen);
-  const { kind: carrier } = setup.connection;
-  const ownVerdict = verdictOf(byTable, described, carrier);
-  const verdict = isRuled
-    ? ruledVerdictOf(verdictOf(failure, described, carrier), ownVerdict, seen)
-    : ownVerdict;
+  const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
+  const verdict = verdictOf(failure, seen, { kind: setup.connection.kind, era });
   const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
   if (isLost && setup.wasClosed()) return cutOff(setup);
   return {
@@ -282,58 +292,6 @@ function inWords(seen: Seen): string {
   return `The server process ${end} during the call.${lastWordsOf(seen)}`;
 }
 
-type CallVerdict = Pick<CallFailure, 'reason' | 'written'>;
-
-/** Refused before it could run: the server did get it, but certainly did not execute it. */
-const refused = { written: false } as const;
-const left = { written: true } as const;
-
-function verdictOf(failure: Failure, seen: Seen, carrier: Connection['kind']): CallVerdict {
-  if (seen.code === 'RESULT_TOO_LARGE') return { reason: 'resultTooLarge', ...left };
-  if (seen.code === 'REQUEST_TIMEOUT') return { reason: 'timeout', ...left };
-  if (failure.code === 'ADDRESS_BLOCKED') return { reason: 'addressBlocked', ...refused };
-  // 307 and 308 say that nothing was done yet; after the others something may have been.
-  if (failure.code === 'REDIRECT_BLOCKED')
-    return { reason: 'redirectBlocked', written: seen.status !== 307 && seen.status !== 308 };
-  switch (failure.kind) {
-    case 'sessionMissing':
-      return { reason: 'sessionMissing', ...refused };
-    case 'authRequired':
-      return { reason: 'authRequired', ...refused };
-    case 'rateLimited':
-      return { reason: 'rateLimited', ...refused };
-    case 'crashed':
-    case 'cleanExit':
-      return { reason: 'crashed', ...left };
-    case 'unavailable':
-      // With a status the request arrived, and a gateway in between may have passed it on.
-      return { reason: 'unavailable', written: seen.status !== undefined };
-    default:
-  }
-  // Nothing but a rule of the settings calls an answer a broken connection.
-  if (seen.rpcCode !== undefined && failure.kind !== 'transport')
-    return { reason: 'serverError', ...left };
-  if (failure.kind === 'transport' && seen.wasConnected === false)
-    return { reason: 'unavailable', ...refused };
-  if (failure.kind === 'transport')
-    return { reason: carrier === 'stdio' ? 'crashed' : 'streamLost', ...left };
-  return { reason: 'badResponse', ...left };
-}
-
-/**
- * A rule of the settings may say what an answer means, for example that it refused the
- * call. It cannot know whether a request without an answer ran: only evidence tells that.
- */
-function ruledVerdictOf(verdict: CallVerdict, byTable: CallVerdict, seen: Seen): CallVerdict {
-  const isAnswer = seen.status !== undefined || seen.rpcCode !== undefined;
-  const isRefusal = isAnswer && !verdict.written && verdict.reason !== 'unavailable';
-  return { ...verdict, written: byTable.written && !isRefusal };
-}
-
-function isNotConnected(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Not connected';
-}
-
 function notSent(message: string): CallFailure {
   return { reason: 'notSent', written: false, message };
 }
@@ -351,7 +309,7 @@ function wantsInput(error: unknown, { rpcCode }: Seen): boolean {
   return error instanceof InputRequiredError || rpcCode === urlRequiredCode;
 }
 
-/** The server says itself that it needs something before it can begin. */
+/** The server wants something first. Whether it has begun, its answer cannot prove. */
 function inputRequired(why: string): CallFailure {
   const message = printableLine(why, messageCharacters);
   return { reason: 'inputRequired', written: true, message };

@@ -16,6 +16,7 @@ import type { News } from './session-client.ts';
 import type { Connection, Seen } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { describeError } from './session-failure.ts';
+import { modernResult } from './session-list.ts';
 import { createLogLevel } from './session-log-level.ts';
 import { type LoadSpeech, Opening } from './session-opening.ts';
 import type { SessionPorts, SessionTarget } from './session-ports.ts';
@@ -123,7 +124,7 @@ export class Session {
   #opened(client: Client, connection: Connection, era: 'legacy' | 'modern'): void {
     const { actorId, session } = this.#input;
     this.#state = 'open';
-    connection.stages.completesResults = era === 'modern';
+    if (era === 'modern') connection.stages.rewriteResult = modernResult;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     this.#catalog = catalog;
     this.#questions = this.#createQuestions();

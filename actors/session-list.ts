@@ -4,7 +4,12 @@
  * exactly one more list after it.
  */
 
-import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
+import type {
+  Client,
+  JSONRPCMessage,
+  StandardSchemaV1,
+  Transport,
+} from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
 import { isRecord } from '../src/policies/is-record.ts';
@@ -78,8 +83,9 @@ export async function listAll<Item>(
       timeout: longestTimerMs,
       signal,
     });
-    list.addPage(result);
-    cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;
+    const whole = wholeOf(result);
+    list.addPage(whole);
+    cursor = typeof whole['nextCursor'] === 'string' ? whole['nextCursor'] : undefined;
     if (cursor === undefined || list.isFull) break;
     const end = endOf(cursor, seen, page);
     if (end !== undefined) {
@@ -89,6 +95,37 @@ export async function listAll<Item>(
     seen.add(cursor);
   }
   return list.result();
+}
+
+const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+  'prompts/list': 'prompts',
+};
+// A symbol, so that nothing a server writes can be taken for it.
+const wholePage = Symbol('the page as it came');
+
+/**
+ * What the SDK is given for a result of the 2026-07-28 revision. One that says nothing of its type is
+ * complete, as the revision has it; the SDK rejects it. A page of a list passes whole: the SDK's
+ * schemas reject all of it for one malformed item, and `listAll` checks each item.
+ */
+export function modernResult(
+  result: Readonly<Record<string, unknown>>,
+  method: string,
+): Record<string, unknown> {
+  const type = result['resultType'] ?? 'complete';
+  const isPage = Object.hasOwn(fieldOf, method) && type === 'complete';
+  if (!isPage) return { ...result, resultType: type };
+  const field = fieldOf[method as keyof typeof fieldOf];
+  const empty = { resultType: type, ttlMs: 0, cacheScope: 'private', [field]: [] };
+  return { ...empty, [wholePage]: result };
+}
+
+function wholeOf(result: Record<string | symbol, unknown>): Record<string, unknown> {
+  const whole = result[wholePage];
+  return isRecord(whole) ? whole : result;
 }
 
 /** The gaps of a list in one line. */

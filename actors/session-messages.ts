@@ -114,7 +114,8 @@ export function readText(text: string): Reading {
   if (!mayBeMessage(text)) return { messages: [], work: base };
   const { marks, excess } = structureOf(text);
   const work = base + marks / marksPerWork;
-  if (excess !== undefined) return { messages: excessive(text, `The server sent a message of ${excess}.`), work };
+  if (excess !== undefined)
+    return { messages: excessive(text, `The server sent a message of ${excess}.`), work };
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -239,7 +239,7 @@ const parked: readonly Row[] = [
     id: 'F109',
     variant: 'scope-loop',
     inject: 'h:403-scope-loop, a call',
-    expect: { code: 'AUTH_REQUIRED', outcome: 'not_executed', calls: { atMost: 2 } },
+    expect: { code: 'AUTH_REQUIRED', outcome: 'unknown', calls: { atMost: 2 } },
     async run(stage) {
       const peer = await stage.http('403-scope-loop');
       stage.start({ bad: peer });

@@ -64,7 +64,7 @@ const meanings: Readonly<Record<CallerCode, string>> = {
 
 const outcomes: Readonly<Record<Outcome, string>> = {
   not_executed:
-    'It did not run: no byte of it left us, or the server refused it before doing anything. It may be called again.',
+    'It did not run: no byte of it left us, or the HTTP status of the answer is defined to mean that. It may be called again.',
   executed: 'It ran, and the server said so.',
   unknown: 'The request left us and nothing proves what became of it. Look before you call again.',
 }; // prettier-ignore

@@ -2,7 +2,7 @@
 
 import { connect, type Socket } from 'node:net';
 import path from 'node:path';
-import type { ErrorDocument } from '../domain/caller-code.ts';
+import type { ErrorDocument, Outcome } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import {
   type ControlEvent,
@@ -100,7 +100,7 @@ function clientOn(socket: Socket): ControlClient {
     const asked = waiting.get(answer.id as number);
     if (asked === undefined) return;
     waiting.delete(answer.id as number);
-    if ('error' in answer) asked.reject(errorFrom(answer.error));
+    if ('error' in answer) asked.reject(errorFrom(answer.error, asked.command));
     else asked.resolve(answer.result);
   };
   const reader = createLineReader(maxAnswerBytes, settle, () => socket.destroy());
@@ -182,26 +182,28 @@ function parseAnswer(line: string) {
     | { id: unknown; event: ControlEvent };
 }
 
-function errorFrom(error: unknown): TroupeError {
+function errorFrom(error: unknown, command: ControlCommand): TroupeError {
   if (!isErrorDocument(error)) {
     return new TroupeError(
       'INTERNAL',
       'the troupe answered in words of another version; restart it with troupe up',
+      { outcome: outcomeOf(command) },
     );
   }
   return new TroupeError(error.code, error.message, error satisfies ErrorDocument);
 }
 
-/** A call that was under way may have run; everything else certainly left no trace. */
 function goneWhile(command: ControlCommand): TroupeError {
   return new TroupeError(
     'NOT_RUNNING',
     'the troupe ended before it answered; start it again with troupe up',
-    {
-      outcome: command === 'call' ? 'unknown' : 'not_executed',
-      retryable: command !== 'call',
-    },
+    { outcome: outcomeOf(command), retryable: command !== 'call' },
   );
+}
+
+/** A call that was under way may have run; any other command can be given again. */
+function outcomeOf(command: ControlCommand): Outcome {
+  return command === 'call' ? 'unknown' : 'not_executed';
 }
 
 function late(command: ControlCommand): TroupeError {

@@ -129,7 +129,7 @@ export interface CallFailure {
    * `invalidArguments`: they are no JSON, which is the caller's fault.
    * `unsupported`: the server does not offer such a thing at all.
    * `resultTooLarge`: the result was seen and not taken, so the request did run.
-   * `inputRequired`: it asked for something first that nobody gave; it did not run.
+   * `inputRequired`: the server asked for something first that it was not given.
    */
   readonly reason:
     | 'crashed'
@@ -151,8 +151,8 @@ export interface CallFailure {
     | 'redirectBlocked';
   /**
    * False only when it is certain that the request never ran: no byte of it
-   * reached the server, or the answer is a refusal that proves it (no log-in,
-   * unknown session, too many requests).
+   * reached the server, or the HTTP status of the answer is defined to mean that
+   * (`src/policies/call-verdict.ts`). The text and the code of an error never prove it.
    */
   readonly written: boolean;
   readonly message: string;

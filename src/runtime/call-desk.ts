@@ -27,7 +27,7 @@ import {
 } from '../policies/replay-decision.ts';
 import { BackgroundCalls } from './background-calls.ts';
 import { type Errand, requestErrand, type ToolSubject, toolErrand } from './call-errand.ts';
-import { callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
+import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from './call-error.ts';
 import { gateFor, notStarted } from './call-gate.ts';
 import { CallLane } from './call-lane.ts';
 import { CallPermits } from './call-permits.ts';
@@ -141,12 +141,14 @@ export class CallDesk {
     const { backgroundAfterMs: afterMs = null } =
       board.sighting(address.server)?.desired.policy.call ?? {};
     let begun: Pick<Call, 'sends'> | undefined;
-    const call = async (): Promise<CallReport> =>
-      this.#report(
-        await this.#enter(errand, options, watch, (it) => {
-          begun = it;
-        }),
-      );
+    const call = async (): Promise<CallReport> => {
+      const done = await this.#enter(errand, options, watch, (it) => {
+        begun = it;
+      });
+      return this.#report(done).catch((error: unknown) => {
+        throw asTroupeError(error, done.meta.server, 'executed');
+      });
+    };
     if (afterMs === null) return call();
     const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
     const { server } = address;
@@ -212,8 +214,9 @@ export class CallDesk {
     try {
       return await this.#run(call, errand);
     } catch (error) {
+      const told = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
       // Whatever comes after a sending that may have run: nobody says that it did not.
-      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(error, call.lost.error) : error;
+      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
     } finally {
       lane.leave();
       if (lane.isEmpty) this.#lanes.delete(server);

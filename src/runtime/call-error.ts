@@ -5,11 +5,15 @@ import type { BreakerPolicy } from '../domain/policy.ts';
 import type { CallFailure } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { printableLine } from '../policies/printable.ts';
 
-// JSON-RPC 2.0: not understood, not a request, no such method. Invalid parameters
-// (-32602) are not among them: a tool may find its arguments wrong half-way.
+// JSON-RPC 2.0: not understood, not a request, no such method. Mostly the call did not run, but a
+// server may relay such a code from somewhere else in the middle of its work. Invalid parameters
+// (-32602) are not among them: a tool checks its arguments itself.
 const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
 const internalError = -32603;
+// Enough of an exception's text to recognize it.
+const faultCharacters = 500;
 
 /**
  * Says whether a failed call speaks against its server. Answers do not, with
@@ -77,6 +81,15 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
   );
 }
 
+/** Any other exception is a bug of ours, and its caller must still learn what became of the call. */
+export function asTroupeError(error: unknown, server: string, outcome: Outcome): TroupeError {
+  if (error instanceof TroupeError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const why = printableLine(text, faultCharacters).replace(/\.$/, '');
+  const message = `The call to ${server} failed because of a bug in mcp-troupe: ${why}. Report it.`;
+  return new TroupeError('INTERNAL', message, { server, outcome, cause: error });
+}
+
 /** The caller ended or misstated the call, or it went to a wrong place: the same again would be no better. */
 function isPointless({ reason }: CallFailure): boolean {
   if (reason === 'unsupported' || reason === 'inputRequired' || isBlocked(reason)) return true;
@@ -88,11 +101,10 @@ function isBlocked(reason: CallFailure['reason']): boolean {
 }
 
 function outcomeOf(failure: CallFailure): Outcome {
-  if (!failure.written || failure.reason === 'inputRequired') return 'not_executed';
-  if (failure.reason === 'authRequired' || failure.reason === 'rateLimited') return 'not_executed';
+  if (!failure.written) return 'not_executed';
   if (failure.reason === 'resultTooLarge') return 'executed';
   if (failure.reason !== 'serverError') return 'unknown';
-  return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'not_executed' : 'executed';
+  return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'unknown' : 'executed';
 }
 
 const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
@@ -121,17 +133,21 @@ function codeOf(failure: CallFailure): CallerCode {
   return codeOfReason[failure.reason];
 }
 
-function nextStep(failure: CallFailure, outcome: Outcome, server: string): string {
-  if (failure.reason === 'authRequired') return `Log in to ${server} and call again.`;
-  if (failure.reason === 'serverError') return 'Check the arguments and call again.';
-  if (failure.reason === 'resultTooLarge') return 'It did run: ask for less.';
-  if (failure.reason === 'invalidArguments') return 'Correct them and call again.';
-  if (isBlocked(failure.reason) && outcome === 'not_executed')
+function nextStep({ reason }: CallFailure, outcome: Outcome, server: string): string {
+  if (reason === 'authRequired' && outcome === 'not_executed')
+    return `Log in to ${server} and call again.`;
+  if (reason === 'authRequired')
+    return `Log in to ${server}, and check whether the call ran before you repeat it.`;
+  if (reason === 'serverError' && outcome === 'executed')
+    return 'Check the arguments and call again.';
+  if (reason === 'resultTooLarge') return 'It did run: ask for less.';
+  if (reason === 'invalidArguments') return 'Correct them and call again.';
+  if (isBlocked(reason) && outcome === 'not_executed')
     return `It did not run: correct the address of ${server} in the settings.`;
-  if (failure.reason === 'unsupported') return 'Ask a server that does.';
-  if (failure.reason === 'inputRequired')
-    return 'It did not run: call again where somebody can answer (onQuestion, or troupe up and troupe questions).';
-  if (failure.reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
+  if (reason === 'unsupported') return 'Ask a server that does.';
+  if (reason === 'inputRequired')
+    return 'Check whether it ran, then call again where the question can be answered (onQuestion, or troupe up and troupe questions).';
+  if (reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
     ? 'Nobody can know whether it ran: check before you call again.'
     : 'It did not run and may be called again.';

@@ -43,8 +43,8 @@ export function tooLate(server: string, hasStoodInLine: boolean): TroupeError {
  *
  * @param lost - what became of that sending
  */
-export function ifNeverSent(error: unknown, lost: TroupeError): unknown {
-  if (!(error instanceof TroupeError) || error.outcome !== 'not_executed') return error;
+export function ifNeverSent(error: TroupeError, lost: TroupeError): TroupeError {
+  if (error.outcome !== 'not_executed') return error;
   if (error.code !== 'CANCELLED') return lost;
   const { server, tool, outcome } = lost;
   return new TroupeError('CANCELLED', lost.message, { server, tool, outcome, cause: lost });

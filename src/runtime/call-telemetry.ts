@@ -169,8 +169,8 @@ export class CallWatch {
 
   answered({ result }: Pick<Report, 'result'>): void {
     const { isError, resultType } = isRecord(result) ? result : {};
-    // What a modern server asks first is passed on, and the request comes again with the answer.
-    const outcome = resultType === 'input_required' ? 'not_executed' : 'executed';
+    // What a modern server asks first is passed on. Whether it has begun, it does not say.
+    const outcome = resultType === 'input_required' ? 'unknown' : 'executed';
     this.#end(outcome, isError === true ? 'tool_error' : undefined);
   }
 

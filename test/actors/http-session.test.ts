@@ -166,8 +166,8 @@ describe('calls of an HTTP session', () => {
     ['404-method', { reason: 'serverError', written: true, rpcCode: -32601 }],
     ['redirect', { reason: 'redirectBlocked', written: false }],
     ['500', { reason: 'unavailable', written: true }],
-    ['429', { reason: 'rateLimited', written: false, retryAfterMs: 7_000 }],
-    ['403', { reason: 'authRequired', written: false }],
+    ['429', { reason: 'rateLimited', written: true, retryAfterMs: 7_000 }],
+    ['403', { reason: 'authRequired', written: true }],
   ] as const)(
     'fail promptly and with the right reason after %s, and the session goes on',
     async (mode, failure) => {
@@ -191,13 +191,15 @@ describe('calls of an HTTP session', () => {
   );
 
   it.each([
-    ['404-session', 'sessionMissing'],
-    ['400-session', 'sessionMissing'],
-    ['rpc-32001', 'sessionMissing'],
-    ['401', 'authRequired'],
-  ] as const)('fail after %s as never executed, and end the session', async (mode, kind) => {
+    ['404-session', { reason: 'sessionMissing', written: false }],
+    ['401', { reason: 'authRequired', written: false }],
+    // Neither a status that is defined for it nor an error of JSON-RPC proves that nothing ran.
+    ['400-session', { reason: 'sessionMissing', written: true }],
+    ['rpc-32001', { reason: 'sessionMissing', written: true }],
+  ] as const)('fail after %s and end the session', async (mode, failure) => {
     const session = await opened(mode);
-    expect(await call(session.bench)).toMatchObject({ failure: { reason: kind, written: false } });
+    expect(await call(session.bench)).toMatchObject({ failure });
+    const { reason: kind } = failure;
     expect((await session.bench.next('session.closed')).failure).toMatchObject({ kind });
   });
 

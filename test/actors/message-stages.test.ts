@@ -171,17 +171,17 @@ describe('the stages of a message', () => {
     expect(client).toHaveLength(0);
   });
 
-  it('complete the results of a modern server', () => {
+  it('rewrite results for the client, told what was asked', () => {
     const { stages, client, receive, ask } = createStages();
-    stages.completesResults = true;
+    stages.rewriteResult = (result, method) => ({ ...result, method });
     const results = [{}, { resultType: 'input_required' }];
     for (const [id, result] of results.entries()) {
       ask(id);
       receive({ id, result });
     }
     expect(client).toMatchObject([
-      { result: { resultType: 'complete' } },
-      { result: { resultType: 'input_required' } },
+      { result: { method: 'ping' } },
+      { result: { resultType: 'input_required', method: 'ping' } },
     ]);
   });
 

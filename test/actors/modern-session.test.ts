@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, Server as LowServer } from '@modelcontextprotocol/server';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import type { SessionRequest } from '../../src/domain/session.ts';
+import type { CallFailure, SessionRequest } from '../../src/domain/session.ts';
+import { startCountingPeer } from '../fixtures/counting-peer.ts';
 import { createSampleServer } from '../fixtures/sample-mcp-server.mjs';
 import { type Bench, callOptions, createBench } from './session-bench.ts';
 
@@ -109,6 +110,49 @@ async function expectSample(session: Bench): Promise<void> {
     completion: { values: ['Alan'] },
   });
 }
+
+describe('lists of a modern server', () => {
+  it('keep every resource and prompt that is not malformed', async () => {
+    const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+    const results = {
+      'prompts/list': { ...complete, prompts: [null, { name: 'greet' }] },
+      'resources/list': { ...complete, resources: [{ uri: 7 }, { uri: 'a:1', name: 'one' }] },
+      'resources/templates/list': { ...complete, resourceTemplates: [null] },
+    };
+    const peer = await startCountingPeer('json', [], { era: 'modern', results });
+    onTestFinished(() => peer.close());
+    const session = await ready(createBench(peer.spec)());
+    expect(session.side).toMatchObject({
+      resources: [{ uri: 'a:1' }],
+      resourceTemplates: [],
+      prompts: [{ name: 'greet' }],
+    });
+    expect(session.lines.join()).toContain('prompt number 1: is not an object');
+  });
+});
+
+describe('a call of a modern server', () => {
+  const refusal = { error: { code: -32_020, message: 'Header mismatch' } };
+
+  it.each(['act', 'unlisted'])(
+    'is not sent again when the server wants other headers: %s',
+    async (tool) => {
+      const peer = await startCountingPeer('json', [{ rpc: refusal }], { era: 'modern' });
+      onTestFinished(() => peer.close());
+      const session = createBench(peer.spec)();
+      bench = session;
+      session.send('session.open');
+      await session.next('session.opened');
+      session.send('session.list');
+      await session.next('session.listed');
+      const { failure } = (await session.handle().callTool(tool, {}, callOptions())) as {
+        failure: CallFailure;
+      };
+      expect(failure).toMatchObject({ reason: 'serverError', written: true, rpcCode: -32_020 });
+      expect(peer.runs()).toBe(1);
+    },
+  );
+});
 
 describe('a session with a server of both eras', () => {
   it.each([

@@ -67,7 +67,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toHaveLength(1);
   });
 
-  it('runs work once when it cannot be made a part of a trace', async () => {
+  it('runs work once whenever the context manager calls it, and if it never does', async () => {
     let runs = 0;
     const work = async (): Promise<number> => {
       runs += 1;
@@ -78,10 +78,15 @@ describe('OpenTelemetry', () => {
       active: () => api.ROOT_CONTEXT,
       with: (_: object, run: () => void) => (run(), broken()),
     };
-    for (const context of [late, { ...late, with: broken }]) {
+    const held: (() => void)[] = [];
+    const tooLate = { ...late, with: (_: object, run: () => void) => void held.push(run) };
+    const twice = { ...late, with: (_: object, run: () => void) => (run(), run()) };
+    for (const context of [late, { ...late, with: broken }, tooLate, twice]) {
       runs = 0;
       const telemetry = new OpenTelemetry({ ...api, context }, {}, () => undefined);
       expect(await telemetry.within(api.ROOT_CONTEXT, work)).toBe(1);
+      for (const run of held.splice(0)) run();
+      expect(runs).toBe(1);
     }
   });
 

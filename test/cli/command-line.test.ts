@@ -6,7 +6,8 @@ import { managedSettingsFile } from '../../src/cli/managed-settings.ts';
 import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
-import { createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
+import { approvalOf, createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
+import { upHere } from './up-here.ts';
 
 /** What a folder may bring, lowest precedence first. */
 function folderFiles(folder: string) {
@@ -366,6 +367,25 @@ describe('the command line', () => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(message);
+  });
+
+  it('refuses a tool that is held back with 12, with arguments as without', async () => {
+    const changed = { tool: 'query', diff: ['+ "description": "Other."'] };
+    const troupe = createStandIn({
+      servers: ready,
+      tools: [toolOf('db', 'echo')],
+      approvals: [approvalOf('db', { because: 'toolsChanged', toolChanges: [changed] })],
+    });
+    const argv = ['call', 'db', 'query', 'a=1', '--json'];
+    const { folder } = await upHere(troupe);
+    for (const setting of [{ folder }, { folder: temporaryFolder(), troupe }]) {
+      const run = await runCliHere(argv, setting);
+      expect(run.exitCode).toBe(12);
+      expect(JSON.parse(run.stdout)).toMatchObject({
+        error: { code: 'TOOL_CHANGED', server: 'db', tool: 'query', outcome: 'not_executed' },
+      });
+    }
+    expect(troupe.calls).toEqual([]);
   });
 
   it('guesses which server --allow meant', async () => {

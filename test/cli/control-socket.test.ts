@@ -160,6 +160,21 @@ describe('the control socket', () => {
     });
   });
 
+  it('does not say that a call did not run when its error cannot be read', async () => {
+    const socketPath = path.join(temporaryFolder(), 'other.sock');
+    const other = createServer((socket) => {
+      socket.on('data', () => socket.write('{"id":1,"error":"later"}\n'));
+    });
+    await new Promise<void>((resolve) => {
+      other.listen(socketPath, resolve);
+    });
+    onTestFinished(() => void other.close());
+    const asking = (await client(socketPath)).request('call', { server: 'db', tool: 'echo' });
+    await expect(asking).rejects.toMatchObject({ code: 'INTERNAL', outcome: 'unknown' });
+    const status = (await client(socketPath)).request('status', {});
+    await expect(status).rejects.toMatchObject({ code: 'INTERNAL', outcome: 'not_executed' });
+  });
+
   it('cancels the call of a client that went away', async () => {
     let options: CallOptions = {};
     let began = (): void => undefined;

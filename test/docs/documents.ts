@@ -4,6 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import ts from 'typescript';
+
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface Document {
@@ -48,4 +50,24 @@ export function anchorsOf(text: string): ReadonlySet<string> {
         .replaceAll(' ', '-'),
     ),
   );
+}
+
+/** The names of all tests in a file, as they are written: `%s` stays, and `${…}` too. */
+export async function titlesIn(file: string): Promise<ReadonlySet<string>> {
+  const text = await readFile(file, 'utf8');
+  const titles = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    ts.forEachChild(node, visit);
+    if (!ts.isCallExpression(node)) return;
+    let callee: ts.Node = node.expression;
+    // As in it.each(rows)('title', …).
+    while (ts.isCallExpression(callee) || ts.isPropertyAccessExpression(callee))
+      callee = callee.expression;
+    const [name] = node.arguments;
+    if (!ts.isIdentifier(callee) || callee.text !== 'it' || name === undefined) return;
+    if (ts.isStringLiteralLike(name)) titles.add(name.text);
+    else if (ts.isTemplateExpression(name)) titles.add(name.getText().slice(1, -1));
+  };
+  visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
+  return titles;
 }

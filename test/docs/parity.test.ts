@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { root } from './documents.ts';
+import { root, titlesIn } from './documents.ts';
 
 interface Row {
   readonly id: string;
@@ -31,26 +30,6 @@ function rowsOf(page: string): readonly Row[] {
       rest: parts.filter((part) => !testPattern.test(part)).join(),
     };
   });
-}
-
-/** The names of all tests in a file, as they are written: `%s` stays, and `${…}` too. */
-async function titlesIn(file: string): Promise<ReadonlySet<string>> {
-  const text = await readFile(file, 'utf8');
-  const titles = new Set<string>();
-  const visit = (node: ts.Node): void => {
-    ts.forEachChild(node, visit);
-    if (!ts.isCallExpression(node)) return;
-    let callee: ts.Node = node.expression;
-    // As in it.each(rows)('title', …).
-    while (ts.isCallExpression(callee) || ts.isPropertyAccessExpression(callee))
-      callee = callee.expression;
-    const [name] = node.arguments;
-    if (!ts.isIdentifier(callee) || callee.text !== 'it' || name === undefined) return;
-    if (ts.isStringLiteralLike(name)) titles.add(name.text);
-    else if (ts.isTemplateExpression(name)) titles.add(name.getText().slice(1, -1));
-  };
-  visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
-  return titles;
 }
 
 describe('the page about parity', async () => {

@@ -10,7 +10,12 @@ const neverRan: readonly CallFailure['reason'][] = [
   'unavailable',
   'crashed',
 ];
-const lost: readonly CallFailure['reason'][] = ['crashed', 'streamLost', 'unavailable'];
+const lost: readonly CallFailure['reason'][] = [
+  'crashed',
+  'streamLost',
+  'unavailable',
+  'sessionMissing',
+];
 const all: readonly CallFailure['reason'][] = [
   ...neverRan,
   'streamLost',

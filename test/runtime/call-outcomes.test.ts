@@ -50,9 +50,9 @@ const table: Record<Reason, Told> = {
     unwritten: 'CAPABILITY_MISSING not_executed',
     replays: false,
   },
-  // The server says itself that it has not begun.
+  // A server that asks first may have begun.
   inputRequired: {
-    written: 'INPUT_REQUIRED not_executed',
+    written: 'INPUT_REQUIRED unknown',
     unwritten: 'INPUT_REQUIRED not_executed',
     replays: false,
   },
@@ -63,12 +63,12 @@ const table: Record<Reason, Told> = {
     replays: true,
   },
   authRequired: {
-    written: 'AUTH_REQUIRED not_executed',
+    written: 'AUTH_REQUIRED unknown',
     unwritten: 'AUTH_REQUIRED not_executed',
     replays: false,
   },
   rateLimited: {
-    written: 'RATE_LIMITED not_executed',
+    written: 'RATE_LIMITED unknown',
     unwritten: 'RATE_LIMITED not_executed',
     replays: false,
   },
@@ -178,9 +178,10 @@ describe('a failed call', () => {
   });
 
   it.each([
-    [-32700, 'not_executed'],
-    [-32600, 'not_executed'],
-    [-32601, 'not_executed'],
+    // A server may relay these from elsewhere, in the middle of its work.
+    [-32700, 'unknown'],
+    [-32600, 'unknown'],
+    [-32601, 'unknown'],
     // A tool may find its arguments wrong when half its work is done.
     [-32602, 'executed'],
     [-32603, 'executed'],
@@ -196,6 +197,25 @@ describe('a failed call', () => {
     expect(made.error).toMatchObject({ code: 'SERVER_ERROR', outcome });
   });
 
+  it('because of a bug of ours still has an outcome', async () => {
+    const there = await stage({ settings: db });
+    const made = [call(there, 'db'), call(there, 'db')];
+    await there.settle();
+    const [first, second] = there.sessions.of('db').calls;
+    const bug = (): never => {
+      throw new RangeError('Out of bounds.');
+    };
+    first?.fail(Object.defineProperty(callFailure('crashed', true), 'message', { get: bug }));
+    second?.answer(Object.defineProperty({ ...pong }, 'content', { get: bug }));
+    await there.settle();
+    const message = expect.stringContaining('Out of bounds. Report it.') as string;
+    const told = { code: 'INTERNAL', server: 'db', message };
+    expect(made.map(({ error }) => error)).toMatchObject([
+      { ...told, outcome: 'unknown' },
+      { ...told, outcome: 'executed' },
+    ]);
+  });
+
   it('tells how long the server wants to be left alone', async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     const made = call(there, 'db');
@@ -206,7 +226,6 @@ describe('a failed call', () => {
     expect(made.error).toMatchObject({
       code: 'RATE_LIMITED',
       retryAfterMs: 7_000,
-      retryable: true,
     });
   });
 

@@ -54,6 +54,9 @@ const onCalls = (
 const sessionsOf = ({ seen }: ScriptedHttp): number =>
   seen.filter((method) => method === 'initialize').length;
 
+const callsOf = ({ seen }: ScriptedHttp): number =>
+  seen.filter((method) => method === 'tools/call').length;
+
 describe('a rule for failures in the settings', () => {
   const maintenance: ScriptedAnswer = { status: 418, text: 'Down for Maintenance, log in again' };
 
@@ -79,13 +82,29 @@ describe('a rule for failures in the settings', () => {
     expect(lastError).toMatchObject({ kind: 'protocol' });
   });
 
-  it('makes an answer of a server mean that the session is gone: a new one is opened, the call sent again', async () => {
-    const server = await serve(
-      onCalls((message, count) =>
-        count === 1 ? rpcError(message, -32_050, 'who are you?') : undefined,
-      ),
+  const lostOnce = (): Script =>
+    onCalls((message, count) =>
+      count === 1 ? rpcError(message, -32_050, 'who are you?') : undefined,
     );
-    const troupe = await troupeOf(server.url, withRules({ code: -32_050, kind: 'sessionMissing' }));
+  const isLost = { code: -32_050, kind: 'sessionMissing' };
+
+  it('opens a new session for an error that it calls a lost one, and does not send the call again', async () => {
+    const server = await serve(lostOnce());
+    const troupe = await troupeOf(server.url, withRules(isLost));
+    await troupe.waitFor('web', 'ready');
+    await expect(troupe.callServerTool('web', 'echo')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      outcome: 'unknown',
+    });
+    await troupe.callServerTool('web', 'echo');
+    expect(sessionsOf(server)).toBe(2);
+    expect(callsOf(server)).toBe(2);
+  });
+
+  it('has the call of a lost session sent again where the policy accepts two runs', async () => {
+    const server = await serve(lostOnce());
+    const policy = { ...withRules(isLost), call: { replay: 'once' } };
+    const troupe = await troupeOf(server.url, policy);
     await troupe.waitFor('web', 'ready');
     const { meta } = await troupe.callServerTool('web', 'echo');
     expect(meta.attempts).toBe(2);
@@ -101,7 +120,7 @@ describe('a rule for failures in the settings', () => {
     await troupe.waitFor('web', 'ready');
     await expect(troupe.callServerTool('web', 'echo')).rejects.toMatchObject({
       code: 'AUTH_REQUIRED',
-      outcome: 'not_executed',
+      outcome: 'unknown',
     });
     await troupe.waitFor('web', 'authRequired');
   });

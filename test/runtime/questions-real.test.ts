@@ -150,12 +150,12 @@ describe('server-everything', () => {
     expect(text).toContain('User completed the URL elicitation flow');
   });
 
-  it('is not run when nobody visits it', async () => {
+  it('has an unknown outcome when nobody visits it', async () => {
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
     await expect(call(there, 'trigger-url-elicitation', args)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
-      outcome: 'not_executed',
+      outcome: 'unknown',
     });
   });
 
@@ -218,7 +218,7 @@ describe('a server of the 2026-07-28 revision', () => {
     const there = await start(modern, { questions: ['form'] });
     await expect(call(there, 'greet')).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
-      outcome: 'not_executed',
+      outcome: 'unknown',
       retryable: false,
     });
   });

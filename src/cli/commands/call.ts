@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import type { ApprovalRequest } from '../../domain/approval.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { changedTool } from '../../runtime/call-refusal.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { unknownTool } from '../../runtime/unknown-name.ts';
 import { answerHere } from '../answer-here.ts';
@@ -60,10 +62,11 @@ export const defineCall = (define: DefineCommand): void =>
           given ??
           (words.length === 0
             ? {}
-            : readWords(
+            : await readWords(
                 call,
                 (await client.request('tools', { server, timeoutMs: settleMs }, settleMs + extraMs))
                   .tools,
+                async () => (await client.request('approvals', {})).approvals,
               ));
         const { timeoutMs } = session.launch;
         const request = {
@@ -117,7 +120,11 @@ function callInProcess(
       const settle = { timeoutMs: timeoutMs ?? settleTimeoutMs, signal };
       const args =
         given ??
-        (words.length === 0 ? {} : readWords(call, await listTools(troupe, server, settle)));
+        (words.length === 0
+          ? {}
+          : await readWords(call, await listTools(troupe, server, settle), () =>
+              troupe.approvals(),
+            ));
       const options = {
         signal,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -129,9 +136,17 @@ function callInProcess(
   );
 }
 
-function readWords({ server, tool, words }: Call, tools: readonly ExposedTool[]): ToolArguments {
+async function readWords(
+  { server, tool, words }: Call,
+  tools: readonly ExposedTool[],
+  approvals: () => readonly ApprovalRequest[] | Promise<readonly ApprovalRequest[]>,
+): Promise<ToolArguments> {
   const found = tools.find((each) => each.tool === tool);
   if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
+  const request = (await approvals()).find((each) => each.server === server);
+  // Held back, and so not listed: the runtime refuses a call without words in the same way.
+  if (request?.toolChanges?.some((change) => change.tool === tool) === true)
+    throw changedTool(server, tool);
   const known = tools.map((each) => ({ name: each.tool }));
   throw unknownTool(tool, known, server);
 }
