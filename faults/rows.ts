@@ -3,6 +3,7 @@
 import type { AnyRow } from './row.ts';
 import { callRows } from './rows/calls.ts';
 import { correlationRows } from './rows/correlation.ts';
+import { floodRows } from './rows/floods.ts';
 import { framingRows } from './rows/framing.ts';
 import { gatewayRows } from './rows/gateway.ts';
 import { hostRows } from './rows/host.ts';
@@ -18,6 +19,7 @@ export const rows: readonly AnyRow[] = [
   ...listRows,
   ...callRows,
   ...processRows,
+  ...floodRows,
   ...httpRows,
   ...hostRows,
   ...gatewayRows,

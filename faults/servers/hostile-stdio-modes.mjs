@@ -2,6 +2,7 @@
 
 import { callModes, correlationModes } from './stdio-modes/calls.mjs';
 import { endingModes } from './stdio-modes/endings.mjs';
+import { floodModes } from './stdio-modes/floods.mjs';
 import { framingModes } from './stdio-modes/framing.mjs';
 import { listModes } from './stdio-modes/lists.mjs';
 import { startModes } from './stdio-modes/start.mjs';
@@ -9,6 +10,7 @@ import { startModes } from './stdio-modes/start.mjs';
 export const modes = {
   ...startModes,
   ...framingModes,
+  ...floodModes,
   ...correlationModes,
   ...listModes,
   ...callModes,

@@ -1,0 +1,93 @@
+/** Servers that send without end: what their neighbours notice, and what becomes of them. */
+
+import type { Seen } from '../expectation.ts';
+import type { Row } from '../row.ts';
+import type { Stage } from '../stage.ts';
+
+const lines = [
+  'one-letter',
+  'blank',
+  'text',
+  'broken-json',
+  'pings',
+  'batches',
+  'answers',
+  'questions',
+  'notifications',
+  'large-notifications',
+  'list-changed',
+] as const;
+
+// The aim is 50 ms; a busy machine with a flood on one of its two cores has slower moments.
+const othersP99Ms = { atMost: 100 };
+const controlMs = 2_000;
+const floodMs = 4_000;
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Calls a quiet neighbour without a flood and then beside it. */
+async function besideFlood(stage: Stage, mode: string, args: readonly string[]): Promise<Seen> {
+  stage.start({ good: stage.stdio('ok'), bad: stage.stdio(mode, args) });
+  await stage.reaches('good', 'ready');
+  await stage.reaches('bad', 'ready');
+  const endControl = stage.keepCalling('good');
+  await pause(controlMs);
+  const controlP99Ms = await endControl();
+  const first = await stage.call('bad', 'echo', {}, 10_000);
+  const endCalling = stage.keepCalling('good');
+  await pause(floodMs);
+  const p99Ms = await endCalling();
+  const { state, reason } = stage.status('bad');
+  const from = performance.now();
+  await stage.troupe.stop();
+  const stopMs = Math.round(performance.now() - from);
+  return { state, reason, code: first.code, othersP99Ms: p99Ms, controlP99Ms, stopMs };
+}
+
+function floodRow(variant: string, args: readonly string[]): Row {
+  return {
+    id: 'F90',
+    variant: `flood-${variant}`,
+    inject: `s:flood ${args.join(' ')}`,
+    expect: { state: 'degraded', reason: 'flooding', othersP99Ms, stopMs: { atMost: 5_000 } },
+    limitMs: 30_000,
+    isAlone: true,
+    run: (stage) => besideFlood(stage, 'flood', args),
+  };
+}
+
+export const floodRows: readonly Row[] = [
+  floodRow('stderr', ['--to', 'stderr', '--line', 'one-letter']),
+  ...lines.map((line) => floodRow(line, ['--line', line])),
+  {
+    id: 'F90',
+    variant: 'huge-result',
+    inject: 's:huge-result, 16 MB of 8 million values',
+    expect: { state: 'ready', code: 'RESULT_TOO_LARGE', othersP99Ms },
+    limitMs: 30_000,
+    isAlone: true,
+    run: (stage) => besideFlood(stage, 'huge-result', []),
+  },
+  {
+    id: 'F90',
+    variant: 'flood-for-ever',
+    inject: 's:flood --line answers, called again whenever it is back',
+    expect: { state: 'suspended', reason: 'reconnectStorm' },
+    limitMs: 120_000,
+    async run(stage) {
+      stage.start({
+        bad: stage.stdio('flood', ['--line', 'answers'], {
+          policy: { restart: { maxAttempts: 10 } },
+        }),
+      });
+      for (let session = 1; session <= 3; session += 1) {
+        await stage.rests('bad', 'ready', 'suspended');
+        await stage.call('bad', 'echo', {}, 5_000);
+        await stage.rests('bad', 'backingOff', 'suspended');
+      }
+      return stage.seen(stage.status('bad'));
+    },
+  },
+];
