@@ -32,6 +32,7 @@ import {
 import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 import type { StdioLaunch } from './stdio-system.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import { nameNotApproved } from './value-env-file.ts';
 import { needsFinding } from './value-source.ts';
 
 type Speech = typeof speech;
@@ -159,12 +160,19 @@ export class Opening {
   }
 
   /** Who ends the session meanwhile does not wait for it. */
-  async #find({ spec }: SessionTarget): Promise<SpecValues | undefined> {
+  async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
     this.isFinding = true;
     const found = await values.find(spec, this.#input.server);
     this.isFinding = false;
+    if (envFileNames !== undefined && spec.values?.envFile !== undefined) {
+      const foreign = nameNotApproved(found.fileEnv, envFileNames);
+      if (foreign !== undefined) {
+        this.#ports.onExecutableMoved?.();
+        throw new SettingError(`The variables file ${foreign}; the server was not started.`);
+      }
+    }
     return found;
   }
 

@@ -1,7 +1,13 @@
 /** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
 
-import type { ApprovalReason, ApprovalRequest } from '../domain/approval.ts';
-import { quotedWord, spelledOut } from '../policies/printable.ts';
+import type {
+  ApprovalReason,
+  ApprovalRequest,
+  ApprovalValue,
+  ValueOrigin,
+} from '../domain/approval.ts';
+import { approvalValueLine } from '../policies/approval-values.ts';
+import { nameWord, quotedWord, spelledOut } from '../policies/printable.ts';
 
 const titleWidth = 12;
 
@@ -16,7 +22,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
 /** Nothing is cut: a line may be as long as what it shows. */
 export function approvalLines(request: ApprovalRequest): string[] {
   const { source, because, command, args = [], executable, cwd, url } = request;
-  const { envFile, envNames = [], headerNames = [], warnings = [], changes = [] } = request;
+  const { envFile, envFileNames = [], warnings = [], changes = [] } = request;
   const line = source.line === undefined ? '' : `:${source.line}`;
   const words = command === undefined ? [] : [command, ...args];
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -26,10 +32,11 @@ export function approvalLines(request: ApprovalRequest): string[] {
     ['runs', words.map(quotedWord).join(' ')],
     ['program', executable],
     ['in', cwd],
-    ['variables', envNames.map(nameWord).join(', ')],
-    ['and those of', envFile],
     ['connects to', url],
-    ['headers', headerNames.map(nameWord).join(', ')],
+    ['at host', request.host],
+    ...(request.values ?? []).map(approvalValueLine),
+    ['and those of', envFile],
+    ['which sets', envFileNames.map(nameWord).join(', ')],
     ...changes.map(({ field, before, now }) => ['changed', changed(field, before, now)] as const),
     ...warnings.map((warning) => ['warning', warning] as const),
     ['fingerprint', request.fingerprint],
@@ -58,9 +65,4 @@ function toolLines({ toolChanges = [] }: ApprovalRequest): string[] {
     `${'tool'.padEnd(titleWidth)} ${quotedWord(tool)}`,
     ...diff.map((line) => `  ${spelledOut(line)}`),
   ]);
-}
-
-/** A name that could be read as two is quoted. */
-function nameWord(name: string): string {
-  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
 }

@@ -55,6 +55,24 @@ export interface ToolChange {
   readonly diff: readonly string[];
 }
 
+/** Something from outside the settings that is inserted into a value when the server connects. */
+export interface ValueOrigin {
+  /** Your environment, an answer you are asked for, your keychain, or a program's output. */
+  readonly kind: 'environment' | 'input' | 'keychain' | 'command';
+  /** `${NAME}`, `${input:id}` or `${keychain:service/account}`; of a command its words. */
+  readonly reference: string;
+}
+
+/** A value that a server is given: the text of its settings, references unresolved. */
+export interface ApprovalValue {
+  /** As in settings: `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
+  readonly field: string;
+  /** Absent when settings of your own hold it, where it may be a secret. */
+  readonly text?: string;
+  /** What is inserted, each once. Absent: nothing. */
+  readonly from?: readonly ValueOrigin[];
+}
+
 /** Why a decision is needed. */
 export const approvalReasons = [
   'new',
@@ -87,10 +105,17 @@ export interface ApprovalRequest {
   /** Real path of what the command leads to at present. */
   readonly executable?: string;
   readonly cwd?: string;
-  /** Names only: values may be secret. */
+  /** Names of the variables; {@link values} says what they are set to. */
   readonly envNames?: readonly string[];
-  /** A file of more variables; its content is read at each start, and nobody approves of it. */
+  /** A file of more variables. Its names are approved; its values are read at each start. */
   readonly envFile?: string;
+  /** Names of the variables in that file at present. Absent when it cannot be read. */
+  readonly envFileNames?: readonly string[];
   readonly url?: string;
+  /** The host that the URL leads to, when it is written otherwise: in other letters, or as a number. */
+  readonly host?: string;
+  /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
+  /** Every variable and header, and every other text that takes something from outside the settings. */
+  readonly values?: readonly ApprovalValue[];
 }

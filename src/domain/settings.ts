@@ -74,6 +74,11 @@ export interface DesiredServer {
    * about approval with the generation. Absent: not known, not local, or not there.
    */
   readonly executable?: string;
+  /**
+   * Names of the variables that the `envFile` of a gated server sets at present, sorted; they are
+   * approved with the server. Absent: there is no such file, or it cannot be used.
+   */
+  readonly envFileNames?: readonly string[];
   /** Set when the entry cannot be used; it then blocks this server alone. */
   readonly invalid?: Problem;
   /** The list that switched the server off, whatever its own entry says. */

@@ -56,6 +56,11 @@ export function quotedWord(text: string): string {
   return `"${spelledOut(text.replace(/["\\]/gu, String.raw`\$&`))}"`;
 }
 
+/** A name as it is, or quoted where it could be read as two. */
+export function nameWord(name: string): string {
+  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
+}
+
 function escaped(character: string): string {
   return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
 }

@@ -30,13 +30,16 @@ import { specFactsOf } from '../policies/spec-facts.ts';
 import { changedTools, newPins, pinOf } from '../policies/tool-pins.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 import type { Catalogs } from './catalogs.ts';
-import { withExecutables } from './gated-executables.ts';
+import { withEnvFileNames, withExecutables } from './gated-executables.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef } from './status-board.ts';
 
 export interface ApprovalDeskPorts {
-  readonly parts: Pick<TroupeParts, 'clock' | 'keepApprovals' | 'findExecutable'>;
+  readonly parts: Pick<
+    TroupeParts,
+    'clock' | 'keepApprovals' | 'findExecutable' | 'readEnvFileNames'
+  >;
   readonly projectRoot: string;
   readonly onProblems: (problems: readonly Problem[]) => void;
   /** Made later than this. */
@@ -91,7 +94,9 @@ export class ApprovalDesk {
       ...reader,
       read: async (now, scope) => {
         await this.#loaded();
-        return withExecutables(await reader.read(now, scope), this.#ports.parts.findExecutable);
+        const { findExecutable, readEnvFileNames } = this.#ports.parts;
+        const reading = await withExecutables(await reader.read(now, scope), findExecutable);
+        return withEnvFileNames(reading, readEnvFileNames);
       },
     };
   }
@@ -116,10 +121,18 @@ export class ApprovalDesk {
     });
   }
 
-  /** The program that a server may be started with; nothing where that is not asked. */
-  boundTo({ gated, executable }: DesiredServer): Pick<SessionTarget, 'executable'> {
-    if (!gated || this.#ports.parts.findExecutable === undefined) return {};
-    return { executable: executable ?? null };
+  /** The program and the names in a variables file that a server may start with; nothing where approval is not needed. */
+  boundTo({
+    gated,
+    executable,
+    envFileNames,
+  }: DesiredServer): Pick<SessionTarget, 'executable' | 'envFileNames'> {
+    const { findExecutable, readEnvFileNames } = this.#ports.parts;
+    if (!gated) return {};
+    return {
+      ...(findExecutable === undefined ? {} : { executable: executable ?? null }),
+      ...(readEnvFileNames === undefined ? {} : { envFileNames: envFileNames ?? null }),
+    };
   }
 
   requests(): readonly ApprovalRequest[] {
@@ -200,7 +213,7 @@ export class ApprovalDesk {
   ): void {
     // What needs no approval is not put on record: it would be a yes should it be gated one day.
     if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
-    const facts = spec === undefined ? [] : specFactsOf(spec, desired.executable);
+    const facts = spec === undefined ? [] : specFactsOf(spec, desired);
     const decidedAt = this.#clock.wallNow();
     this.#isKeeping = true;
     this.#store.add({

@@ -13,6 +13,7 @@ import { createResultFiles } from '../../actors/result-files.ts';
 import { createImageShrinker } from '../../actors/result-images.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { watchSleep } from '../../actors/sleep-watch.ts';
+import { envFileNamesOf } from '../../actors/value-env-file.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { promptClock, realClock } from './real-clock.ts';
 import type { Troupe, TroupeOptions } from './troupe.ts';
@@ -51,6 +52,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
         stateDir: stateDir === undefined ? undefined : resolve(stateDir),
       }),
     findExecutable: (spec) => approvedPathOf(spec, env),
+    readEnvFileNames: (spec) => envFileNamesOf(spec, env),
     ...(stateDir === undefined
       ? {}
       : {

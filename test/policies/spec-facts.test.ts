@@ -63,8 +63,8 @@ describe('what a person saw of a server', () => {
 
   it('differs by the program that the command leads to', () => {
     const changes = compareFacts(
-      specFactsOf(local, '/usr/bin/node'),
-      specFactsOf(local, '/tmp/node'),
+      specFactsOf(local, { executable: '/usr/bin/node' }),
+      specFactsOf(local, { executable: '/tmp/node' }),
     );
     expect(changes).toEqual([{ field: 'executable', before: '/usr/bin/node', now: '/tmp/node' }]);
   });

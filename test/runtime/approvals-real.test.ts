@@ -98,6 +98,55 @@ describe('an approved server', { timeout: 60_000 }, () => {
     await troupe.waitFor('db', 'ready');
   });
 
+  it('waits again when its variables file sets a new name, but not for another value', async () => {
+    const there = place();
+    const wrapper = there.at('project', 'wrapper');
+    const lines = [
+      '#!/bin/bash',
+      'dirname "$0" >/dev/null',
+      `exec '${process.execPath}' '${server}'`,
+    ];
+    writeFileSync(wrapper, `${lines.join('\n')}\n`, { mode: 0o755 });
+    writeFileSync(
+      there.at('project', '.mcp.json'),
+      JSON.stringify({ mcpServers: { db: { command: './wrapper', envFile: '.env' } } }),
+    );
+    const variables = there.at('project', '.env');
+    writeFileSync(variables, 'A=1\n');
+    const troupe = there.start();
+    await troupe.waitFor('db', 'blocked');
+    expect(troupe.approvals()).toMatchObject([{ envFile: variables, envFileNames: ['A'] }]);
+    troupe.send({ type: 'approval.grant', server: 'db' });
+    await troupe.waitFor('db', 'ready');
+
+    writeFileSync(variables, 'A=2\n');
+    await troupe.restartAndWait('db');
+
+    writeFileSync(variables, 'A=2\nEXTRA=1\n');
+    troupe.send({ type: 'server.restart', server: 'db' });
+    await troupe.waitFor('db', 'blocked');
+    expect(troupe.approvals()).toMatchObject([
+      {
+        decision: 'pending',
+        because: 'changed',
+        changes: [{ field: 'envFileNames', before: 'A', now: 'A, EXTRA' }],
+      },
+    ]);
+    expect(await previewPlan({ ...there.options() })).toMatchObject([
+      { why: expect.stringContaining('pendingApproval') },
+    ]);
+
+    writeFileSync(variables, 'A=2\n');
+    troupe.send({ type: 'settings.reload' });
+    await troupe.waitFor('db', 'ready');
+    const pwned = there.at('pwned');
+    writeFileSync(variables, `A=1\nBASH_FUNC_dirname%%=() { touch '${pwned}'; }\n`);
+    troupe.send({ type: 'server.restart', server: 'db' });
+    const { lastError } = await troupe.waitFor('db', 'failed');
+    expect(lastError?.message).toContain('is not a plain variable name');
+    expect(existsSync(pwned)).toBe(false);
+  });
+
   it('starts in the next run, also when the folder is reached over a link', async () => {
     const there = place();
     there.program('first');
