@@ -164,16 +164,18 @@ export class Opening {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
     this.isFinding = true;
-    const found = await values.find(spec, this.#input.server);
-    this.isFinding = false;
-    if (envFileNames !== undefined && spec.values?.envFile !== undefined) {
-      const foreign = nameNotApproved(found.fileEnv, envFileNames);
-      if (foreign !== undefined) {
-        this.#ports.onExecutableMoved?.();
-        throw new SettingError(`The variables file ${foreign}; the server was not started.`);
-      }
+    const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
+    try {
+      const found = await values.find(spec, this.#input.server);
+      this.isFinding = false;
+      const foreign = isBound ? nameNotApproved(found.fileEnv, envFileNames) : undefined;
+      if (foreign === undefined) return found;
+      throw new SettingError(`The variables file ${foreign}; the server was not started.`);
+    } catch (error) {
+      // Read again, the file may need another approval.
+      if (isBound) this.#ports.onExecutableMoved?.();
+      throw error;
     }
-    return found;
   }
 
   #resolve({ spec, policy }: SessionTarget, values: SpecValues | undefined): Resolved {

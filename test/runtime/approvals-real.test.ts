@@ -142,8 +142,11 @@ describe('an approved server', { timeout: 60_000 }, () => {
     const pwned = there.at('pwned');
     writeFileSync(variables, `A=1\nBASH_FUNC_dirname%%=() { touch '${pwned}'; }\n`);
     troupe.send({ type: 'server.restart', server: 'db' });
-    const { lastError } = await troupe.waitFor('db', 'failed');
+    const { lastError } = await troupe.waitFor('db', 'blocked');
     expect(lastError?.message).toContain('is not a plain variable name');
+    expect(troupe.approvals()[0]?.warnings).toContainEqual(
+      expect.stringContaining('the variables file cannot be used'),
+    );
     expect(existsSync(pwned)).toBe(false);
   });
 
