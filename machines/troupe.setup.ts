@@ -196,7 +196,9 @@ export const troupeSetup = setup({
       if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
       const decision = decisionBy[event.type];
       // Whoever keeps them bounds them: dropping one here would contradict what is on record.
-      return { decisions: withDecision(context.decisions, { server: name, fingerprint, decision }) };
+      return {
+        decisions: withDecision(context.decisions, { server: name, fingerprint, decision }),
+      };
     }),
     /** What persons decided, as it is on disk. */
     noteDecisions: assign(({ event }) => {

@@ -16,7 +16,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it is not what was approved',
   executableMoved: 'its command leads to another program than the one that was approved',
   revoked: 'its approval was taken back',
-  toolsChanged: 'some of its tools are not what was approved, and are held back',
+  toolsChanged: 'some of what it announces is not what was approved, and is held back',
 };
 
 /** Nothing is cut: a line may be as long as what it shows. */
@@ -61,8 +61,8 @@ function changed(field: string, before: string | undefined, now: string | undefi
 }
 
 function toolLines({ toolChanges = [] }: ApprovalRequest): string[] {
-  return toolChanges.flatMap(({ tool, diff }) => [
-    `${'tool'.padEnd(titleWidth)} ${quotedWord(tool)}`,
+  return toolChanges.flatMap(({ kind = 'tool', tool, diff }) => [
+    `${kind.padEnd(titleWidth)} ${tool === '' ? 'for the model' : quotedWord(tool)}`,
     ...diff.map((line) => `  ${spelledOut(line)}`),
   ]);
 }

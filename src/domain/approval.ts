@@ -23,8 +23,15 @@ export interface SpecFact {
   readonly digest: string;
 }
 
-/** A tool as it was when its server was approved, or when it first turned up afterwards. */
+/** What is pinned besides tools. */
+export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
+export type PinKind = (typeof pinKinds)[number];
+
+/** Something a server announced as it was when the server was approved, or when it first turned up afterwards. */
 export interface ToolPin {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   readonly digest: string;
   /** What the digest is of, to be compared by a person; left out where it is long. */
@@ -36,6 +43,8 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly decision: Decision;
   /** Wall milliseconds. */
   readonly decidedAt: number;
+  /** Wall milliseconds: when a server last ran on this grant, to within a month. Absent: never since. */
+  readonly usedAt?: number;
   readonly facts: readonly SpecFact[];
   readonly pins: readonly ToolPin[];
 }
@@ -48,8 +57,11 @@ export interface ApprovalChange {
   readonly now?: string;
 }
 
-/** A tool that is not what was approved. */
+/** A tool, or something else a server announces, that is not what was approved. */
 export interface ToolChange {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   /** Lines of a comparison: `- ` was approved, `+ ` is announced now. */
   readonly diff: readonly string[];
@@ -93,7 +105,7 @@ export interface ApprovalRequest {
   readonly because?: ApprovalReason;
   /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
   readonly changes?: readonly ApprovalChange[];
-  /** Tools that are held back, because they are not the ones that were approved. */
+  /** What the server announces otherwise than it was approved, and is held back: tools, instructions, prompts and resources. */
   readonly toolChanges?: readonly ToolChange[];
   /** What a person should think of, one sentence each. */
   readonly warnings?: readonly string[];

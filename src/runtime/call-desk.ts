@@ -17,6 +17,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../domain/session.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
@@ -56,6 +57,8 @@ export interface CallDeskPorts extends ResultDeskPorts {
   readonly permissions: PermissionDesk;
   readonly board: StatusBoard;
   readonly tools: ToolList;
+  /** What of a server besides its tools is held back, by `pinKey`. */
+  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
   /** Says why there is no server of this name. */
@@ -174,7 +177,11 @@ export class CallDesk {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const { result, meta } = await this.#enter(requestErrand(server, request), options, watch);
+    const { result, meta } = await this.#enter(
+      requestErrand(server, request, this.#ports.heldOffers),
+      options,
+      watch,
+    );
     // The session has looked at the shape that the method demands.
     return { result: result as Result, meta };
   }

@@ -186,6 +186,85 @@ const granted = {
 const goodText = (change: object = {}): string =>
   JSON.stringify({ version: 1, records: [{ ...granted, project, ...change }] });
 
+describe('approvals of projects that are gone', () => {
+  const year = 365 * 24 * 3_600_000;
+  const old = Date.now() - year - 60_000;
+  const kept = (opened: Opened) =>
+    opened.store.saved().then(() => projectsIn(approvalFile(stateDir)));
+  const projectsIn = (file: string) =>
+    (
+      JSON.parse(readFileSync(file, 'utf8')) as { records: { project: string; decision: string }[] }
+    ).records
+      .map((record) => `${path.basename(record.project)} ${record.decision}`)
+      .sort();
+
+  it('are removed, and said to be, once a grant was not used for a year; nothing else is', async () => {
+    const away = path.join(folder, 'away');
+    const recent = Date.now() - year / 2;
+    const record = (name: string, change: object) => ({
+      ...granted,
+      project: path.join(folder, name),
+      decidedAt: old,
+      ...change,
+    });
+    const records = [
+      record('gone', {}),
+      record('used', { usedAt: recent }),
+      record('new', { decidedAt: recent }),
+      record('rejected', { decision: 'rejected' }),
+      record('revoked', { decision: 'revoked' }),
+      record('away', {}),
+    ];
+    mkdirSync(away);
+    writeFileSync(approvalFile(stateDir), JSON.stringify({ version: 1, records }), { mode: 0o600 });
+    const opened = await openStore();
+    decide(opened.store, 'db', 'granted');
+    expect(await kept(opened)).toEqual([
+      'away granted',
+      'new granted',
+      'project granted',
+      'rejected rejected',
+      'revoked revoked',
+      'used granted',
+    ]);
+    expect(opened.problems().map(({ message }) => message)).toEqual([
+      'removed 1 approval that had not been used for a year and whose project folder is gone',
+    ]);
+  });
+
+  it('are not removed while nobody can say that the folder is gone', async () => {
+    const loop = path.join(folder, 'loop');
+    symlinkSync(loop, loop);
+    const records = [{ ...granted, project: path.join(loop, 'deep'), decidedAt: old }];
+    writeFileSync(approvalFile(stateDir), JSON.stringify({ version: 1, records }), { mode: 0o600 });
+    const opened = await openStore();
+    decide(opened.store, 'db', 'granted');
+    expect(await kept(opened)).toEqual(['deep granted', 'project granted']);
+  });
+});
+
+describe('a file of approvals that is full', () => {
+  it('drops nothing, and says how large it may be', async () => {
+    const shown = 'x'.repeat(1_000_000);
+    const facts = [{ field: 'command', shown, digest: f1 }];
+    const records = Array.from({ length: 16 }, (_, n) => ({
+      ...granted,
+      project: `/p${n}`,
+      decidedAt: Date.now(),
+      facts,
+    }));
+    const content = JSON.stringify({ version: 1, records });
+    writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
+    const { store, problems } = await openStore();
+    const entry = { server: 'db', fingerprint: f1, decision: 'granted', decidedAt: 1 } as const;
+    store.add({ kind: 'decision', record: { ...entry, facts: [...facts, ...facts], pins: [] } });
+    expect(await store.saved()).toBe(false);
+    expect(problems()[0]?.message).toContain('larger than 16 MB');
+    expect(readFileSync(approvalFile(stateDir), 'utf8')).toBe(content);
+    expect(decisionsOf(store.records())).toMatchObject([{ server: 'db' }]);
+  });
+});
+
 describe('a file of approvals that is damaged', () => {
   it.each<[string, () => string]>([
     ['is empty', () => ''],
@@ -197,7 +276,7 @@ describe('a file of approvals that is damaged', () => {
     ['has half a fingerprint', () => goodText({ fingerprint: '1'.repeat(32) })],
     ['has a fingerprint in capitals', () => goodText({ fingerprint: 'A'.repeat(64) })],
     ['has a key too many', () => goodText({ trusted: true })],
-    ['is too large', () => `${goodText()}${' '.repeat(5 * 1024 * 1024)}`],
+    ['is too large', () => `${goodText()}${' '.repeat(17 * 1024 * 1024)}`],
   ])('and %s says nothing, and is set aside and named', async (_what, text) => {
     const content = text();
     writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
@@ -254,7 +333,7 @@ describe('a file of approvals that is not to be believed', () => {
       'is of a newer version',
       'newer version',
       () => {
-        writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":2'), {
+        writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":3'), {
           mode: 0o600,
         });
       },

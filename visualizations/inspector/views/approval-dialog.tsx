@@ -122,10 +122,10 @@ function Request({ request }: { request: ApprovalRequest }) {
         <Whole name="Fingerprint" value={request.fingerprint} />
       </dl>
       {changes === undefined || changes.length === 0 ? null : <Changes changes={changes} />}
-      {toolChanges?.map(({ tool, diff }) => (
-        <section key={tool} class="diff">
+      {toolChanges?.map(({ kind = 'tool', tool, diff }) => (
+        <section key={`${kind} ${tool}`} class="diff">
           <h3>
-            Tool <span class="mono">{shownLine(tool, all)}</span>
+            {spoken(kind)} <span class="mono">{shownLine(tool, all)}</span>
           </h3>
           <DiffLines lines={diff} />
         </section>
