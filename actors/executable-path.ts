@@ -1,7 +1,7 @@
 /** Finds what a command would run, the way the system does when the process is started. */
 
-import { constants } from 'node:fs';
-import { access, realpath, stat } from 'node:fs/promises';
+import { constants, realpathSync } from 'node:fs';
+import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { StdioSpec } from '../src/domain/server-spec.ts';
@@ -64,11 +64,54 @@ export async function launchAsApproved(
   const found = await findExecutable(launch);
   const present = found === undefined ? null : shownPath(spec, found);
   if (present !== approved) {
-    throw new SettingError(
-      `The command "${launch.command}" leads to another program than the one that was approved, and was not started.`,
-    );
+    throw movedError(launch.command);
   }
-  return found === undefined ? launch : { ...launch, command: found.file, argv0: launch.command };
+  if (found === undefined) return launch;
+  // A script finds its neighbours, and an interpreter its name, by the path it is started with;
+  // a binary is told its name by argv0.
+  const command = (await isBinary(found.realPath)) ? found.realPath : found.file;
+  return { ...launch, command, argv0: launch.command, realPath: found.realPath };
+}
+
+/**
+ * Whether the path that is about to be started still leads to the program that was
+ * approved. Synchronous, so that nothing of ours comes between this and the start.
+ *
+ * @throws SettingError when it leads elsewhere.
+ */
+export function assertSameProgram({ command, argv0, realPath }: StdioLaunch): void {
+  if (realPath === undefined) return;
+  let present: string | undefined;
+  try {
+    present = realpathSync(command);
+  } catch {
+    // It is gone, which is not what was approved either.
+  }
+  if (present !== realPath) throw movedError(argv0 ?? command);
+}
+
+function movedError(command: string): SettingError {
+  return new SettingError(
+    `The command "${command}" leads to another program than the one that was approved, and was not started.`,
+  );
+}
+
+// Enough for the header of every format of executables, which all hold a zero byte; text does not.
+const headBytes = 512;
+
+async function isBinary(file: string): Promise<boolean> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    const head = buffer.subarray(0, bytesRead);
+    return head.subarray(0, 2).toString('latin1') !== '#!' && head.includes(0);
+  } catch {
+    // A script that cannot be read cannot be run either.
+    return true;
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
 }
 
 /** The path under which an executable is approved and shown. */

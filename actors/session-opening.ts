@@ -228,7 +228,8 @@ export class Opening {
     try {
       await connection.launch();
     } catch (error) {
-      throw explainSpawn(error, launch);
+      if (error instanceof SettingError) this.#ports.onExecutableMoved?.();
+      throw explainSpawn(error, written);
     }
   }
 
