@@ -54,8 +54,13 @@ export interface ToolOverride {
  */
 export interface DesiredServer {
   readonly name: string;
-  /** Fingerprint of what decides the connection: 64 hex digits. */
+  /** Fingerprint of what decides the connection, keyed by the installation: 64 hex digits. */
   readonly generation: string;
+  /**
+   * The same without a key, to which approvals bind. It is never shown: equal secrets give equal
+   * hashes, and a guess can be tested. Absent: the generation has no key either.
+   */
+  readonly specDigest?: string;
   readonly transport: TransportKind;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';

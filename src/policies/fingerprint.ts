@@ -7,7 +7,7 @@
  * resolved, so a hash may be shown and stored.
  */
 
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 
 import canonicalize from 'canonicalize';
 
@@ -93,9 +93,9 @@ export function approvalFingerprintOf(subject: ApprovalSubject): string {
 export function approvalFingerprint(desired: DesiredServer): string {
   const known = approvalFingerprints.get(desired);
   if (known !== undefined) return known;
-  const { generation, name, source, executable, envFileNames } = desired;
+  const { name, source, executable, envFileNames } = desired;
   const fingerprint = approvalFingerprintOf({
-    generation,
+    generation: desired.specDigest ?? desired.generation,
     name,
     scope: source.scope,
     ...(executable === undefined ? {} : { executable }),
@@ -151,6 +151,11 @@ const settingsDigests = new WeakMap<DesiredServer, string>();
 const underPolicies = new WeakMap<ServerPolicy, DigestsUnder>();
 // A kilobyte each at worst, and mostly a handful; who has more hashes some of them twice.
 const rememberedTexts = 1_000;
+
+/** A digest that can neither be compared nor guessed without the key; 64 hex digits. */
+export function keyedDigest(key: Uint8Array, digest: string): string {
+  return createHmac('sha256', key).update(digest).digest('hex');
+}
 
 /**
  * Hashes any JSON value.

@@ -37,6 +37,7 @@ import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
 import { type InspectionDesk, inspectionOf } from './inspection-desk.ts';
+import { keyedReader } from './keyed-generations.ts';
 import { Listeners } from './listeners.ts';
 import { PermissionDesk } from './permission-desk.ts';
 import { PersonNeeds } from './person-needs.ts';
@@ -107,7 +108,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const embedded = options.servers ?? {};
     this.#approvals = this.#createApprovals(settings.projectRoot);
     const reader = embeddingReader(createSettingsReader(settings), embedded);
-    this.#settings = this.#approvals.lookedUpBy(reader);
+    const keyed = keyedReader(reader, parts.generationKey, parts.clock);
+    this.#settings = this.#approvals.lookedUpBy(keyed);
     this.added = new AddedServers(this.#settings);
     this.#docker = settings.docker;
     const overSse = createGenerationSet();

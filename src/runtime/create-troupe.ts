@@ -6,6 +6,7 @@ import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
+import { installationKey } from '../../actors/installation-key.ts';
 import { openTelemetry } from '../../actors/open-telemetry.ts';
 import { createPermissionStore } from '../../actors/permission-store.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
@@ -52,6 +53,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
         stateDir: stateDir === undefined ? undefined : resolve(stateDir),
       }),
     findExecutable: (spec) => approvedPathOf(spec, env),
+    generationKey: () => installationKey(stateDir === undefined ? undefined : resolve(stateDir)),
     readEnvFileNames: (spec) => envFileNamesOf(spec, env),
     ...(stateDir === undefined
       ? {}
