@@ -1,11 +1,6 @@
 /** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
 
-import type {
-  ApprovalReason,
-  ApprovalRequest,
-  ApprovalValue,
-  ValueOrigin,
-} from '../domain/approval.ts';
+import type { ApprovalReason, ApprovalRequest } from '../domain/approval.ts';
 import { approvalValueLine } from '../policies/approval-values.ts';
 import { nameWord, quotedWord, spelledOut } from '../policies/printable.ts';
 

@@ -7,7 +7,7 @@
  * resolved, so a hash may be shown and stored.
  */
 
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 
 import canonicalize from 'canonicalize';
 
@@ -151,11 +151,6 @@ const settingsDigests = new WeakMap<DesiredServer, string>();
 const underPolicies = new WeakMap<ServerPolicy, DigestsUnder>();
 // A kilobyte each at worst, and mostly a handful; who has more hashes some of them twice.
 const rememberedTexts = 1_000;
-
-/** A digest that can neither be compared nor guessed without the key; 64 hex digits. */
-export function keyedDigest(key: Uint8Array, digest: string): string {
-  return createHmac('sha256', key).update(digest).digest('hex');
-}
 
 /**
  * Hashes any JSON value.

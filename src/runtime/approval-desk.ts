@@ -45,14 +45,16 @@ import {
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 import type { Catalogs } from './catalogs.ts';
 import { withEnvFileNames, withExecutables } from './gated-executables.ts';
+import { keyedReader } from './keyed-generations.ts';
 import type { Listeners } from './listeners.ts';
+import type { HeldCount } from './next-step.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef } from './status-board.ts';
 
 export interface ApprovalDeskPorts {
   readonly parts: Pick<
     TroupeParts,
-    'clock' | 'keepApprovals' | 'findExecutable' | 'readEnvFileNames'
+    'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
   >;
   readonly projectRoot: string;
   readonly onProblems: (problems: readonly Problem[]) => void;
@@ -129,12 +131,13 @@ export class ApprovalDesk {
    * Before a pass can spawn anybody or ask for anything, what was decided is known, and what the
    * commands of gated servers lead to.
    */
-  lookedUpBy(reader: SettingsReader): SettingsReader {
+  lookedUpBy(plain: SettingsReader): SettingsReader {
+    const { findExecutable, generationKey, readEnvFileNames } = this.#ports.parts;
+    const reader = keyedReader(plain, generationKey, this.#clock);
     return {
       ...reader,
       read: async (now, scope) => {
         await this.#loaded();
-        const { findExecutable, readEnvFileNames } = this.#ports.parts;
         const reading = await withExecutables(await reader.read(now, scope), findExecutable);
         return withEnvFileNames(reading, readEnvFileNames);
       },
@@ -233,6 +236,11 @@ export class ApprovalDesk {
   /** What else is neither shown nor asked for, by `pinKey`: instructions, prompts and resources. */
   heldOffers(desired: DesiredServer): ReadonlySet<string> {
     return this.#heldBackOf(desired).offers;
+  }
+
+  heldCount(desired: DesiredServer): HeldCount {
+    const { tools, offers } = this.#heldBackOf(desired);
+    return { tools: tools.size, offers: offers.size };
   }
 
   #heldBackOf(desired: DesiredServer): HeldBack {

@@ -37,7 +37,6 @@ import { embeddingReader } from './embedded-servers.ts';
 import { afterFirstPass } from './first-pass.ts';
 import { hostPolicy } from './host-policy.ts';
 import { type InspectionDesk, inspectionOf } from './inspection-desk.ts';
-import { keyedReader } from './keyed-generations.ts';
 import { Listeners } from './listeners.ts';
 import { PermissionDesk } from './permission-desk.ts';
 import { PersonNeeds } from './person-needs.ts';
@@ -108,8 +107,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     const embedded = options.servers ?? {};
     this.#approvals = this.#createApprovals(settings.projectRoot);
     const reader = embeddingReader(createSettingsReader(settings), embedded);
-    const keyed = keyedReader(reader, parts.generationKey, parts.clock);
-    this.#settings = this.#approvals.lookedUpBy(keyed);
+    this.#settings = this.#approvals.lookedUpBy(reader);
     this.added = new AddedServers(this.#settings);
     this.#docker = settings.docker;
     const overSse = createGenerationSet();
@@ -151,10 +149,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: this.#root,
       clock: parts.clock,
       toolCountOf: (desired, generation) => this.catalogs.tools.countOf(desired, generation),
-      heldCountOf: (desired) => ({
-        tools: this.#approvals.heldTools(desired).size,
-        offers: this.#approvals.heldOffers(desired).size,
-      }),
+      heldCountOf: (desired) => this.#approvals.heldCount(desired),
       isOverSse: (generation) => overSse.has(generation),
       stepFor: (server) => this.asked.stepFor(server),
       onChange: (status) => this.#onStatus(status),

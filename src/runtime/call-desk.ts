@@ -17,7 +17,6 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../domain/session.ts';
-import type { DesiredServer } from '../domain/settings.ts';
 import type { ToolResult } from '../domain/tool.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import {
@@ -57,8 +56,7 @@ export interface CallDeskPorts extends ResultDeskPorts {
   readonly permissions: PermissionDesk;
   readonly board: StatusBoard;
   readonly tools: ToolList;
-  /** What of a server besides its tools is held back, by `pinKey`. */
-  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
+  readonly heldOffers: Parameters<typeof requestErrand>[2];
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
   /** Says why there is no server of this name. */
@@ -177,11 +175,8 @@ export class CallDesk {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const { result, meta } = await this.#enter(
-      requestErrand(server, request, this.#ports.heldOffers),
-      options,
-      watch,
-    );
+    const errand = requestErrand(server, request, this.#ports.heldOffers);
+    const { result, meta } = await this.#enter(errand, options, watch);
     // The session has looked at the shape that the method demands.
     return { result: result as Result, meta };
   }

@@ -57,11 +57,13 @@ export function toolErrand(
   };
 }
 
-/** @param heldOffers - what of a server is not what was approved, by `pinKey` */
+/** What of a server besides its tools is not what was approved, by `pinKey`. */
+type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
+
 export function requestErrand(
   server: string,
   request: SessionRequest,
-  heldOffers: (desired: DesiredServer) => ReadonlySet<string>,
+  heldOffers: HeldOffers,
 ): Errand<Readonly<Record<string, unknown>>, Subject> {
   const about: Subject = { words: wordsFor(request) };
   return {

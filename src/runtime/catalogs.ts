@@ -83,9 +83,7 @@ export class Catalogs {
       sightings,
       catalogs,
       heldOffers: ports.heldOffers,
-      onResources: (server) => {
-        listeners.emit('resources.changed', { server });
-      },
+      onResources: (server) => listeners.emit('resources.changed', { server }),
       onPrompts: (server) => {
         listeners.emit('prompts.changed', { server });
       },

@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import { keyedDigest } from '../policies/fingerprint.ts';
 
 // A dead network folder must not keep settings from being read.
 const loadMs = 1_000;
@@ -30,7 +29,8 @@ export function keyedReader(
     async read(now, scope) {
       const reading = await reader.read(now, scope);
       const present = await (key ??= withinPatience(load(), clock));
-      const of = (generation: string): string => keyedDigest(present, generation);
+      const of = (generation: string): string =>
+        createHmac('sha256', present).update(generation).digest('hex');
       const servers = reading.settings.servers.map((desired) => {
         const known = keyed.get(desired);
         if (known !== undefined) return known;

@@ -7,10 +7,10 @@ import {
   announcedTool,
   changedTools as changes,
   newPins,
-  pinOf as pin,
+  pinOf as pinned,
 } from '../../src/policies/tool-pins.ts';
 
-const pinOf = (tool: ListedTool) => pin(announcedTool(tool));
+const pinOf = (tool: ListedTool) => pinned(announcedTool(tool));
 const changedTools = (pins: Parameters<typeof changes>[0], tools: readonly ListedTool[]) =>
   changes(pins, tools.map(announcedTool));
 

@@ -354,9 +354,9 @@ describe('what else a server announces', () => {
   ];
   const everything = ['Ask first.', 'review', 'file:///a', 'file:///{x}'];
 
-  async function offers(here: Stage, instructions: string, lists: typeof told): Promise<void> {
+  async function offers(here: Stage, instructions: string, more: typeof told): Promise<void> {
     here.sessions.of('db').list([query, other], { instructions });
-    here.sessions.of('db').offer(lists);
+    here.sessions.of('db').offer(more);
     await here.settle();
   }
   const outcome = (work: Promise<unknown>) =>

@@ -114,8 +114,8 @@ function Request({ request }: { request: ApprovalRequest }) {
         <Whole name="Leads to" value={request.executable} />
         <Whole name="Folder" value={request.cwd} />
         {request.values?.map((value) => {
-          const [title, line] = approvalValueLine(value);
-          return <Whole key={value.field} name={`Given: ${title}`} value={line} />;
+          const [title, given] = approvalValueLine(value);
+          return <Whole key={value.field} name={`Given: ${title}`} value={given} />;
         })}
         <Whole name="Variables from" value={request.envFile} />
         <Whole name="Which sets" value={request.envFileNames?.map(nameWord).join(', ')} />
