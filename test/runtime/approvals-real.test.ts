@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { approvalFingerprintOf, fingerprintOf } from '../../src/policies/fingerprint.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import { previewPlan } from '../../src/runtime/preview-plan.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
@@ -164,6 +165,34 @@ describe('an approved server', { timeout: 60_000 }, () => {
       { server: 'db', step: 'spawn', why: 'in the settings, not running yet' },
     ]);
     await there.start(link).waitFor('db', 'ready');
+  });
+
+  it('starts on an approval that an earlier version wrote', async () => {
+    const there = place();
+    there.program('first');
+    const generation = fingerprintOf({
+      type: 'stdio',
+      command: 'tool',
+      args: ['--quietly'],
+      env: {},
+      cwd: there.project,
+      era: 'auto',
+    });
+    const executable = there.at('first', 'tool');
+    const subject = { generation, scope: 'project', name: 'db', executable } as const;
+    const record = {
+      project: there.project,
+      server: 'db',
+      fingerprint: approvalFingerprintOf(subject),
+      decision: 'granted',
+      decidedAt: 1,
+      facts: [],
+      pins: [],
+    };
+    mkdirSync(there.at('state'), { mode: 0o700 });
+    const text = JSON.stringify({ version: 1, records: [record] });
+    writeFileSync(there.at('state', 'approvals.json'), text, { mode: 0o600 });
+    await there.start().waitFor('db', 'ready');
   });
 
   it('stops in one process when it is revoked in another', async () => {
