@@ -59,6 +59,21 @@ describe('what a server would be given', () => {
     expect(approvalValuesOf(spec, 'user')).toEqual([{ field: 'headers.X-Literal' }]);
   });
 
+  it('shows of the user’s own settings what is a reference or decides what runs', () => {
+    const env = { KEY: '${KEY}', URL: 'x://${U}:pw@y', PIN: '1234', HOME: './h', ODD: '${1}' };
+    expect(approvalValuesOf({ ...local, env }, 'user')).toEqual([
+      { field: 'env.KEY', text: '${KEY}', from: [{ kind: 'environment', reference: '${KEY}' }] },
+      { field: 'env.URL', from: [{ kind: 'environment', reference: '${U}' }] },
+      { field: 'env.PIN' },
+      { field: 'env.HOME', text: './h' },
+      { field: 'env.ODD' },
+    ]);
+    const headers = { Authorization: 'Bearer x' };
+    expect(approvalValuesOf({ ...remote, headers }, 'user')).toEqual([
+      { field: 'headers.Authorization' },
+    ]);
+  });
+
   it('is nothing for a server inside the host', () => {
     expect(approvalValuesOf({ type: 'memory', server: 'x', era: 'auto' }, 'api')).toEqual([]);
   });

@@ -69,6 +69,14 @@ describe('what a person saw of a server', () => {
     expect(changes).toEqual([{ field: 'executable', before: '/usr/bin/node', now: '/tmp/node' }]);
   });
 
+  it('differs by the names that the variables file sets', () => {
+    const changes = compareFacts(
+      specFactsOf(local, { envFileNames: ['A'] }),
+      specFactsOf(local, { envFileNames: ['A', 'B'] }),
+    );
+    expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
+  });
+
   it('holds no secret, whatever field it stands in', () => {
     const specs: ServerSpec[] = [
       remote,
