@@ -4,18 +4,23 @@
  * written it.
  */
 
-import { open } from 'node:fs/promises';
+import { lstat, open } from 'node:fs/promises';
 import path from 'node:path';
 
 import { z } from 'zod';
 
-import type { ApprovalRecord } from '../src/domain/approval.ts';
+import { type ApprovalRecord, pinKinds } from '../src/domain/approval.ts';
+import { codeOf } from './error-code.ts';
 import { readPrivateJson } from './private-file.ts';
 import { replaceWhole } from './whole-file.ts';
 
-const version = 1;
-// Some ten thousand decisions; more than that nobody made.
-const maxBytes = 4 * 1024 * 1024;
+const version = 2;
+/** Version 1 had pins of tools only, and did not say when an approval was used. */
+const knownVersions = [1, version];
+// Ten thousand decisions with what was shown for each: as many as there may be servers.
+const maxBytes = 16 * 1024 * 1024;
+// A year: longer than most pauses in the work on a project.
+const keptUnusedMs = 365 * 24 * 3_600_000;
 
 const text = z.string();
 const digest = z.string().regex(/^[0-9a-f]{64}$/u);
@@ -28,9 +33,20 @@ const recordSchema = z.strictObject({
   decision: z.enum(['granted', 'rejected', 'revoked']),
   decidedAt: z.number(),
   facts: z.array(z.strictObject({ field: text, shown: text, digest })),
-  pins: z.array(z.strictObject({ tool: text, digest, definition: text.optional() })),
+  usedAt: z.number().optional(),
+  pins: z.array(
+    z.strictObject({
+      kind: z.enum(pinKinds).optional(),
+      tool: text,
+      digest,
+      definition: text.optional(),
+    }),
+  ),
 });
-const fileSchema = z.strictObject({ version: z.literal(version), records: z.array(recordSchema) });
+const fileSchema = z.strictObject({
+  version: z.literal(knownVersions),
+  records: z.array(recordSchema),
+});
 
 /** A decision and the project that it is about. */
 export interface StoredApproval extends ApprovalRecord {
@@ -61,13 +77,40 @@ export async function writeApprovals(
   await syncFolder(path.dirname(file));
 }
 
+/**
+ * Leaves out grants that were not used for a year and whose project folder is gone. All
+ * else stays, a rejection above all: without it, the server would be asked about again.
+ */
+export async function withoutForgotten(
+  records: readonly StoredApproval[],
+  wallNow: number,
+): Promise<readonly StoredApproval[]> {
+  const isOld = ({ decision, decidedAt, usedAt = decidedAt }: StoredApproval): boolean =>
+    decision === 'granted' && wallNow - Math.max(usedAt, decidedAt) > keptUnusedMs;
+  const projects = new Set(records.filter(isOld).map(({ project }) => project));
+  const gone = new Set<string>();
+  for (const project of projects) if (await isGone(project)) gone.add(project);
+  return records.filter((record) => !isOld(record) || !gone.has(record.project));
+}
+
+/** A folder that merely cannot be read, as on a disk that does not answer, is still there. */
+async function isGone(folder: string): Promise<boolean> {
+  return lstat(folder).then(
+    () => false,
+    (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(codeOf(error)),
+  );
+}
+
+/** Says that nothing more fits into the file, in place of a code. */
+export const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
+
 /** What is only there to be compared by a person goes before a decision does. */
 function textOf(records: readonly StoredApproval[]): string {
   const whole = `${JSON.stringify({ version, records }, undefined, 1)}\n`;
   if (Buffer.byteLength(whole) <= maxBytes) return whole;
   const bare = records.map(({ pins, ...record }) => ({
     ...record,
-    pins: pins.map(({ tool, digest: pinned }) => ({ tool, digest: pinned })),
+    pins: pins.map(({ definition: _definition, ...pin }) => pin),
   }));
   const short = `${JSON.stringify({ version, records: bare })}\n`;
   if (Buffer.byteLength(short) <= maxBytes) return short;

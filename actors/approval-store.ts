@@ -11,12 +11,19 @@ import path from 'node:path';
 import type { ApprovalRecord } from '../src/domain/approval.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { Problem } from '../src/domain/settings.ts';
-import { type ApprovalEntry, withEntry } from '../src/policies/approval-records.ts';
+import {
+  type ApprovalEntry,
+  serversThatDiffer,
+  withEntry,
+  withoutSuperseded,
+} from '../src/policies/approval-records.ts';
 import { equalData } from '../src/policies/equal-data.ts';
 import {
   type ApprovalReading,
+  fullFile,
   readApprovals,
   type StoredApproval,
+  withoutForgotten,
   writeApprovals,
 } from './approval-file.ts';
 import { codeOf } from './error-code.ts';
@@ -79,6 +86,7 @@ class Store implements ApprovalStore {
   #isRefused = false;
   #problem: Problem | undefined;
   #asideNote: Problem | undefined;
+  #forgottenNote: Problem | undefined;
   #unwatch: (() => void) | undefined;
   #isClosed = false;
 
@@ -99,8 +107,10 @@ class Store implements ApprovalStore {
 
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
-    else this.#unsaved = [...this.#unsaved, entry];
-    this.#tell();
+    else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
+    // From the file on, a thousand decisions in a row would compare a million records.
+    const records = withEntry(this.#records, entry);
+    if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
     if (this.#hasWriteWaiting) return;
     this.#hasWriteWaiting = true;
     this.#enqueue((file) => this.#write(file));
@@ -173,11 +183,15 @@ class Store implements ApprovalStore {
       this.#hasWriteWaiting = false;
       const entries = this.#unsaved;
       const own = entries.reduce(withEntry, this.#ownOf(all));
-      const others = all.filter(({ project }) => project !== this.#project);
+      const foreign = all.filter(({ project }) => project !== this.#project);
+      const others = await withoutForgotten(foreign, this.#ports.clock.wallNow());
       const mine = own.map((record) => ({ ...record, project: this.#project }));
       await writeApprovals(file, [...others, ...mine]);
-      this.#unsaved = this.#unsaved.slice(entries.length);
+      const saved = new Set(entries);
+      this.#unsaved = this.#unsaved.filter((entry) => !saved.has(entry));
       this.#take(file, { records: [...others, ...mine] });
+      const forgotten = foreign.length - others.length;
+      if (forgotten > 0) this.#noteForgotten(file, forgotten);
     });
     this.#hasWriteWaiting = false;
   }
@@ -188,10 +202,11 @@ class Store implements ApprovalStore {
     } catch (error) {
       if (error instanceof RefusedError) this.#take(file, { refusal: error.message });
       else {
-        this.#say(
-          file,
-          `approvals cannot be saved (${codeOf(error)}); make room or let this user write there; what is decided meanwhile ends with this run`,
-        );
+        const why =
+          codeOf(error) === 'EFBIG'
+            ? fullFile
+            : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
+        this.#say(file, `${why}; what is decided meanwhile ends with this run`);
       }
     }
   }
@@ -235,7 +250,10 @@ class Store implements ApprovalStore {
 
   #tell(): void {
     const records = this.#unsaved.reduce(withEntry, this.#stored);
-    if (equalData(records, this.#records)) return;
+    if (!equalData(records, this.#records)) this.#publish(records);
+  }
+
+  #publish(records: readonly ApprovalRecord[]): void {
     this.#records = records;
     for (const listener of this.#listeners) listener();
   }
@@ -247,7 +265,14 @@ class Store implements ApprovalStore {
   }
 
   #sayAll(): void {
-    this.#ports.onProblems([this.#problem, this.#asideNote].filter((each) => each !== undefined));
+    const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
+    this.#ports.onProblems(problems.filter((each) => each !== undefined));
+  }
+
+  #noteForgotten(file: string, count: number): void {
+    const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
+    this.#forgottenNote = { file, message };
+    this.#sayAll();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Finds what a command would run, the way the system does when the process is started. */
 
-import { constants } from 'node:fs';
-import { access, realpath, stat } from 'node:fs/promises';
+import { constants, realpathSync } from 'node:fs';
+import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { StdioSpec } from '../src/domain/server-spec.ts';
@@ -19,6 +19,8 @@ export interface Executable {
   readonly file: string;
   /** What that leads to over all links: what a person approves. */
   readonly realPath: string;
+  /** `realPath` is the path as written: it leads out of a folder beside which nothing is touched. */
+  readonly isUnfollowed?: true;
 }
 
 /** Where the system looks when a process has no PATH. */
@@ -60,7 +62,7 @@ async function findConfined(
     const isInside = isWithin(file, within);
     if (!isInside && isNamed) {
       const written = path.isAbsolute(command) ? command : file;
-      return { file: written, realPath: written };
+      return { file: written, realPath: written, isUnfollowed: true };
     }
     // A place of the user's own PATH; a relative one starts in a folder that the entry names.
     if (!isInside && !path.isAbsolute(place)) continue;
@@ -75,7 +77,7 @@ async function findConfined(
 
 async function executableWithin(file: string, within: string): Promise<Executable | undefined> {
   const { place, isInside } = await wayWithin(file, within);
-  if (!isInside) return { file, realPath: place };
+  if (!isInside) return { file, realPath: place, isUnfollowed: true };
   const found = await executableAt(place);
   return found && { file, realPath: found.realPath };
 }
@@ -116,11 +118,57 @@ export async function launchAsApproved(
     : findConfined(spec, launch.env, within));
   const present = found === undefined ? null : shownPath(spec, found);
   if (present !== approved) {
-    throw new SettingError(
-      `The command "${launch.command}" leads to another program than the one that was approved, and was not started.`,
-    );
+    throw movedError(launch.command);
   }
-  return found === undefined ? launch : { ...launch, command: found.file, argv0: launch.command };
+  if (found === undefined) return launch;
+  // A script finds its neighbours, and an interpreter its name, by the path it is started with;
+  // a binary is told its name by argv0.
+  const { file, isUnfollowed } = found;
+  // It is approved, so it may be followed now.
+  const realPath = isUnfollowed ? await realpath(file).catch(() => file) : found.realPath;
+  const command = (await isBinary(realPath)) ? realPath : file;
+  return { ...launch, command, argv0: launch.command, realPath };
+}
+
+/**
+ * Whether the path that is about to be started still leads to the program that was
+ * approved. Synchronous, so that nothing of ours comes between this and the start.
+ *
+ * @throws SettingError when it leads elsewhere.
+ */
+export function assertSameProgram({ command, argv0, realPath }: StdioLaunch): void {
+  if (realPath === undefined) return;
+  let present: string | undefined;
+  try {
+    present = realpathSync(command);
+  } catch {
+    // It is gone, which is not what was approved either.
+  }
+  if (present !== realPath) throw movedError(argv0 ?? command);
+}
+
+function movedError(command: string): SettingError {
+  return new SettingError(
+    `The command "${command}" leads to another program than the one that was approved, and was not started.`,
+  );
+}
+
+// Enough for the header of every format of executables, which all hold a zero byte; text does not.
+const headBytes = 512;
+
+async function isBinary(file: string): Promise<boolean> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    const head = buffer.subarray(0, bytesRead);
+    return head.subarray(0, 2).toString('latin1') !== '#!' && head.includes(0);
+  } catch {
+    // A script that cannot be read cannot be run either.
+    return true;
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
 }
 
 /** The path under which an executable is approved and shown. */

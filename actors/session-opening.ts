@@ -32,6 +32,7 @@ import {
 import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 import type { StdioLaunch } from './stdio-system.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import { nameNotApproved } from './value-env-file.ts';
 import { needsFinding } from './value-source.ts';
 
 type Speech = typeof speech;
@@ -159,13 +160,22 @@ export class Opening {
   }
 
   /** Who ends the session meanwhile does not wait for it. */
-  async #find({ spec }: SessionTarget): Promise<SpecValues | undefined> {
+  async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
     this.isFinding = true;
-    const found = await values.find(spec, this.#input.server);
-    this.isFinding = false;
-    return found;
+    const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
+    try {
+      const found = await values.find(spec, this.#input.server);
+      this.isFinding = false;
+      const foreign = isBound ? nameNotApproved(found.fileEnv, envFileNames) : undefined;
+      if (foreign === undefined) return found;
+      throw new SettingError(`The variables file ${foreign}; the server was not started.`);
+    } catch (error) {
+      // Read again, the file may need another approval.
+      if (isBound) this.#ports.onExecutableMoved?.();
+      throw error;
+    }
   }
 
   #resolve({ spec, policy }: SessionTarget, values: SpecValues | undefined): Resolved {
@@ -218,7 +228,8 @@ export class Opening {
     try {
       await connection.launch();
     } catch (error) {
-      throw explainSpawn(error, launch);
+      if (error instanceof SettingError) this.#ports.onExecutableMoved?.();
+      throw explainSpawn(error, written);
     }
   }
 

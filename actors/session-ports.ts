@@ -35,6 +35,8 @@ export interface SessionTarget {
   readonly executable?: string | null;
   /** The project folder, for a server that it brings: the program is known as far as it is in there. */
   readonly within?: string;
+  /** The names that its variables file was approved with, sorted; null = it could not be read. Absent: no approval is needed. */
+  readonly envFileNames?: readonly string[] | null;
 }
 
 /** What a server said of itself besides its tools. */
@@ -122,7 +124,7 @@ export interface SessionPorts {
    * are not asked again until they have answered the old handshake. Absent = never.
    */
   readonly leftWhenAsked?: GenerationSet;
-  /** A command leads to another program than the one that was approved; it was not started. */
+  /** A command leads to another program than was approved, or its variables file sets other names; nothing was started. */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;

@@ -20,6 +20,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
 import { redact } from '../src/policies/redact.ts';
+import { assertSameProgram } from './executable-path.ts';
 import { MessageStages } from './message-stages.ts';
 import {
   type Connection,
@@ -189,6 +190,7 @@ export class StdioTransport implements Transport, Connection {
     const { command, args, ...how } = found instanceof Promise ? await found : found;
     if (this.#isClosing)
       throw new NotSentError('The session was closed before its process started.');
+    assertSameProgram(this.#launch);
     const child = spawn(command, args, {
       ...how,
       cwd,

@@ -6,10 +6,14 @@
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
+import path from 'node:path';
 import { parseEnv, TextDecoder } from 'node:util';
 
-import type { ValueRules } from '../src/domain/server-spec.ts';
-import { isWithin } from './way-within.ts';
+import type { StdioSpec, ValueRules } from '../src/domain/server-spec.ts';
+import { decidesWhatRuns, isPlainVariable } from '../src/policies/decides-what-runs.ts';
+import { expandVariables, type Variables } from '../src/policies/expand-variables.ts';
+import { printableLine } from '../src/policies/printable.ts';
+import { isWithin, wayWithin } from './way-within.ts';
 
 export type EnvFileReading =
   | { readonly env: Readonly<Record<string, string>> }
@@ -19,27 +23,6 @@ export type EnvFileReading =
 // All the variables of a process together may take about two megabytes on Linux; a file of
 // variables has a few lines, and this is room for some certificates.
 const maxBytes = 256 * 1024;
-
-/**
- * Variables that make programs load code, find other programs, or fetch packages
- * from elsewhere. What a folder brings may change after a person has approved of
- * the server, and the approval does not see into the file; so the file gives
- * values, and what runs is told by the entry. The list is a second line: a server
- * of the folder itself can always be changed along with the folder.
- */
-const decidesWhatRuns = new RegExp(
-  `^(?:${[
-    'PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|IFS|HOME|XDG_.*|(?:LD|DYLD)_.*',
-    'NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED|REPL_.*)',
-    '(?:NPM_CONFIG|YARN|PNPM|COREPACK|BUN|DENO)_.*',
-    'PYTHON(?!(?:UNBUFFERED|IOENCODING|UTF8|DONTWRITEBYTECODE)$).*|(?:PIP|UV)_.*',
-    'RUBY(?:OPT|LIB)|(?:GEM|BUNDLE)_.*|PERL5.*',
-    'CLASSPATH|JAVA_HOME|(?:JAVA_TOOL|_JAVA|JDK_JAVA)_OPTIONS|DOTNET_.*',
-    '(?:CARGO|RUSTC|GIT)_.*|GO(?:PROXY|FLAGS|SUMDB|PATH)|DOCKER_.*',
-    '(?:HTTPS?|ALL|NO)_PROXY|SSL_CERT_.*',
-  ].join('|')})$`,
-  'iu',
-);
 
 /** Never rejects. */
 export async function readEnvFile(
@@ -57,13 +40,44 @@ export async function readEnvFile(
   }
 }
 
+/**
+ * The names that approval binds to, sorted. Undefined when there is no such file, or it
+ * cannot be used at present. Never rejects.
+ */
+export async function envFileNamesOf(
+  { values }: StdioSpec,
+  variables: Variables,
+): Promise<readonly string[] | undefined> {
+  const rule = values?.envFile;
+  if (rule === undefined) return undefined;
+  const place =
+    values?.literal === true ? { value: rule.path } : expandVariables(rule.path, variables);
+  if (!('value' in place)) return undefined;
+  const reading = await readEnvFile({ ...rule, path: place.value });
+  return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
+}
+
+/** Says what a file sets that was not approved with it; undefined when all of it was. */
+export function nameNotApproved(
+  env: Readonly<Record<string, string>>,
+  approved: readonly string[] | null,
+): string | undefined {
+  const known = new Set(approved);
+  const added = Object.keys(env).find((name) => !known.delete(name));
+  if (added !== undefined) return `sets ${printableLine(added, 100)}, which was not approved`;
+  const [gone] = known;
+  if (gone !== undefined) return `no longer sets ${printableLine(gone, 100)}, as it was approved`;
+  return approved === null ? 'could not be read when the server was approved' : undefined;
+}
+
 type TextReading = string | { readonly failure: string };
 
 /** Follows links, but only to where the folder still is around the file. */
 async function readWithin(file: string, folder: string): Promise<TextReading> {
-  const place = await realpath(file);
   const root = await realpath(folder);
-  if (place === root || !isWithin(place, root))
+  const below = isWithin(file, folder) ? path.join(root, path.relative(folder, file)) : file;
+  const { place, isInside } = await wayWithin(below, root);
+  if (!isInside || place === root)
     return { failure: 'leads out of the project folder; put it into the folder' };
   const text = await readPlain(place, constants.O_NOFOLLOW ?? 0);
   // A folder on the way may have been exchanged for a link since.
@@ -102,12 +116,20 @@ async function textOf(handle: FileHandle): Promise<string | undefined> {
   }
 }
 
+/**
+ * What a folder brings may change after its server was approved, so such a file gives
+ * values, and what runs is written in the entry. This is a second line of defence: the
+ * names are approved with the server, the values are not.
+ */
 function variablesOf(text: string, within: string | undefined): EnvFileReading {
   const env = { ...parseEnv(text) } as Record<string, string>;
   const foreign =
-    within === undefined ? undefined : Object.keys(env).find((name) => decidesWhatRuns.test(name));
+    within === undefined ? undefined : Object.keys(env).find((name) => decidesWhatRuns(name));
   if (foreign === undefined) return { env };
+  const shown = printableLine(foreign, 100);
   return {
-    failure: `sets ${foreign}, which decides what runs; write it into "env", where it is approved with the server`,
+    failure: isPlainVariable(foreign)
+      ? `sets ${shown}, which decides what runs; write it into "env", where it is approved with the server`
+      : `sets "${shown}", which is not a plain variable name; use only letters, digits and "_"`,
   };
 }

@@ -117,7 +117,6 @@ const rememberedNames = 1_000;
 // As many as there may be servers: whoever stores them forgets the others, and says so.
 const rememberedCatalogs = 10_000;
 const rememberedWishes = 1_000;
-const rememberedDecisions = 1_000;
 
 // Two seconds: nobody notices, and a machine that just woke has enough to do.
 const leastWakeSpreadMs = 2_000;
@@ -196,11 +195,9 @@ export const troupeSetup = setup({
       // A decision about what was shown before an edit decides nothing.
       if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
       const decision = decisionBy[event.type];
+      // Whoever keeps them bounds them: dropping one here would contradict what is on record.
       return {
-        decisions: newest(
-          withDecision(context.decisions, { server: name, fingerprint, decision }),
-          rememberedDecisions,
-        ),
+        decisions: withDecision(context.decisions, { server: name, fingerprint, decision }),
       };
     }),
     /** What persons decided, as it is on disk. */

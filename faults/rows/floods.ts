@@ -1,6 +1,7 @@
 /** Servers that send without end: what their neighbours notice, and what becomes of them. */
 
 import type { Seen } from '../expectation.ts';
+import { pause } from '../pause.ts';
 import type { Row } from '../row.ts';
 import type { Stage } from '../stage.ts';
 
@@ -22,10 +23,6 @@ const lines = [
 const othersP99Ms = { atMost: 100 };
 const controlMs = 2_000;
 const floodMs = 4_000;
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
 
 /** Calls a quiet neighbour without a flood and then beside it. */
 async function besideFlood(stage: Stage, mode: string, args: readonly string[]): Promise<Seen> {

@@ -1,7 +1,8 @@
 /** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
 
 import type { ApprovalReason, ApprovalRequest } from '../domain/approval.ts';
-import { quotedWord, spelledOut } from '../policies/printable.ts';
+import { approvalValueLine } from '../policies/approval-values.ts';
+import { nameWord, quotedWord, spelledOut } from '../policies/printable.ts';
 
 const titleWidth = 12;
 
@@ -10,13 +11,13 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it is not what was approved',
   executableMoved: 'its command leads to another program than the one that was approved',
   revoked: 'its approval was taken back',
-  toolsChanged: 'some of its tools are not what was approved, and are held back',
+  toolsChanged: 'some of what it announces is not what was approved, and is held back',
 };
 
 /** Nothing is cut: a line may be as long as what it shows. */
 export function approvalLines(request: ApprovalRequest): string[] {
   const { source, because, command, args = [], executable, cwd, url } = request;
-  const { envFile, envNames = [], headerNames = [], warnings = [], changes = [] } = request;
+  const { envFile, envFileNames = [], warnings = [], changes = [] } = request;
   const line = source.line === undefined ? '' : `:${source.line}`;
   const words = command === undefined ? [] : [command, ...args];
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -26,10 +27,11 @@ export function approvalLines(request: ApprovalRequest): string[] {
     ['runs', words.map(quotedWord).join(' ')],
     ['program', executable],
     ['in', cwd],
-    ['variables', envNames.map(nameWord).join(', ')],
-    ['and those of', envFile],
     ['connects to', url],
-    ['headers', headerNames.map(nameWord).join(', ')],
+    ['at host', request.host],
+    ...(request.values ?? []).map(approvalValueLine),
+    ['and those of', envFile],
+    ['which sets', envFileNames.map(nameWord).join(', ')],
     ...changes.map(({ field, before, now }) => ['changed', changed(field, before, now)] as const),
     ...warnings.map((warning) => ['warning', warning] as const),
     ['fingerprint', request.fingerprint],
@@ -54,13 +56,8 @@ function changed(field: string, before: string | undefined, now: string | undefi
 }
 
 function toolLines({ toolChanges = [] }: ApprovalRequest): string[] {
-  return toolChanges.flatMap(({ tool, diff }) => [
-    `${'tool'.padEnd(titleWidth)} ${quotedWord(tool)}`,
+  return toolChanges.flatMap(({ kind = 'tool', tool, diff }) => [
+    `${kind.padEnd(titleWidth)} ${tool === '' ? 'for the model' : quotedWord(tool)}`,
     ...diff.map((line) => `  ${spelledOut(line)}`),
   ]);
-}
-
-/** A name that could be read as two is quoted. */
-function nameWord(name: string): string {
-  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
 }

@@ -5,15 +5,17 @@ import {
   type PermissionAnswer,
   type PermissionRequest,
 } from '../domain/permission.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine, spelledOut, spelledOutWithin } from '../policies/printable.ts';
 import { readLine } from './ask-input.ts';
 import type { CliSession } from './cli-session.ts';
 
 export type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
   Partial<Pick<PermissionRequest, 'description'>>;
 
-// As much of the arguments as fits a screen; whoever called has written them.
+// A name or a description is recognized by less.
 const maxShownLength = 400;
+// Arguments that fit a screen. Of longer ones both ends are shown, and all of them on demand.
+const maxArgumentsLength = 1_600;
 
 const answers: Readonly<Record<string, PermissionAnswer>> = {
   y: 'allow',
@@ -36,10 +38,18 @@ export function createPermissionPrompt({
     const shown = (text: string): string => printableLine(text, maxShownLength);
     say(`May ${shown(tool)} of ${shown(server)} be called?`);
     if (description !== undefined) say(`  it says: ${shown(description)}`);
-    say(`  with ${shown(JSON.stringify(args))}`);
-    const question = '  y = yes, t = always this tool, s = always this server, Enter = no > ';
-    const line = await readLine(question, false, { host, signal, onInterrupt: () => undefined });
-    return answers[line?.trim().toLowerCase() ?? ''] ?? 'deny';
+    const all = JSON.stringify(args);
+    const part = spelledOutWithin(all, maxArgumentsLength);
+    say(`  with ${part}`);
+    const isWhole = part === spelledOut(all);
+    const more = isWhole ? '' : 'a = show all arguments, ';
+    const question = `  ${more}y = yes, t = always this tool, s = always this server, Enter = no > `;
+    for (;;) {
+      const line = await readLine(question, false, { host, signal, onInterrupt: () => undefined });
+      const said = line?.trim().toLowerCase() ?? '';
+      if (isWhole || said !== 'a') return answers[said] ?? 'deny';
+      say(`  with ${spelledOut(all)}`);
+    }
   };
 }
 

@@ -63,7 +63,7 @@ export function entryValuesOf(
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
     firstOf(named.commands, (command) => commandFault(command, isLiteral, origin)) ??
-    envFileFault(entry.envFile) ??
+    envFileFault(entry.envFile, origin) ??
     firstOf(references, (reference) => referenceFault(reference, origin));
   if (fault !== undefined) return { fault };
 
@@ -204,10 +204,16 @@ function referenceFault(
   );
 }
 
-function envFileFault(envFile: string | undefined): BrokenRule | undefined {
+function envFileFault(
+  envFile: string | undefined,
+  { isGated, scope }: ValuesOrigin,
+): BrokenRule | undefined {
   if (envFile === undefined) return undefined;
   const fault = (message: string): BrokenRule => ({ path: ['envFile'], message });
   if (envFile.trim() === '') return fault('"envFile" is empty; write ".env" or leave it out');
+  // Its names are approved with the server, so the file must be known before that.
+  if (isGated && referencesIn(envFile).some(({ kind }) => kind === 'input'))
+    return fault(`"envFile" of a ${scope} file may not depend on an input; write its path`);
   if (!envFile.startsWith('~')) return undefined;
   return fault('"envFile" begins with "~", which only a shell knows; write ${HOME}');
 }

@@ -23,8 +23,15 @@ export interface SpecFact {
   readonly digest: string;
 }
 
-/** A tool as it was when its server was approved, or when it first turned up afterwards. */
+/** What is pinned besides tools. */
+export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
+export type PinKind = (typeof pinKinds)[number];
+
+/** Something a server announced as it was when the server was approved, or when it first turned up afterwards. */
 export interface ToolPin {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   readonly digest: string;
   /** What the digest is of, to be compared by a person; left out where it is long. */
@@ -36,6 +43,8 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly decision: Decision;
   /** Wall milliseconds. */
   readonly decidedAt: number;
+  /** Wall milliseconds: when a server last ran on this grant, to within a month. Absent: never since. */
+  readonly usedAt?: number;
   readonly facts: readonly SpecFact[];
   readonly pins: readonly ToolPin[];
 }
@@ -48,11 +57,32 @@ export interface ApprovalChange {
   readonly now?: string;
 }
 
-/** A tool that is not what was approved. */
+/** A tool, or something else a server announces, that is not what was approved. */
 export interface ToolChange {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   /** Lines of a comparison: `- ` was approved, `+ ` is announced now. */
   readonly diff: readonly string[];
+}
+
+/** Something from outside the settings that is inserted into a value when the server connects. */
+export interface ValueOrigin {
+  /** Your environment, an answer you are asked for, your keychain, or a program's output. */
+  readonly kind: 'environment' | 'input' | 'keychain' | 'command';
+  /** `${NAME}`, `${input:id}` or `${keychain:service/account}`; of a command its words. */
+  readonly reference: string;
+}
+
+/** A value that a server is given: the text of its settings, references unresolved. */
+export interface ApprovalValue {
+  /** As in settings: `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
+  readonly field: string;
+  /** Absent when settings of your own hold it, where it may be a secret. */
+  readonly text?: string;
+  /** What is inserted, each once. Absent: nothing. */
+  readonly from?: readonly ValueOrigin[];
 }
 
 /** Why a decision is needed. */
@@ -75,7 +105,7 @@ export interface ApprovalRequest {
   readonly because?: ApprovalReason;
   /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
   readonly changes?: readonly ApprovalChange[];
-  /** Tools that are held back, because they are not the ones that were approved. */
+  /** What the server announces otherwise than it was approved, and is held back: tools, instructions, prompts and resources. */
   readonly toolChanges?: readonly ToolChange[];
   /** What a person should think of, one sentence each. */
   readonly warnings?: readonly string[];
@@ -87,10 +117,17 @@ export interface ApprovalRequest {
   /** Real path of what the command leads to at present. */
   readonly executable?: string;
   readonly cwd?: string;
-  /** Names only: values may be secret. */
+  /** Names of the variables; {@link values} says what they are set to. */
   readonly envNames?: readonly string[];
-  /** A file of more variables; its content is read at each start, and nobody approves of it. */
+  /** A file of more variables. Its names are approved; its values are read at each start. */
   readonly envFile?: string;
+  /** Names of the variables in that file at present. Absent when it cannot be read. */
+  readonly envFileNames?: readonly string[];
   readonly url?: string;
+  /** The host that the URL leads to, when it is written otherwise: in other letters, or as a number. */
+  readonly host?: string;
+  /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
+  /** Every variable and header, and every other text that takes something from outside the settings. */
+  readonly values?: readonly ApprovalValue[];
 }

@@ -54,8 +54,13 @@ export interface ToolOverride {
  */
 export interface DesiredServer {
   readonly name: string;
-  /** Fingerprint of what decides the connection: 64 hex digits. */
+  /** Fingerprint of what decides the connection, keyed by the installation: 64 hex digits. */
   readonly generation: string;
+  /**
+   * The same without a key, to which approvals bind. It is never shown: equal secrets give equal
+   * hashes, and a guess can be tested. Absent: the generation has no key either.
+   */
+  readonly specDigest?: string;
   readonly transport: TransportKind;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';
@@ -74,6 +79,11 @@ export interface DesiredServer {
    * about approval with the generation. Absent: not known, not local, or not there.
    */
   readonly executable?: string;
+  /**
+   * Names of the variables that the `envFile` of a gated server sets at present, sorted; they are
+   * approved with the server. Absent: there is no such file, or it cannot be used.
+   */
+  readonly envFileNames?: readonly string[];
   /** Set when the entry cannot be used; it then blocks this server alone. */
   readonly invalid?: Problem;
   /** The list that switched the server off, whatever its own entry says. */

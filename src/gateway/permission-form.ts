@@ -6,10 +6,12 @@ import {
   permissionAnswers,
 } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine, spelledOutWithin } from '../policies/printable.ts';
 
-// As much of the arguments as a person reads; whoever called has written them.
+// A name or a description is recognized by less.
 const maxShownLength = 400;
+// A page of text. A form cannot show more on demand, so it says how much is missing.
+const maxArgumentsLength = 4_000;
 const field = 'decision';
 
 /** A call has one such question at a time, so this name does. */
@@ -18,11 +20,15 @@ const id = 'permission';
 export function permissionQuestion(request: PermissionRequest, askedAt: string): Question {
   const { server, tool, title, description, arguments: args } = request;
   const shown = (text: string): string => printableLine(text, maxShownLength);
+  const withArguments = spelledOutWithin(JSON.stringify(args), maxArgumentsLength);
   const lines = [
     `May ${shown(tool)} of ${shown(server)} be called?`,
     ...(title === undefined ? [] : [`It is called: ${shown(title)}`]),
     ...(description === undefined ? [] : [`It says: ${shown(description)}`]),
-    `With: ${shown(JSON.stringify(args))}`,
+    `With: ${withArguments}`,
+    ...(withArguments.length > maxArgumentsLength
+      ? ['Not all arguments are shown; deny the call unless you see them elsewhere.']
+      : []),
   ];
   const titles: Readonly<Record<PermissionAnswer, string>> = {
     allow: 'Allow once',

@@ -11,6 +11,13 @@ export type ApprovalEntry =
       readonly server: string;
       readonly fingerprint: string;
       readonly pins: readonly ToolPin[];
+    }
+  /** A server is admitted by it. */
+  | {
+      readonly kind: 'use';
+      readonly server: string;
+      readonly fingerprint: string;
+      readonly usedAt: number;
     };
 
 type Subject = Pick<ApprovalRecord, 'server' | 'fingerprint'>;
@@ -24,10 +31,22 @@ export function withEntry(
     const { record } = entry;
     return [...records.filter((other) => !isAbout(other, record)), record];
   }
-  return records.map((record) =>
-    isAbout(record, entry) && record.decision === 'granted'
-      ? { ...record, pins: withPins(record.pins, entry.pins) }
-      : record,
+  return records.map((record) => {
+    if (!isAbout(record, entry) || record.decision !== 'granted') return record;
+    return entry.kind === 'use'
+      ? { ...record, usedAt: entry.usedAt }
+      : { ...record, pins: withPins(record.pins, entry.pins) };
+  });
+}
+
+/** The entries that still say something once this one is added: a decision replaces all about its subject. */
+export function withoutSuperseded(
+  entries: readonly ApprovalEntry[],
+  added: ApprovalEntry,
+): readonly ApprovalEntry[] {
+  if (added.kind !== 'decision') return entries;
+  return entries.filter(
+    (entry) => !isAbout(entry.kind === 'decision' ? entry.record : entry, added.record),
   );
 }
 
@@ -59,7 +78,30 @@ export function recordOf(
   records: readonly ApprovalRecord[],
   subject: Subject,
 ): ApprovalRecord | undefined {
-  return records.find((record) => isAbout(record, subject));
+  let index = indexes.get(records);
+  if (index === undefined) {
+    index = new Map(records.map((record) => [keyOf(record), record]));
+    indexes.set(records, index);
+  }
+  return index.get(keyOf(subject));
+}
+
+// Every pass asks for every gated server; a list of records is never changed in place.
+const indexes = new WeakMap<readonly ApprovalRecord[], ReadonlyMap<string, ApprovalRecord>>();
+
+function keyOf({ server, fingerprint }: Subject): string {
+  return `${fingerprint}:${server}`;
+}
+
+/** The servers about which the two lists say something different. */
+export function serversThatDiffer(
+  before: readonly ApprovalRecord[],
+  now: readonly ApprovalRecord[],
+): ReadonlySet<string> {
+  const [earlier, present] = [new Set(before), new Set(now)];
+  const added = now.filter((record) => !earlier.has(record));
+  const gone = before.filter((record) => !present.has(record));
+  return new Set([...added, ...gone].map(({ server }) => server));
 }
 
 /** What a person last agreed to under this name, whatever became of it since. */
@@ -75,6 +117,11 @@ function isAbout(record: Subject, { server, fingerprint }: Subject): boolean {
 }
 
 function withPins(before: readonly ToolPin[], more: readonly ToolPin[]): readonly ToolPin[] {
-  const tools = new Set(more.map(({ tool }) => tool));
-  return [...before.filter(({ tool }) => !tools.has(tool)), ...more];
+  const pinned = new Set(more.map((pin) => pinKey(pin)));
+  return [...before.filter((pin) => !pinned.has(pinKey(pin))), ...more];
+}
+
+/** Names what a pin is about: a prompt may have the name of a tool. */
+export function pinKey({ kind, tool }: Pick<ToolPin, 'kind' | 'tool'>): string {
+  return `${kind ?? 'tool'}:${tool}`;
 }

@@ -69,6 +69,8 @@ export interface ApprovalSubject {
   readonly name: string;
   /** Where the command leads to; absent where that is no question. */
   readonly executable?: string;
+  /** Names that the variables file sets, sorted; absent where there is none to read. */
+  readonly envFileNames?: readonly string[];
 }
 
 /**
@@ -77,25 +79,34 @@ export interface ApprovalSubject {
  * workspace's, and none to another program that now answers to the same command.
  */
 export function approvalFingerprintOf(subject: ApprovalSubject): string {
-  const { generation, scope, name, executable } = subject;
+  const { generation, scope, name, executable, envFileNames } = subject;
   return digestOf({
     generation,
     scope,
     name,
     ...(executable === undefined ? {} : { executable }),
+    ...(envFileNames === undefined ? {} : { envFileNames }),
   });
 }
 
 /** The fingerprint that a decision about this server binds to. */
 export function approvalFingerprint(desired: DesiredServer): string {
-  const { generation, name, source, executable } = desired;
-  return approvalFingerprintOf({
-    generation,
+  const known = approvalFingerprints.get(desired);
+  if (known !== undefined) return known;
+  const { name, source, executable, envFileNames } = desired;
+  const fingerprint = approvalFingerprintOf({
+    generation: desired.specDigest ?? desired.generation,
     name,
     scope: source.scope,
     ...(executable === undefined ? {} : { executable }),
+    ...(envFileNames === undefined ? {} : { envFileNames }),
   });
+  approvalFingerprints.set(desired, fingerprint);
+  return fingerprint;
 }
+
+// Every pass asks for that of every gated server, and settings are never changed in place.
+const approvalFingerprints = new WeakMap<DesiredServer, string>();
 
 /**
  * Names everything of a server that is applied in place, without a new session.

@@ -56,6 +56,23 @@ export function quotedWord(text: string): string {
   return `"${spelledOut(text.replace(/["\\]/gu, String.raw`\$&`))}"`;
 }
 
+/** A name as it is, or quoted where it could be read as two. */
+export function nameWord(name: string): string {
+  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
+}
+
+/**
+ * The same, with the middle left out of what is longer than `most`: beginning and end
+ * stay, and the text says how much is missing, so that nothing hides behind a cut.
+ */
+export function spelledOutWithin(text: string, most: number): string {
+  const all = spelledOut(text);
+  if (all.length <= most) return all;
+  const head = Math.floor((most * 3) / 4);
+  const left = all.length - most;
+  return `${all.slice(0, head)} […${left.toLocaleString('en')} more characters…] ${all.slice(head + left)}`;
+}
+
 function escaped(character: string): string {
   return `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
 }

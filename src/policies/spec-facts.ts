@@ -5,18 +5,18 @@
 
 import type { ApprovalChange, SpecFact } from '../domain/approval.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 import { digestOf } from './fingerprint.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from './redact.ts';
 
 type Value = readonly [field: string, value: string];
 
-/**
- * Lists all that decides what would run, each field with a digest of its value.
- *
- * @param executable - where the command leads to, if that is known
- */
-export function specFactsOf(spec: ServerSpec, executable?: string): readonly SpecFact[] {
-  const values = valuesOf(spec, executable);
+/** What was found of a server outside its settings: where its command leads, what its `envFile` sets. */
+export type FoundFacts = Pick<DesiredServer, 'executable' | 'envFileNames'>;
+
+/** Lists all that decides what would run, each field with a digest of its value. */
+export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly SpecFact[] {
+  const values = valuesOf(spec, found);
   const secrets = secretsOf([
     ...(spec.type === 'stdio' ? secretsInArgs(spec.args) : []),
     ...values.flatMap(([, value]) => secretsInText(value)),
@@ -47,9 +47,11 @@ export function compareFacts(
   ];
 }
 
-function valuesOf(spec: ServerSpec, executable: string | undefined): readonly Value[] {
+function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): readonly Value[] {
   const { type, era } = spec;
-  const more: readonly Value[] = [...rulesOf(spec), ['era', era]];
+  const names =
+    envFileNames === undefined ? [] : [['envFileNames', envFileNames.join(', ')] as const];
+  const more: readonly Value[] = [...rulesOf(spec), ...names, ['era', era]];
   switch (spec.type) {
     case 'stdio':
       return [

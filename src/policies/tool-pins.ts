@@ -1,46 +1,136 @@
 /**
- * Tells whether a tool is still the one that was approved.
+ * Tells whether what a server announces is still what was approved.
  *
  * What counts is what a model is shown and what a call must look like. The order
  * of tools or keys, marks of a protocol era and the dialect a schema names do not.
  */
 
-import type { ToolChange, ToolPin } from '../domain/approval.ts';
+import type { PinKind, ToolChange, ToolPin } from '../domain/approval.ts';
+import type { Catalog } from '../domain/catalog.ts';
 import type { ExposedTool, ListedTool } from '../domain/tool.ts';
+import { pinKey } from './approval-records.ts';
 import { digestOf } from './fingerprint.ts';
+
+/** Something that is pinned, under the name it is announced by. */
+export interface Announced {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  readonly tool: string;
+  /** What counts of it. */
+  readonly meaning: unknown;
+}
 
 // Enough for most tools; of a longer one the digest alone is kept.
 const longestKept = 4_096;
+// All of them: a session hands on no more.
+const longestInstructions = 16_384;
+/**
+ * How many prompts, resources and templates of one server are pinned, of each. Addresses
+ * of resources come and go (one for each log, say), so their pins must not grow for ever.
+ */
+const maxPinsOfKind = 1_000;
 
-/** The tool as it is now, to be compared with later. */
-export function pinOf(tool: ListedTool): ToolPin {
-  const definition = definitionOf(tool);
+/** What stands before a name in a list; nothing before that of a tool. */
+export function kindWords(kind: PinKind | undefined): string {
+  return kind === undefined ? '' : kindTitles[kind];
+}
+
+const kindTitles: Readonly<Record<PinKind, string>> = {
+  instructions: 'instructions',
+  prompt: 'prompt ',
+  resource: 'resource ',
+  resourceTemplate: 'resource template ',
+};
+
+/** Everything of a catalog that is pinned, in its order. */
+export function announcedBy(catalog: Catalog): readonly Announced[] {
+  const { tools, prompts, resources, resourceTemplates, instructions = '' } = catalog;
+  return [
+    ...tools.map((tool) => announcedTool(tool)),
+    // Also when there are none: those that a server adds later are not what was approved.
+    { kind: 'instructions', tool: '', meaning: instructions },
+    ...joined(
+      prompts.map(({ name, title, description, arguments: args }) => ({
+        kind: 'prompt',
+        tool: name,
+        meaning: { name, title, description, arguments: args },
+      })),
+    ),
+    ...joined(
+      resources.map(({ uri, name, title, description, mimeType }) => ({
+        kind: 'resource',
+        tool: uri,
+        meaning: { uri, name, title, description, mimeType },
+      })),
+    ),
+    ...joined(
+      resourceTemplates.map(({ uriTemplate, name, title, description, mimeType }) => ({
+        kind: 'resourceTemplate',
+        tool: uriTemplate,
+        meaning: { uriTemplate, name, title, description, mimeType },
+      })),
+    ),
+  ];
+}
+
+export function announcedTool(tool: ListedTool): Announced {
+  return { tool: tool.name, meaning: meaningOf(tool) };
+}
+
+/** Several of one name are one: held back together, or not at all. */
+function joined(announced: readonly Announced[]): readonly Announced[] {
+  const byName = new Map<string, Announced>();
+  for (const one of announced) {
+    const before = byName.get(one.tool);
+    const meaning = before === undefined ? one.meaning : [before.meaning, one.meaning];
+    byName.set(one.tool, { ...one, meaning });
+  }
+  return [...byName.values()];
+}
+
+/** It as it is now, to be compared with later. */
+export function pinOf({ kind, tool, meaning }: Announced): ToolPin {
+  const definition = definitionOf(meaning);
+  const longest = kind === 'instructions' ? longestInstructions : longestKept;
   return {
-    tool: tool.name,
-    digest: digestOf(meaningOf(tool)),
-    ...(definition.length > longestKept ? {} : { definition }),
+    ...(kind === undefined ? {} : { kind }),
+    tool,
+    digest: digestOf(meaning),
+    ...(definition.length > longest ? {} : { definition }),
   };
 }
 
-/** The tools that have no pin yet, pinned. */
+/** What has no pin yet, pinned, as far as there is room for it. */
 export function newPins(
   pins: readonly ToolPin[],
-  tools: readonly ListedTool[],
+  announced: readonly Announced[],
 ): readonly ToolPin[] {
-  const known = new Set(pins.map(({ tool }) => tool));
-  return tools.filter(({ name }) => !known.has(name)).map((tool) => pinOf(tool));
+  const known = new Set(pins.map(pinKey));
+  const counts = new Map<PinKind, number>();
+  for (const { kind } of pins)
+    if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return announced.flatMap((one) => {
+    if (known.has(pinKey(one))) return [];
+    if (one.kind === undefined) return [pinOf(one)];
+    const count = counts.get(one.kind) ?? 0;
+    if (count >= maxPinsOfKind) return [];
+    counts.set(one.kind, count + 1);
+    return [pinOf(one)];
+  });
 }
 
-/** The tools that are not what was pinned, each with a comparison for a person. */
+/** What is not as it was pinned, each with a comparison for a person. What is gone is no change. */
 export function changedTools(
   pins: readonly ToolPin[],
-  tools: readonly ListedTool[],
+  announced: readonly Announced[],
 ): readonly ToolChange[] {
-  const pinned = new Map(pins.map((pin) => [pin.tool, pin]));
-  return tools.flatMap((tool) => {
-    const pin = pinned.get(tool.name);
-    if (pin === undefined || pin.digest === digestOf(meaningOf(tool))) return [];
-    return [{ tool: tool.name, diff: compare(pin.definition, definitionOf(tool)) }];
+  const pinned = new Map(pins.map((pin) => [pinKey(pin), pin]));
+  return announced.flatMap((one) => {
+    const { kind, tool, meaning } = one;
+    const pin = pinned.get(pinKey(one));
+    if (pin === undefined || meaning === '' || pin.digest === digestOf(meaning)) return [];
+    const diff = compare(pin.definition, definitionOf(meaning));
+    return [{ ...(kind === undefined ? {} : { kind }), tool, diff }];
   });
 }
 
@@ -77,8 +167,8 @@ function withoutDialect(schema: ListedTool['outputSchema']): unknown {
 }
 
 /** One fact a line, keys in order, so that lines can be compared. */
-function definitionOf(tool: ListedTool): string {
-  return JSON.stringify(sorted(meaningOf(tool)), undefined, 2);
+function definitionOf(meaning: unknown): string {
+  return typeof meaning === 'string' ? meaning : JSON.stringify(sorted(meaning), undefined, 2);
 }
 
 function sorted(value: unknown): unknown {

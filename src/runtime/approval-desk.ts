@@ -15,28 +15,47 @@ import type {
   ApprovalRequest,
   Decision,
   ToolChange,
+  ToolPin,
 } from '../domain/approval.ts';
+import type { Catalog } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { HostEvent } from '../domain/host-event.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer, Problem } from '../domain/settings.ts';
-import type { ListedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { decisionBy, decisionsOf, recordOf } from '../policies/approval-records.ts';
+import {
+  decisionBy,
+  decisionsOf,
+  pinKey,
+  recordOf,
+  serversThatDiffer,
+} from '../policies/approval-records.ts';
 import { equalData } from '../policies/equal-data.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { printableLine } from '../policies/printable.ts';
 import { specFactsOf } from '../policies/spec-facts.ts';
-import { changedTools, newPins, pinOf } from '../policies/tool-pins.ts';
+import {
+  type Announced,
+  announcedBy,
+  changedTools,
+  kindWords,
+  newPins,
+  pinOf,
+} from '../policies/tool-pins.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 import type { Catalogs } from './catalogs.ts';
-import { confinesOf, withExecutables } from './gated-executables.ts';
+import { confinesOf, withEnvFileNames, withExecutables } from './gated-executables.ts';
+import { keyedReader } from './keyed-generations.ts';
 import type { Listeners } from './listeners.ts';
+import type { HeldCount } from './next-step.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef } from './status-board.ts';
 
 export interface ApprovalDeskPorts {
-  readonly parts: Pick<TroupeParts, 'clock' | 'keepApprovals' | 'findExecutable'>;
+  readonly parts: Pick<
+    TroupeParts,
+    'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
+  >;
   readonly projectRoot: string;
   readonly onProblems: (problems: readonly Problem[]) => void;
   /** Made later than this. */
@@ -58,6 +77,21 @@ export function isApprovalOrder(event: HostEvent): event is ApprovalOrder {
 // A dead network folder must not keep settings from being read.
 const loadMs = 1_000;
 const shownTools = 5;
+// A month: a twelfth of the time after which an unused approval may be forgotten.
+const useNotedMs = 30 * 24 * 3_600_000;
+
+interface Comparison {
+  readonly pins: readonly ToolPin[];
+  readonly changes: readonly ToolChange[];
+}
+
+interface HeldBack {
+  readonly tools: ReadonlySet<string>;
+  readonly offers: ReadonlySet<string>;
+}
+
+const nothingHeld: HeldBack = { tools: new Set(), offers: new Set() };
+const noChanges: readonly ToolChange[] = [];
 
 export class ApprovalDesk {
   readonly #ports: ApprovalDeskPorts;
@@ -69,6 +103,13 @@ export class ApprovalDesk {
   /** What the root knows. */
   #known: readonly ApprovalDecision[] = [];
   #isKeeping = false;
+  /** The last comparison of each catalog: it is asked for at every look at a server. */
+  readonly #compared = new WeakMap<Catalog, Comparison>();
+  readonly #held = new WeakMap<readonly ToolChange[], HeldBack>();
+  /** Servers that were told of as announcing more than is pinned. */
+  readonly #hasUnpinned = new Set<string>();
+  /** The records that the listener saw last. */
+  #followed: readonly ApprovalRecord[] = [];
 
   constructor(ports: ApprovalDeskPorts) {
     const { parts, projectRoot, onProblems } = ports;
@@ -78,7 +119,11 @@ export class ApprovalDesk {
     this.#endListening = this.#store.listen(() => {
       this.#tellRoot();
       ports.catalogs().invalidate();
-      for (const { name, gated } of this.#servers()) if (gated) ports.onPinned(name);
+      const records = this.#store.records();
+      const concerned = serversThatDiffer(this.#followed, records);
+      this.#followed = records;
+      for (const { name, gated } of this.#servers())
+        if (gated && concerned.has(name)) ports.onPinned(name);
     });
   }
 
@@ -86,13 +131,20 @@ export class ApprovalDesk {
    * Before a pass can spawn anybody or ask for anything, what was decided is known, and what the
    * commands of gated servers lead to.
    */
-  lookedUpBy(reader: SettingsReader): SettingsReader {
+  lookedUpBy(plain: SettingsReader): SettingsReader {
+    const { parts, projectRoot } = this.#ports;
+    const { findExecutable, generationKey, readEnvFileNames } = parts;
+    const reader = keyedReader(plain, generationKey, this.#clock);
     return {
       ...reader,
       read: async (now, scope) => {
         await this.#loaded();
-        const { parts, projectRoot } = this.#ports;
-        return withExecutables(await reader.read(now, scope), parts.findExecutable, projectRoot);
+        const reading = await withExecutables(
+          await reader.read(now, scope),
+          findExecutable,
+          projectRoot,
+        );
+        return withEnvFileNames(reading, readEnvFileNames);
       },
     };
   }
@@ -110,6 +162,7 @@ export class ApprovalDesk {
         isPassOver = false;
         for (const desired of this.#servers()) {
           if (context.live.get(desired.name)?.verdict === 'pendingApproval') this.#need(desired);
+          else this.#noteUse(desired);
         }
       },
       // Failures of the root end the troupe; whoever made it hears of them there.
@@ -117,14 +170,16 @@ export class ApprovalDesk {
     });
   }
 
-  /** The program that a server may be started with; nothing where that is not asked. */
-  boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within'> {
+  /** The program and the names in a variables file that a server may start with; nothing where approval is not needed. */
+  boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames'> {
     const { parts, projectRoot } = this.#ports;
-    if (!desired.gated || parts.findExecutable === undefined) return {};
+    if (!desired.gated) return {};
     const within = confinesOf(desired, projectRoot);
+    const { executable = null, envFileNames = null } = desired;
     return {
-      executable: desired.executable ?? null,
-      ...(within === undefined ? {} : { within }),
+      ...(parts.findExecutable === undefined ? {} : { executable }),
+      ...(parts.findExecutable === undefined || within === undefined ? {} : { within }),
+      ...(parts.readEnvFileNames === undefined ? {} : { envFileNames }),
     };
   }
 
@@ -152,9 +207,9 @@ export class ApprovalDesk {
     const fingerprint = approvalFingerprint(desired);
     const subject = { server: desired.name, fingerprint };
     if (order.type === 'approval.grant' && asked.toolChanges.length > 0) {
-      const changed = new Set(asked.toolChanges.map(({ tool }) => tool));
-      const tools = this.#toolsOf(desired).filter(({ name }) => changed.has(name));
-      this.#store.add({ kind: 'pins', ...subject, pins: tools.map((tool) => pinOf(tool)) });
+      const changed = new Set(asked.toolChanges.map(pinKey));
+      const pins = this.#announcedBy(desired).filter((one) => changed.has(pinKey(one)));
+      this.#store.add({ kind: 'pins', ...subject, pins: pins.map(pinOf) });
       return;
     }
     // On record before the root obeys: a server that starts at once is held to what it lists.
@@ -163,22 +218,49 @@ export class ApprovalDesk {
     obey({ ...order, fingerprint });
   }
 
-  /** A server told all its tools: those that were not there before are pinned as they are now. */
+  /** A server told all its tools, or another list: what was not there before is pinned as it is now. */
   noteListed(server: string, generation: string): void {
     const desired = this.#servers().find(({ name }) => name === server);
     if (desired?.generation !== generation) return;
     const record = this.#grantOf(desired);
     if (record === undefined) return;
-    const pins = newPins(record.pins, this.#toolsOf(desired));
+    const announced = this.#announcedBy(desired);
+    const pins = newPins(record.pins, announced);
     const { fingerprint } = record;
     if (pins.length > 0) this.#store.add({ kind: 'pins', server, fingerprint, pins });
+    this.#tellUnpinned(server, announced, [...record.pins, ...pins]);
     this.#tellChanges(desired);
   }
 
   /** Tools that are not shown and not called, because they are not what was approved. */
   heldTools(desired: DesiredServer): ReadonlySet<string> {
-    if (desired.policy.catalog.pinTools !== 'hold') return new Set();
-    return new Set(this.#changesOf(desired).map(({ tool }) => tool));
+    return this.#heldBackOf(desired).tools;
+  }
+
+  /** What else is neither shown nor asked for, by `pinKey`: instructions, prompts and resources. */
+  heldOffers(desired: DesiredServer): ReadonlySet<string> {
+    return this.#heldBackOf(desired).offers;
+  }
+
+  heldCount(desired: DesiredServer): HeldCount {
+    const { tools, offers } = this.#heldBackOf(desired);
+    return { tools: tools.size, offers: offers.size };
+  }
+
+  #heldBackOf(desired: DesiredServer): HeldBack {
+    if (desired.policy.catalog.pinTools !== 'hold') return nothingHeld;
+    const changes = this.#changesOf(desired);
+    if (changes.length === 0) return nothingHeld;
+    const known = this.#held.get(changes);
+    if (known !== undefined) return known;
+    const [tools, offers] = [new Set<string>(), new Set<string>()];
+    for (const change of changes) {
+      if (change.kind === undefined) tools.add(change.tool);
+      else offers.add(pinKey(change));
+    }
+    const held = { tools, offers };
+    this.#held.set(changes, held);
+    return held;
   }
 
   /** Settles when every decision is on disk, or is known not to be; undefined when none can be. */
@@ -199,6 +281,17 @@ export class ApprovalDesk {
     this.#ports.root().send({ type: 'approvals.changed', decisions });
   }
 
+  /** Seldom enough that the file is not written for it every day. */
+  #noteUse(desired: DesiredServer): void {
+    if (!desired.gated) return;
+    const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
+    const record = recordOf(this.#store.records(), subject);
+    const usedAt = this.#clock.wallNow();
+    if (record?.decision !== 'granted') return;
+    if (usedAt - Math.max(record.decidedAt, record.usedAt ?? 0) < useNotedMs) return;
+    this.#store.add({ kind: 'use', ...subject, usedAt });
+  }
+
   #keep(
     { desired, spec }: ApprovalCase,
     subject: Pick<ApprovalRecord, 'server' | 'fingerprint'>,
@@ -206,7 +299,7 @@ export class ApprovalDesk {
   ): void {
     // What needs no approval is not put on record: it would be a yes should it be gated one day.
     if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
-    const facts = spec === undefined ? [] : specFactsOf(spec, desired.executable);
+    const facts = spec === undefined ? [] : specFactsOf(spec, desired);
     const decidedAt = this.#clock.wallNow();
     this.#isKeeping = true;
     this.#store.add({
@@ -238,8 +331,14 @@ export class ApprovalDesk {
   }
 
   #changesOf(desired: DesiredServer): readonly ToolChange[] {
-    const record = this.#grantOf(desired);
-    return record === undefined ? [] : changedTools(record.pins, this.#toolsOf(desired));
+    const pins = this.#grantOf(desired)?.pins;
+    if (pins === undefined) return noChanges;
+    const catalog = this.#catalogOf(desired);
+    const known = this.#compared.get(catalog);
+    if (known?.pins === pins) return known.changes;
+    const changes = changedTools(pins, announcedBy(catalog));
+    this.#compared.set(catalog, { pins, changes });
+    return changes;
   }
 
   /** What the tools of a server are held to; nothing where they are not pinned. */
@@ -252,19 +351,31 @@ export class ApprovalDesk {
 
   #tellChanges(desired: DesiredServer): void {
     const { name: server } = desired;
-    const tools = this.#changesOf(desired).map(({ tool }) => printableLine(tool, 100));
-    const list = tools.join(', ');
+    const changes = this.#changesOf(desired);
+    const names = changes.map(({ kind, tool }) => printableLine(`${kindWords(kind)}${tool}`, 100));
+    const list = names.join(', ');
     if (this.#told.get(server) === list) return;
     this.#told.set(server, list);
-    if (tools.length === 0) return;
+    if (names.length === 0) return;
     const isHeld = desired.policy.catalog.pinTools === 'hold';
-    const names = tools.slice(0, shownTools).join(', ');
-    const more = tools.length > shownTools ? ` and ${tools.length - shownTools} more` : '';
+    const shown = names.slice(0, shownTools).join(', ');
+    const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
     const what = isHeld
       ? `held back until they are approved again: troupe approve ${server}`
       : 'shown all the same, as its policy says';
-    this.#ports.remark(server, `tools changed since they were approved: ${names}${more}; ${what}`);
+    const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
+    const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;
+    this.#ports.remark(server, line);
     if (isHeld) this.#need(desired);
+  }
+
+  #tellUnpinned(server: string, announced: readonly Announced[], pins: readonly ToolPin[]): void {
+    const pinned = new Set(pins.map(pinKey));
+    const left = announced.filter((one) => !pinned.has(pinKey(one))).length;
+    if (left === 0 || this.#hasUnpinned.has(server)) return;
+    this.#hasUnpinned.add(server);
+    const line = `announces more than is pinned: a change of ${left} of its prompts and resources would not be noticed`;
+    this.#ports.remark(server, line);
   }
 
   #need(desired: DesiredServer): void {
@@ -272,7 +383,11 @@ export class ApprovalDesk {
     this.#ports.listeners.emit('approval.needed', { server: desired.name, fingerprint });
   }
 
-  #toolsOf({ name, generation }: DesiredServer): readonly ListedTool[] {
+  #announcedBy(desired: DesiredServer): readonly Announced[] {
+    return announcedBy(this.#catalogOf(desired));
+  }
+
+  #catalogOf({ name, generation }: DesiredServer): Catalog {
     return this.#ports.catalogs().listedBy({ server: name, generation });
   }
 

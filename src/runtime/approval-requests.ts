@@ -1,4 +1,4 @@
-/** What a person must see of every gated server before deciding. Values of secrets are left out. */
+/** What a user must see of every gated server before deciding. References stay unresolved. */
 
 import type {
   ApprovalReason,
@@ -9,7 +9,9 @@ import type {
 import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { lastAgreed, recordOf } from '../policies/approval-records.ts';
+import { approvalValuesOf, disguisedHost } from '../policies/approval-values.ts';
 import { isCommandPlain } from '../policies/command-place.ts';
+import { decidesWhatRuns } from '../policies/decides-what-runs.ts';
 import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
 import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
 import { unpinnedPackages } from '../policies/unpinned-package.ts';
@@ -40,7 +42,7 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
     fingerprint: shownFingerprint(asked),
     source,
     ...stateOf(asked),
-    ...(spec === undefined ? {} : shown(spec)),
+    ...(spec === undefined ? {} : shown(spec, desired)),
     ...(executable === undefined ? {} : { executable }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(toolChanges.length === 0 ? {} : { toolChanges }),
@@ -58,7 +60,7 @@ function stateOf({ desired, spec, records, toolChanges }: ApprovalCase): State {
       : { decision: 'pending', because: 'toolsChanged' };
   }
   const agreed = lastAgreed(records, desired.name);
-  const facts = spec === undefined ? [] : specFactsOf(spec, desired.executable);
+  const facts = spec === undefined ? [] : specFactsOf(spec, desired);
   const changes = agreed === undefined ? [] : compareFacts(agreed.facts, facts);
   const more = changes.length === 0 ? {} : { changes };
   if (record?.decision === 'rejected') return { decision: 'rejected', ...more };
@@ -72,29 +74,57 @@ function reasonFor(changes: NonNullable<State['changes']>): ApprovalReason {
   return isMove ? 'executableMoved' : 'changed';
 }
 
-function shown(spec: ServerSpec): Partial<ApprovalRequest> {
+function shown(
+  spec: ServerSpec,
+  { source, envFileNames }: DesiredServer,
+): Partial<ApprovalRequest> {
   if (spec.type === 'memory') return {};
-  if (spec.type !== 'stdio') return { url: spec.url, headerNames: Object.keys(spec.headers) };
-  const { command, args, cwd, env, values } = spec;
-  const envFile = values?.envFile === undefined ? {} : { envFile: values.envFile.path };
-  return { command, args, cwd, envNames: Object.keys(env), ...envFile };
+  const values = { values: approvalValuesOf(spec, source.scope) };
+  if (spec.type !== 'stdio') {
+    const host = disguisedHost(spec.url)?.host;
+    const leadsTo = host === undefined ? {} : { host };
+    return { url: spec.url, ...leadsTo, headerNames: Object.keys(spec.headers), ...values };
+  }
+  const { command, args, cwd, env } = spec;
+  const envFile = spec.values?.envFile?.path;
+  return {
+    command,
+    args,
+    cwd,
+    envNames: Object.keys(env),
+    ...(envFile === undefined ? {} : { envFile }),
+    ...(envFileNames === undefined ? {} : { envFileNames }),
+    ...values,
+  };
 }
-
-// What makes a program load or find other code than its command line says.
-const loadsCode =
-  /^(?:LD_|DYLD_)|^(?:PATH|NODE_OPTIONS|NODE_PATH|PYTHONPATH|PYTHONSTARTUP|BASH_ENV|ENV|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|GIT_SSH_COMMAND)$/u;
 
 function warningsOf(
   spec: ServerSpec,
   { desired, isLookedUp }: Pick<ApprovalCase, 'desired' | 'isLookedUp'>,
 ): readonly string[] {
-  if (spec.type !== 'stdio') return [];
+  if (spec.type === 'memory') return [];
+  if (spec.type !== 'stdio') {
+    const disguised = disguisedHost(spec.url);
+    if (disguised === undefined) return [];
+    return [
+      `the address reads "${disguised.written}" but leads to ${disguised.host}; approve only if that is the host you mean`,
+    ];
+  }
+  const isMissing = isLookedUp && desired.executable === undefined;
+  const isUnread =
+    isLookedUp && spec.values?.envFile !== undefined && desired.envFileNames === undefined;
   return [
-    ...(isLookedUp && desired.executable === undefined ? [unknownProgram(spec, desired)] : []),
+    ...(isMissing ? [unknownProgram(spec, desired)] : []),
+    ...(isUnread
+      ? ['the variables file cannot be used at present; once it can, approval is needed again']
+      : []),
     ...unpinnedPackages(spec.command, spec.args),
     ...Object.keys(spec.env)
-      .filter((name) => loadsCode.test(name))
-      .map((name) => `${name} decides what code is loaded; see its value in the settings`),
+      .filter((name) => decidesWhatRuns(name))
+      .map(
+        (name) =>
+          `${name} can make programs load other code or configuration than the command line says; check its value`,
+      ),
   ];
 }
 

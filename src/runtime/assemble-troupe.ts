@@ -149,7 +149,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: this.#root,
       clock: parts.clock,
       toolCountOf: (desired, generation) => this.catalogs.tools.countOf(desired, generation),
-      heldCountOf: (desired) => this.#approvals.heldTools(desired).size,
+      heldCountOf: (desired) => this.#approvals.heldCount(desired),
       isOverSse: (generation) => overSse.has(generation),
       stepFor: (server) => this.asked.stepFor(server),
       onChange: (status) => this.#onStatus(status),
@@ -161,6 +161,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       permissions: this.#createPermissions(options, settings.projectRoot),
       board: this.#board,
       tools: this.catalogs.tools,
+      heldOffers: (desired) => this.#approvals.heldOffers(desired),
       sessions,
       absentError: (server) => this.#absentError(server),
     });
@@ -268,6 +269,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       root: () => this.#root,
       onListed: ({ server, generation }) => this.#approvals.noteListed(server, generation),
       heldTools: (desired) => this.#approvals.heldTools(desired),
+      heldOffers: (desired) => this.#approvals.heldOffers(desired),
       remark: this.#records.remark,
       onProblems: (list) => this.#problems.setOfCatalogs(list),
     });

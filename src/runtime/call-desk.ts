@@ -56,6 +56,7 @@ export interface CallDeskPorts extends ResultDeskPorts {
   readonly permissions: PermissionDesk;
   readonly board: StatusBoard;
   readonly tools: ToolList;
+  readonly heldOffers: Parameters<typeof requestErrand>[2];
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
   /** Says why there is no server of this name. */
@@ -176,7 +177,8 @@ export class CallDesk {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const { result, meta } = await this.#enter(requestErrand(server, request), options, watch);
+    const errand = requestErrand(server, request, this.#ports.heldOffers);
+    const { result, meta } = await this.#enter(errand, options, watch);
     // The session has looked at the shape that the method demands.
     return { result: result as Result, meta };
   }

@@ -1,14 +1,18 @@
 /** What is to be done at a server: the one thing in which a call of a tool and a read differ. */
 
+import type { ToolPin } from '../domain/approval.ts';
 import type {
   CallFailure,
   SessionCallOptions,
   SessionHandle,
   SessionRequest,
 } from '../domain/session.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
+import { pinKey } from '../policies/approval-records.ts';
 import { printableLine } from '../policies/printable.ts';
 import type { Subject } from './call-error.ts';
+import { changedOffer } from './call-refusal.ts';
 import type { Sighting } from './status-board.ts';
 import { findTool, type ToolAddress } from './tool-finding.ts';
 import type { ToolList } from './tool-list.ts';
@@ -53,17 +57,40 @@ export function toolErrand(
   };
 }
 
+/** What of a server besides its tools is not what was approved, by `pinKey`. */
+type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
+
 export function requestErrand(
   server: string,
   request: SessionRequest,
+  heldOffers: HeldOffers,
 ): Errand<Readonly<Record<string, unknown>>, Subject> {
   const about: Subject = { words: wordsFor(request) };
   return {
     server,
     toolAtEntry: () => undefined,
-    find: () => about,
+    find: ({ desired }) => {
+      const meant = meantBy(request);
+      if (heldOffers(desired).has(pinKey(meant))) throw changedOffer(server, about.words);
+      return about;
+    },
     perform: (handle, _about, options) => handle.request(request, options),
   };
+}
+
+function meantBy(request: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> {
+  switch (request.method) {
+    case 'resources/read':
+      return { kind: 'resource', tool: request.params.uri };
+    case 'prompts/get':
+      return { kind: 'prompt', tool: request.params.name };
+    case 'completion/complete': {
+      const { ref } = request.params;
+      return ref.type === 'ref/prompt'
+        ? { kind: 'prompt', tool: ref.name }
+        : { kind: 'resourceTemplate', tool: ref.uri };
+    }
+  }
 }
 
 // An address may be long, and who asked knows it.

@@ -90,3 +90,12 @@ export function changedTool(server: string, tool: string): TroupeError {
     { server, tool: shown },
   );
 }
+
+/** @param offer - such as `prompt review` */
+export function changedOffer(server: string, offer: string): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `The ${offer} of ${server} is not what was approved, and is held back. See what changed and decide: troupe approve ${server}`,
+    { server },
+  );
+}

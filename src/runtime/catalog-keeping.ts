@@ -22,7 +22,7 @@ export interface CatalogKeepingPorts {
   readonly onKnown: (owner: SessionOwner) => void;
   /** They are not any more. */
   readonly onForgotten: (owner: SessionOwner) => void;
-  /** All tools of this generation were told anew. */
+  /** All tools of this generation, or another of its lists, were told anew. */
   readonly onListed: (owner: SessionOwner) => void;
 }
 
@@ -77,6 +77,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     putSide: (owner, lists) => {
       this.#lifetimes.keep(owner);
       this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
+      this.#ports.onListed(owner);
       this.#save(owner);
     },
   };

@@ -1,10 +1,10 @@
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
 import type { SessionOwner, SessionPorts } from '../../actors/session-ports.ts';
 import type { SettingsReader } from '../../actors/settings-reader.ts';
+import type { Catalog } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ServerProfile } from '../domain/session.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import type { ListedTool } from '../domain/tool.ts';
 import { CatalogKeeping } from './catalog-keeping.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { EraStore } from './era-store.ts';
@@ -26,10 +26,12 @@ export interface CatalogsPorts {
   readonly listeners: Listeners;
   /** Made later than this; told which catalogs are known. */
   readonly root: () => RootRef;
-  /** All tools of this generation were told anew. */
+  /** All tools of this generation, or another of its lists, were told anew. */
   readonly onListed: (owner: SessionOwner) => void;
   /** Tools of a server that are neither shown nor called. */
   readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
+  /** What else of it is held back, by `pinKey`. */
+  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
   /** Something that a person who looks at this server should know. */
   readonly remark: (server: string, line: string) => void;
   readonly onProblems: CatalogFilesPorts['onProblems'];
@@ -80,9 +82,8 @@ export class Catalogs {
     this.offers = new OfferList({
       sightings,
       catalogs,
-      onResources: (server) => {
-        listeners.emit('resources.changed', { server });
-      },
+      heldOffers: ports.heldOffers,
+      onResources: (server) => listeners.emit('resources.changed', { server }),
       onPrompts: (server) => {
         listeners.emit('prompts.changed', { server });
       },
@@ -148,9 +149,9 @@ export class Catalogs {
     });
   }
 
-  /** What a server itself calls its tools, whether or not they are shown. */
-  listedBy({ server, generation }: SessionOwner): readonly ListedTool[] {
-    return this.#store.get(server, generation).tools;
+  /** All that a server announced, whether or not it is shown. */
+  listedBy({ server, generation }: SessionOwner): Catalog {
+    return this.#store.get(server, generation);
   }
 
   /** Before a pass can spawn anybody, what is stored of the servers is known. */

@@ -6,6 +6,7 @@ import { createCatalogFiles } from '../../actors/catalog-files.ts';
 import { createCoreMeter } from '../../actors/core-meter.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
+import { installationKey } from '../../actors/installation-key.ts';
 import { openTelemetry } from '../../actors/open-telemetry.ts';
 import { createPermissionStore } from '../../actors/permission-store.ts';
 import { createProcessKeeper } from '../../actors/process-keeper.ts';
@@ -13,6 +14,7 @@ import { createResultFiles } from '../../actors/result-files.ts';
 import { createImageShrinker } from '../../actors/result-images.ts';
 import { createSessionLogic } from '../../actors/session.ts';
 import { watchSleep } from '../../actors/sleep-watch.ts';
+import { envFileNamesOf } from '../../actors/value-env-file.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { promptClock, realClock } from './real-clock.ts';
 import type { Troupe, TroupeOptions } from './troupe.ts';
@@ -51,6 +53,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
         stateDir: stateDir === undefined ? undefined : resolve(stateDir),
       }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
+    generationKey: () => installationKey(stateDir === undefined ? undefined : resolve(stateDir)),
+    readEnvFileNames: (spec) => envFileNamesOf(spec, env),
     ...(stateDir === undefined
       ? {}
       : {

@@ -14,6 +14,26 @@ export function confinesOf({ source }: DesiredServer, projectRoot: string): stri
   return isFolderScope(source.scope) ? projectRoot : undefined;
 }
 
+/** Reads the names that the `envFile` of an entry sets at present; undefined when it cannot be used. */
+export type ReadEnvFileNames = (spec: StdioSpec) => Promise<readonly string[] | undefined>;
+
+/** The same settings; gated servers name the variables that their `envFile` sets. */
+export async function withEnvFileNames<Reading extends MergedSettings>(
+  reading: Reading,
+  namesOf: ReadEnvFileNames | undefined,
+): Promise<Reading> {
+  if (namesOf === undefined) return reading;
+  const { settings, specs } = reading;
+  const lookUp = async (desired: DesiredServer): Promise<DesiredServer> => {
+    const spec = desired.gated ? specs.get(desired.generation) : undefined;
+    if (spec?.type !== 'stdio' || spec.values?.envFile === undefined) return desired;
+    const envFileNames = await namesOf(spec);
+    return envFileNames === undefined ? desired : { ...desired, envFileNames };
+  };
+  const servers = await Promise.all(settings.servers.map(lookUp));
+  return { ...reading, settings: { ...settings, servers } };
+}
+
 /** The same settings; gated servers name the program that their command leads to. */
 export async function withExecutables<Reading extends MergedSettings>(
   reading: Reading,

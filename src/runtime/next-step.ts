@@ -40,10 +40,21 @@ export function nextStepFor(
   }
 }
 
-/** The step that would bring tools back which are held because they changed. */
-export function stepForHeld({ name }: DesiredServer, count: number): string | undefined {
+/** How much of a server is held back because it changed: tools, and what else it announces. */
+export interface HeldCount {
+  readonly tools: number;
+  readonly offers: number;
+}
+
+/** The step that would bring back what is held because it changed. */
+export function stepForHeld(
+  { name }: DesiredServer,
+  { tools, offers }: HeldCount,
+): string | undefined {
+  const count = tools + offers;
   if (count === 0) return undefined;
-  const what = count === 1 ? 'a tool that changed is' : `${count} tools that changed are`;
+  const kind = offers === 0 ? 'tool' : 'definition';
+  const what = count === 1 ? `a ${kind} that changed is` : `${count} ${kind}s that changed are`;
   return `troupe approve ${name}: ${what} held back`;
 }
 

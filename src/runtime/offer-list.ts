@@ -1,3 +1,4 @@
+import type { PinKind } from '../domain/approval.ts';
 import type {
   Catalog,
   ExposedInstructions,
@@ -5,6 +6,8 @@ import type {
   ExposedResource,
   ExposedResourceTemplate,
 } from '../domain/catalog.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import { pinKey } from '../policies/approval-records.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 import type { CatalogStore } from './catalog-store.ts';
 import type { Sighting } from './status-board.ts';
@@ -12,6 +15,8 @@ import type { Sighting } from './status-board.ts';
 export interface OfferListPorts {
   readonly sightings: () => readonly Sighting[];
   readonly catalogs: CatalogStore;
+  /** What of a server is not what was approved, by `pinKey`. */
+  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
   readonly onResources: (server: string) => void;
   readonly onPrompts: (server: string) => void;
 }
@@ -37,6 +42,10 @@ export class OfferList {
   readonly #ports: OfferListPorts;
   #lists: Lists | undefined;
   #isScheduled = false;
+  readonly #filtered = new WeakMap<
+    Catalog,
+    { readonly held: ReadonlySet<string>; readonly rest: Catalog }
+  >();
   #announced: ReadonlyMap<string, Offer> = new Map();
 
   constructor(ports: OfferListPorts) {
@@ -60,6 +69,16 @@ export class OfferList {
     });
   }
 
+  /** The same catalog as long as the same is held back: lists are compared by identity. */
+  #without(held: ReadonlySet<string>, catalog: Catalog): Catalog {
+    if (held.size === 0) return catalog;
+    const before = this.#filtered.get(catalog);
+    if (before?.held === held) return before.rest;
+    const rest = withoutHeld(catalog, held);
+    this.#filtered.set(catalog, { held, rest });
+    return rest;
+  }
+
   #announce(): void {
     const [earlier, present] = [this.#announced, this.#offers()];
     this.#announced = present;
@@ -72,13 +91,35 @@ export class OfferList {
   }
 
   #offers(): ReadonlyMap<string, Offer> {
-    const offers = this.#ports.sightings().flatMap(({ status, leaving }): Offer[] => {
+    const { sightings, catalogs, heldOffers } = this.#ports;
+    const offers = sightings().flatMap(({ status, leaving, desired }): Offer[] => {
       const { name: server, generation, catalog } = status;
       if (catalog === 'none' || leaving) return [];
-      return [{ server, catalog, known: this.#ports.catalogs.get(server, generation) }];
+      const known = this.#without(heldOffers(desired), catalogs.get(server, generation));
+      return [{ server, catalog, known }];
     });
     return new Map(offers.map((offer) => [offer.server, offer]));
   }
+}
+
+function withoutHeld(catalog: Catalog, held: ReadonlySet<string>): Catalog {
+  const { instructions, ...rest } = catalog;
+  const shown = <Item>(kind: PinKind, list: readonly Item[], name: (item: Item) => string) => {
+    const free = list.filter((item) => !held.has(pinKey({ kind, tool: name(item) })));
+    return free.length === list.length ? list : free;
+  };
+  const isSilent = held.has(pinKey({ kind: 'instructions', tool: '' }));
+  return {
+    ...rest,
+    prompts: shown('prompt', catalog.prompts, ({ name }) => name),
+    resources: shown('resource', catalog.resources, ({ uri }) => uri),
+    resourceTemplates: shown(
+      'resourceTemplate',
+      catalog.resourceTemplates,
+      ({ uriTemplate }) => uriTemplate,
+    ),
+    ...(instructions === undefined || isSilent ? {} : { instructions }),
+  };
 }
 
 /** Lists are compared by identity: the store keeps a list that came again unchanged. */

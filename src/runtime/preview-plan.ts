@@ -3,10 +3,11 @@ import { createApprovalStore } from '../../actors/approval-store.ts';
 import { createDockerGateway } from '../../actors/docker-gateway.ts';
 import { approvedPathOf } from '../../actors/executable-path.ts';
 import { readSettings } from '../../actors/settings-reader.ts';
+import { envFileNamesOf } from '../../actors/value-env-file.ts';
 import { planOf } from '../../machines/troupe.ts';
 import type { Step } from '../domain/plan.ts';
 import { decisionsOf } from '../policies/approval-records.ts';
-import { withExecutables } from './gated-executables.ts';
+import { withEnvFileNames, withExecutables } from './gated-executables.ts';
 import { realClock } from './real-clock.ts';
 import { settingsPortsOf } from './settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -19,11 +20,12 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
   });
   const { projectRoot } = ports;
   const reading = await readSettings(ports);
-  const { settings } = await withExecutables(
+  const withPrograms = await withExecutables(
     reading,
     (spec, within) => approvedPathOf(spec, env, within),
     projectRoot,
   );
+  const { settings } = await withEnvFileNames(withPrograms, (spec) => envFileNamesOf(spec, env));
   const { stateDir } = options;
   const approvals = createApprovalStore({
     projectRoot,

@@ -23,7 +23,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/status.ts';
-import type { FindExecutable } from './gated-executables.ts';
+import type { FindExecutable, ReadEnvFileNames } from './gated-executables.ts';
 import type { RootRef, RootSnapshot } from './status-board.ts';
 
 /** What an assembly needs besides the options of a host. */
@@ -50,6 +50,10 @@ export interface TroupeParts {
   ) => PermissionStore;
   /** Looks for what the commands of gated servers lead to. Default: nobody does, and commands are started as written. */
   readonly findExecutable?: FindExecutable;
+  /** The key of the installation, by which generations are shown. Default: they have none. */
+  readonly generationKey?: () => Promise<Buffer>;
+  /** Reads which variables the files of gated servers set. Default: they are not read, and no approval binds to them. */
+  readonly readEnvFileNames?: ReadEnvFileNames;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Where what of an answer is not shown is kept. Default: nowhere. */

@@ -15,6 +15,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
 import { equalData } from '../policies/equal-data.ts';
+import type { HeldCount } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 import {
   type Condition,
@@ -54,7 +55,7 @@ export interface StatusBoardPorts {
   /** How many of the server's tools are shown when its catalog is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
   /** How many of them are held back. */
-  readonly heldCountOf: (desired: DesiredServer) => number;
+  readonly heldCountOf: (desired: DesiredServer) => HeldCount;
   /** Whether the server was met with SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
   /** A step that would help a server that needs no other. */
@@ -302,7 +303,7 @@ export class StatusBoard {
     const { context, value } = snapshot;
     const isShown = value.catalog !== 'none' && !leaving;
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
-    const heldCount = isShown ? this.#ports.heldCountOf(desired) : 0;
+    const heldCount = isShown ? this.#ports.heldCountOf(desired) : undefined;
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
     const more = { transport, lists: this.#lists, heldCount };
     const seen = statusOf(snapshot, desired, stamps, count, more);

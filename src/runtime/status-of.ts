@@ -18,7 +18,7 @@ import {
 import type { DesiredServer } from '../domain/settings.ts';
 import type { LastError, ServerStatus, SuccessorStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { nextStepFor, stepForHeld } from './next-step.ts';
+import { type HeldCount, nextStepFor, stepForHeld } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 
 export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
@@ -31,13 +31,15 @@ export interface Stamps {
   readonly waitingSinceMs: number;
 }
 
+const noneHeld: HeldCount = { tools: 0, offers: 0 };
+
 /** What else a status tells of. */
 interface MoreFacts {
   /** Default: the one of the settings. */
   readonly transport?: TransportKind;
   readonly lists?: RefusingLists;
-  /** Tools that are held back, because they are not the ones that were approved. */
-  readonly heldCount?: number;
+  /** What is held back, because it is not what was approved. */
+  readonly heldCount?: HeldCount | undefined;
 }
 
 export interface Condition {
@@ -91,7 +93,7 @@ export function statusOf(
   desired: DesiredServer,
   stamps: Stamps,
   toolCount: number,
-  { transport, lists, heldCount = 0 }: MoreFacts = {},
+  { transport, lists, heldCount = noneHeld }: MoreFacts = {},
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);

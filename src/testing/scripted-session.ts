@@ -64,7 +64,7 @@ export interface SessionScript {
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
   /** The handshake is done. */
   open(options?: ScriptedOpening): void;
-  list(tools: readonly ListedTool[]): void;
+  list(tools: readonly ListedTool[], said?: { readonly instructions?: string }): void;
   /** Lists what comes after the tools. */
   offer(lists: Partial<SideLists>): void;
   /** Tells that a watched resource changed. */
@@ -221,9 +221,9 @@ class Script implements SessionScript {
     this.#send({ type: 'session.opened', era: 'legacy', ...options });
   }
 
-  list(tools: readonly ListedTool[]): void {
+  list(tools: readonly ListedTool[], said: { readonly instructions?: string } = {}): void {
     this.#expect('open');
-    this.#ports.catalogs.put(this.input, tools);
+    this.#ports.catalogs.put(this.input, tools, said);
     this.#send({ type: 'session.listed', toolCount: tools.length });
     this.#listed();
   }

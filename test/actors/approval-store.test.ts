@@ -197,7 +197,7 @@ describe('a file of approvals that is damaged', () => {
     ['has half a fingerprint', () => goodText({ fingerprint: '1'.repeat(32) })],
     ['has a fingerprint in capitals', () => goodText({ fingerprint: 'A'.repeat(64) })],
     ['has a key too many', () => goodText({ trusted: true })],
-    ['is too large', () => `${goodText()}${' '.repeat(5 * 1024 * 1024)}`],
+    ['is too large', () => `${goodText()}${' '.repeat(17 * 1024 * 1024)}`],
   ])('and %s says nothing, and is set aside and named', async (_what, text) => {
     const content = text();
     writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
@@ -254,7 +254,7 @@ describe('a file of approvals that is not to be believed', () => {
       'is of a newer version',
       'newer version',
       () => {
-        writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":2'), {
+        writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":3'), {
           mode: 0o600,
         });
       },

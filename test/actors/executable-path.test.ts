@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -9,8 +10,14 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { approvedPathOf, findExecutable, launchAsApproved } from '../../actors/executable-path.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  approvedPathOf,
+  assertSameProgram,
+  findExecutable,
+  launchAsApproved,
+} from '../../actors/executable-path.ts';
+import type { StdioLaunch } from '../../actors/stdio-system.ts';
 import type { StdioSpec } from '../../src/domain/server-spec.ts';
 
 let folder = '';
@@ -105,6 +112,7 @@ describe('a launch', () => {
     expect(await launchAsApproved(there, spec(), at('one/tool'))).toEqual({
       ...there,
       command: at('one/tool'),
+      realPath: at('one/tool'),
       argv0: 'tool',
     });
   });
@@ -157,4 +165,73 @@ describe('a launch', () => {
       expect(await launchAsApproved(launch, entry, null, at('work'))).toBe(launch);
     }
   });
+});
+
+describe('the start of an approved program', () => {
+  const approvedLaunch = async (command: string, more: Partial<StdioLaunch> = {}) => {
+    const env = { PATH: `${at('bin')}:${process.env['PATH'] ?? ''}` };
+    const launch = { command, args: [], env, cwd: at('work'), ...more };
+    const found = await findExecutable(launch);
+    return launchAsApproved(launch, spec({ command }), found?.realPath ?? null);
+  };
+  const outputOf = ({ command, args, argv0, env, cwd }: StdioLaunch): string =>
+    spawnSync(command, args, { argv0, env, cwd, encoding: 'utf8' }).stdout.trim();
+
+  beforeEach(() => {
+    rmSync(at('bin'), { recursive: true, force: true });
+    mkdirSync(at('bin'));
+  });
+
+  it('is that of the binary itself, whatever the link leads to a moment later', async () => {
+    symlinkSync(process.execPath, at('bin', 'tool'));
+    const args = ['-p', 'process.argv0'];
+    const launch = await approvedLaunch('tool', { args });
+    rmSync(at('bin', 'tool'));
+    symlinkSync('/bin/false', at('bin', 'tool'));
+    expect(launch.command).toBe(realpathSync(process.execPath));
+    expect(() => assertSameProgram(launch)).not.toThrow();
+    // A program of many names, such as busybox, tells by this which one is meant.
+    expect(outputOf(launch)).toBe('tool');
+  });
+
+  it('is that of a script by the path that was found, so that it finds its neighbours', async () => {
+    writeFileSync(at('bin', 'real'), '#!/bin/sh\necho "$0"\n', { mode: 0o755 });
+    symlinkSync('real', at('bin', 'linked'));
+    const launch = await approvedLaunch('linked');
+    expect(outputOf(launch)).toBe(at('bin', 'linked'));
+    expect(() => assertSameProgram(launch)).not.toThrow();
+  });
+
+  it.each([
+    ['leads elsewhere', () => symlinkSync(at('two/other'), at('bin', 'linked'))],
+    ['is gone', () => undefined],
+  ])('is refused when a script %s just before', async (_what, exchange) => {
+    writeFileSync(at('bin', 'real'), '#!/bin/sh\necho real\n', { mode: 0o755 });
+    symlinkSync('real', at('bin', 'linked'));
+    const launch = await approvedLaunch('linked');
+    rmSync(at('bin', 'linked'));
+    exchange();
+    expect(() => assertSameProgram(launch)).toThrow(
+      'The command "linked" leads to another program than the one that was approved',
+    );
+  });
+
+  it.skipIf(spawnSync('python3', ['--version']).status !== 0)(
+    'leaves a virtual environment of Python what it is',
+    async () => {
+      const python = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], {
+        encoding: 'utf8',
+      }).stdout.trim();
+      mkdirSync(at('venv', 'bin'), { recursive: true });
+      writeFileSync(at('venv', 'pyvenv.cfg'), `home = ${path.dirname(python)}\n`);
+      symlinkSync(python, at('venv', 'bin', 'python'));
+      const args = ['-c', 'import sys; print(sys.prefix)'];
+      const env = { PATH: `${at('venv', 'bin')}:${process.env['PATH'] ?? ''}` };
+      for (const command of ['python', at('venv', 'bin', 'python'), '../venv/bin/python']) {
+        const launch = await approvedLaunch(command, { args, env });
+        expect(launch.command).toBe(realpathSync(python));
+        expect(path.resolve(at('work'), outputOf(launch))).toBe(at('venv'));
+      }
+    },
+  );
 });

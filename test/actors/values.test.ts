@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { resolveSpec } from '../../actors/session-target.ts';
+import { readEnvFile } from '../../actors/value-env-file.ts';
 import { createKeychain } from '../../actors/value-keychain.ts';
 import { createValueSource, needsFinding, type ValuePorts } from '../../actors/value-source.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
@@ -303,6 +304,36 @@ describe('a file of variables', () => {
       expect(await failure('bad.env')).toContain(`sets ${name}, which decides what runs`);
       expect(await read(root, { envFile: 'bad.env' })).toBeDefined();
     }
+    writeFileSync(path.join(root, 'bad.env'), 'BASH_FUNC_dirname%%=() { touch pwned; }\n');
+    expect(await failure('bad.env')).toContain(
+      'sets "BASH_FUNC_dirname%%", which is not a plain variable name',
+    );
+  });
+
+  it('of a folder is reached without a look at anything outside', async () => {
+    const root = folder();
+    const outside = folder();
+    writeFileSync(path.join(root, '.env'), 'A=1\n');
+    symlinkSync(path.join(root, '.env'), path.join(root, 'absolute'));
+    symlinkSync('absolute', path.join(root, 'chain'));
+    symlinkSync('round', path.join(root, 'round'));
+    symlinkSync(root, path.join(root, 'itself'));
+    symlinkSync(outside, path.join(root, 'away'));
+    symlinkSync(path.join(outside, 'missing'), path.join(root, 'dangling'));
+    const over = path.join(outside, 'project');
+    symlinkSync(root, over);
+    const names = (file: string, within = root) =>
+      readEnvFile({ path: file, within }).then((reading) =>
+        'env' in reading ? Object.keys(reading.env) : reading.failure,
+      );
+    expect(await names(path.join(root, 'chain'))).toEqual(['A']);
+    expect(await names(path.join(over, 'chain'), over)).toEqual(['A']);
+    expect(await names(path.join(root, '.env'), over)).toEqual(['A']);
+    expect(await names(path.join(root, 'itself', '.env'))).toEqual(['A']);
+    expect(await names(path.join(root, 'round'))).toContain('ELOOP');
+    // Following the link would say that the file does not exist.
+    for (const file of ['dangling', 'away/missing', 'itself'])
+      expect(await names(path.join(root, file))).toContain('leads out of the project folder');
   });
 });
 

@@ -44,7 +44,7 @@ describe('a server that a project file brings', { timeout: 240_000 }, () => {
     expect(running()).toEqual(untouched);
     expect(await waitingIn(place)).toEqual({ exitCode: 10, asked: ['gated new'] });
     const [, first] = await causes(up, /gated ready: 4 tools, pid (\d+)/, async () => {
-      expect((await place.run('approve', 'gated')).exitCode).toBe(0);
+      expect((await place.run('approve', 'gated', '--yes')).exitCode).toBe(0);
     });
     expect(running()).toContain(Number(first));
     expect(await waitingIn(place)).toEqual({ exitCode: 0, asked: [] });
@@ -59,7 +59,7 @@ describe('a server that a project file brings', { timeout: 240_000 }, () => {
     await causes(up, waits, () => project('bom'));
     expect(await waitingIn(place)).toEqual({ exitCode: 10, asked: ['gated changed'] });
     const [, second] = await causes(up, /gated ready: 4 tools, pid (\d+)/, () =>
-      place.run('approve', 'gated'),
+      place.run('approve', 'gated', '--yes'),
     );
     expect(second).not.toBe(first);
     expect(running()).toHaveLength(3);

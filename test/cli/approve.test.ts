@@ -34,9 +34,19 @@ describe('what a person decides by', () => {
         args: [evil],
         executable: evil,
         cwd: evil,
-        envNames: [evil],
         url: evil,
-        headerNames: [evil],
+        host: evil,
+        envFile: evil,
+        envFileNames: [evil],
+        values: [
+          { field: `env.${evil}`, text: evil },
+          {
+            field: `headers.${evil}`,
+            text: evil,
+            from: [{ kind: 'environment', reference: evil }],
+          },
+          { field: evil, from: [{ kind: 'command', reference: evil }] },
+        ],
         warnings: [evil],
         changes: [{ field: evil, before: evil, now: `${evil}!` }],
         toolChanges: [{ tool: evil, diff: [`- ${evil}`] }],
@@ -47,6 +57,38 @@ describe('what a person decides by', () => {
     expect(lines.find((line) => line.startsWith('runs'))).toBe(
       `runs         ${[1, 2].map(() => String.raw`"a\u{1b}[2K\u{202e}\u{200b}\u{e0041}\u{d}\u{a}\u{7}\u{fe0f}\u{a0}\"\\z"`).join(' ')}`,
     );
+  });
+
+  it('names what of the environment goes where, and shows texts of the project in full', () => {
+    const lines = approvalLines(
+      approvalOf('db', {
+        values: [
+          {
+            field: 'headers.X-Client-Version',
+            text: '${AWS_SECRET_ACCESS_KEY}',
+            from: [{ kind: 'environment', reference: '${AWS_SECRET_ACCESS_KEY}' }],
+          },
+          {
+            field: 'env.DB_URL',
+            text: 'postgres://${USER}:${input:pw}@db',
+            from: [
+              { kind: 'environment', reference: '${USER}' },
+              { kind: 'input', reference: '${input:pw}' },
+            ],
+          },
+          { field: 'env.npm_config_registry', text: 'http://evil.example' },
+          { field: 'env.HIDDEN' },
+          { field: 'args[1]', text: '${X}', from: [{ kind: 'environment', reference: '${X}' }] },
+        ],
+      }),
+    );
+    expect(lines.filter((line) => /^(?:variable|header|setting) /u.test(line))).toEqual([
+      'header       X-Client-Version from ${AWS_SECRET_ACCESS_KEY} (your environment)',
+      'variable     DB_URL is "postgres://${USER}:${input:pw}@db", from ${USER} (your environment), ${input:pw} (you are asked)',
+      'variable     npm_config_registry is "http://evil.example"',
+      'variable     HIDDEN is set to a text that is not shown',
+      'setting      args[1] from ${X} (your environment)',
+    ]);
   });
 
   it('says what changed since it was approved', () => {
@@ -82,7 +124,7 @@ describe('troupe approve', () => {
     const json = await runCliHere(['approve', '--json'], { folder });
     expect(json.exitCode).toBe(10);
     expect(JSON.parse(json.stdout)).toMatchObject({ approvals: [{ server: 'gated' }] });
-    await runCliHere(['approve', 'gated'], { folder });
+    await runCliHere(['approve', 'gated', '--yes'], { folder });
     const after = await runCliHere(['approve'], { folder });
     expect(after).toMatchObject({ exitCode: 0, stdout: 'nothing waits for approval\n' });
   });
@@ -112,6 +154,17 @@ describe('troupe approve', () => {
     expect(run.stdout).toContain('approve "gated"? [y/N]');
     expect(run.exitCode).toBe(exitCode);
     expect(troupe.sent).toHaveLength(count);
+  });
+
+  it.each([[[]], [['--json']]])('decides nothing without a terminal (%j)', async (more) => {
+    const { folder, troupe } = await waiting();
+    const run = await runCliHere(['approve', 'gated', ...more], { folder });
+    expect(run.exitCode).toBe(2);
+    expect(run.stdout + run.stderr).toContain('troupe approve gated --fingerprint f1, or --yes');
+    expect(troupe.sent).toEqual([]);
+    const sure = await runCliHere(['approve', 'gated', '--yes', ...more], { folder });
+    expect(sure.exitCode).toBe(0);
+    expect(troupe.sent).toHaveLength(1);
   });
 
   it('does not ask in a terminal when it is told not to', async () => {

@@ -56,6 +56,22 @@ describe('the question whether a call may go out', () => {
     expect(shown()).toContain('{"sql":"select 1"}');
   });
 
+  it('shows both ends of long arguments with what is missing, and all of them on demand', async () => {
+    const { prompt, stdin, shown } = terminal(true);
+    const sql = `select 1 -- ${'x'.repeat(5_000)}\u202e; drop table users`;
+    const asked = prompt?.({ ...question, arguments: { sql } }, new AbortController().signal);
+    expect(shown()).toContain('{"sql":"select 1 -- xxx');
+    expect(shown()).toMatch(/\[…3,\d{3} more characters…\]/u);
+    expect(shown()).toContain('; drop table users"}');
+    expect(shown()).not.toContain('x'.repeat(5_000));
+    expect(shown()).toContain('a = show all arguments, y = yes');
+    stdin.write('a\r');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(shown()).toContain(`${'x'.repeat(5_000)}\\u{202e}; drop table users`);
+    stdin.write('y\r');
+    expect(await asked).toBe('allow');
+  });
+
   it('is no yes when the terminal goes away or the call is over', async () => {
     const gone = terminal(true);
     const asked = gone.prompt?.(question, new AbortController().signal);

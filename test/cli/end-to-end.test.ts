@@ -111,7 +111,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
       const { stderr } = await place.run('call', server, tool);
       expect(stderr).toMatch(/There is no .* Did you mean (db|echo)\?/);
     }
-    const approved = await place.run('approve', 'gated');
+    const approved = await place.run('approve', 'gated', '--yes');
     expect(approved.stdout).toContain(JSON.stringify(process.execPath));
     await up.printed(/gated ready: 4 tools/);
     expect(await json('call', 'gated', 'echo', 'text=hi')).toMatchObject({

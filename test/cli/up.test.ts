@@ -107,17 +107,19 @@ describe('commands beside a running troupe', () => {
     const { folder } = await upHere(
       createStandIn({
         servers: [statusOf('gated', { state: 'blocked', reason: 'pendingApproval' })],
-        approvals: [approvalOf('gated', { envNames: ['KEY'], cwd: '/project' })],
+        approvals: [
+          approvalOf('gated', { values: [{ field: 'env.KEY', text: 'x' }], cwd: '/project' }),
+        ],
         onSend: (event, own) => {
           if (event.type === 'approval.grant')
             own.become(statusOf('gated', { state: 'connecting' }));
         },
       }),
     );
-    const { stdout, exitCode } = await runCliHere(['approve', 'gated'], { folder });
+    const { stdout, exitCode } = await runCliHere(['approve', 'gated', '--yes'], { folder });
     expect(exitCode).toBe(0);
     expect(stdout).toContain('runs         "node" "server.mjs"');
-    expect(stdout).toContain('variables    KEY');
+    expect(stdout).toContain('variable     KEY is "x"');
     expect(stdout).toContain('gated connecting');
     const unknown = await runCliHere(['approve', 'gatde'], { folder });
     expect(unknown.exitCode).toBe(2);

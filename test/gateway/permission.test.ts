@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
+import { permissionQuestion } from '../../src/gateway/permission-form.ts';
 
 import { pong, servers } from '../runtime/stage.ts';
 import {
@@ -171,5 +172,22 @@ describe('a call whose client is gone while it is asked', () => {
     expect(there.gateway.callsInFlight).toBe(0);
     expect(there.gateway.held.size).toBe(0);
     expect(there.sessions.of('db').calls).toEqual([]);
+  });
+});
+
+describe('the form for a call with long arguments', () => {
+  it('shows both ends, says how much is missing, and advises against a blind yes', () => {
+    const sql = `${'x'.repeat(10_000)}; drop table users`;
+    const request = {
+      server: 'db',
+      tool: 'query',
+      name: 'query',
+      arguments: { sql },
+      isTrusted: false,
+    };
+    const { message } = permissionQuestion(request, '2026-01-01T00:00:00.000Z');
+    expect(message).toMatch(/\[…6,\d{3} more characters…\]/u);
+    expect(message).toContain('; drop table users"}');
+    expect(message).toContain('Not all arguments are shown; deny the call');
   });
 });

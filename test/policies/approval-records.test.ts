@@ -7,6 +7,7 @@ import {
   recordOf,
   withDecision,
   withEntry,
+  withoutSuperseded,
 } from '../../src/policies/approval-records.ts';
 
 function record(server: string, fingerprint: string, decision: Decision): ApprovalRecord {
@@ -62,5 +63,27 @@ describe('records of approval', () => {
     ];
     expect(lastAgreed(records, 'a')?.fingerprint).toBe('f1');
     expect(lastAgreed(records, 'c')).toBeUndefined();
+  });
+});
+
+describe('the use of a grant', () => {
+  const subject = { server: 'db', fingerprint: 'f' };
+  const record = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
+  const use = { kind: 'use', ...subject, usedAt: 5 } as const;
+
+  it('is noted on the grant, and on nothing else', () => {
+    expect(withEntry([record], use)).toEqual([{ ...record, usedAt: 5 }]);
+    const others = [
+      { ...record, decision: 'rejected' } as const,
+      { ...record, fingerprint: 'other' },
+    ];
+    expect(withEntry(others, use)).toEqual(others);
+  });
+
+  it('is superseded, as pins are, by the next decision about the server', () => {
+    const decision = { kind: 'decision', record } as const;
+    const pins = { kind: 'pins', server: 'other', fingerprint: 'f', pins: [] } as const;
+    expect(withoutSuperseded([use, pins, decision], decision)).toEqual([pins]);
+    expect(withoutSuperseded([decision], use)).toEqual([decision]);
   });
 });

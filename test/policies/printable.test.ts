@@ -6,9 +6,20 @@ import {
   printableText,
   quotedWord,
   spelledOut,
+  spelledOutWithin,
 } from '../../src/policies/printable.ts';
 
 const limit = 100;
+
+describe('a long text that is decided by', () => {
+  it('says how much of its middle is missing', () => {
+    const text = `${'a'.repeat(90)}${'b'.repeat(1_100)}${'c'.repeat(10)}`;
+    expect(spelledOutWithin(text, 100)).toBe(
+      `${'a'.repeat(75)} […1,100 more characters…] ${'b'.repeat(15)}${'c'.repeat(10)}`,
+    );
+    expect(spelledOutWithin('a\u200b', 100)).toBe(String.raw`a\u{200b}`);
+  });
+});
 
 describe('a text spelled out', () => {
   it.each([

@@ -63,10 +63,18 @@ describe('what a person saw of a server', () => {
 
   it('differs by the program that the command leads to', () => {
     const changes = compareFacts(
-      specFactsOf(local, '/usr/bin/node'),
-      specFactsOf(local, '/tmp/node'),
+      specFactsOf(local, { executable: '/usr/bin/node' }),
+      specFactsOf(local, { executable: '/tmp/node' }),
     );
     expect(changes).toEqual([{ field: 'executable', before: '/usr/bin/node', now: '/tmp/node' }]);
+  });
+
+  it('differs by the names that the variables file sets', () => {
+    const changes = compareFacts(
+      specFactsOf(local, { envFileNames: ['A'] }),
+      specFactsOf(local, { envFileNames: ['A', 'B'] }),
+    );
+    expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
   });
 
   it('holds no secret, whatever field it stands in', () => {

@@ -71,18 +71,55 @@ describe('a server that a folder brings', () => {
     expect(there.sessions.scripts).toEqual([]);
   });
 
-  it('shows a person what would run, without values that may be secret', async () => {
+  it('shows what would run, with every text of the folder and every reference unresolved', async () => {
     const there = await stage({
       projectSettings: servers({
-        db: { command: 'srv', args: ['--fast'], env: { TOKEN: 'hunter2' } },
-        web: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer hunter2' } },
+        db: { command: 'srv', args: ['--fast'], env: { MODE: 'fast' } },
+        web: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer ${HUNTER}' } },
       }),
       settings: servers({ own: 'srv' }),
     });
     const requests = there.troupe.approvals();
     expect(requests).toMatchObject([
-      { server: 'db', decision: 'pending', command: 'srv', args: ['--fast'], envNames: ['TOKEN'] },
-      { server: 'web', url: 'https://example.test/mcp', headerNames: ['Authorization'] },
+      {
+        server: 'db',
+        decision: 'pending',
+        command: 'srv',
+        args: ['--fast'],
+        envNames: ['MODE'],
+        values: [{ field: 'env.MODE', text: 'fast' }],
+      },
+      {
+        server: 'web',
+        url: 'https://example.test/mcp',
+        headerNames: ['Authorization'],
+        values: [
+          {
+            field: 'headers.Authorization',
+            text: 'Bearer ${HUNTER}',
+            from: [{ kind: 'environment', reference: '${HUNTER}' }],
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('shows no text of the user’s own settings that may be a secret', async () => {
+    const there = await stage({
+      settings: servers({
+        db: {
+          command: 'srv',
+          env: { TOKEN: 'hunter2', URL: 'x://${U}:hunter2@y', KEY: '${KEY}', HOME: './h' },
+        },
+      }),
+      policy: { approval: { gatedScopes: ['config'] } },
+    });
+    const requests = there.troupe.approvals();
+    expect(requests[0]?.values).toEqual([
+      { field: 'env.TOKEN' },
+      { field: 'env.URL', from: [{ kind: 'environment', reference: '${U}' }] },
+      { field: 'env.KEY', text: '${KEY}', from: [{ kind: 'environment', reference: '${KEY}' }] },
+      { field: 'env.HOME', text: './h' },
     ]);
     expect(JSON.stringify(requests)).not.toContain('hunter2');
   });

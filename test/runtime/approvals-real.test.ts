@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { approvalFingerprintOf, fingerprintOf } from '../../src/policies/fingerprint.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import { previewPlan } from '../../src/runtime/preview-plan.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
@@ -98,6 +99,58 @@ describe('an approved server', { timeout: 60_000 }, () => {
     await troupe.waitFor('db', 'ready');
   });
 
+  it('waits again when its variables file sets a new name, but not for another value', async () => {
+    const there = place();
+    const wrapper = there.at('project', 'wrapper');
+    const lines = [
+      '#!/bin/bash',
+      'dirname "$0" >/dev/null',
+      `exec '${process.execPath}' '${server}'`,
+    ];
+    writeFileSync(wrapper, `${lines.join('\n')}\n`, { mode: 0o755 });
+    writeFileSync(
+      there.at('project', '.mcp.json'),
+      JSON.stringify({ mcpServers: { db: { command: './wrapper', envFile: '.env' } } }),
+    );
+    const variables = there.at('project', '.env');
+    writeFileSync(variables, 'A=1\n');
+    const troupe = there.start();
+    await troupe.waitFor('db', 'blocked');
+    expect(troupe.approvals()).toMatchObject([{ envFile: variables, envFileNames: ['A'] }]);
+    troupe.send({ type: 'approval.grant', server: 'db' });
+    await troupe.waitFor('db', 'ready');
+
+    writeFileSync(variables, 'A=2\n');
+    await troupe.restartAndWait('db');
+
+    writeFileSync(variables, 'A=2\nEXTRA=1\n');
+    troupe.send({ type: 'server.restart', server: 'db' });
+    await troupe.waitFor('db', 'blocked');
+    expect(troupe.approvals()).toMatchObject([
+      {
+        decision: 'pending',
+        because: 'changed',
+        changes: [{ field: 'envFileNames', before: 'A', now: 'A, EXTRA' }],
+      },
+    ]);
+    expect(await previewPlan({ ...there.options() })).toMatchObject([
+      { why: expect.stringContaining('pendingApproval') },
+    ]);
+
+    writeFileSync(variables, 'A=2\n');
+    troupe.send({ type: 'settings.reload' });
+    await troupe.waitFor('db', 'ready');
+    const pwned = there.at('pwned');
+    writeFileSync(variables, `A=1\nBASH_FUNC_dirname%%=() { touch '${pwned}'; }\n`);
+    troupe.send({ type: 'server.restart', server: 'db' });
+    const { lastError } = await troupe.waitFor('db', 'blocked');
+    expect(lastError?.message).toContain('is not a plain variable name');
+    expect(troupe.approvals()[0]?.warnings).toContainEqual(
+      expect.stringContaining('the variables file cannot be used'),
+    );
+    expect(existsSync(pwned)).toBe(false);
+  });
+
   it('starts in the next run, also when the folder is reached over a link', async () => {
     const there = place();
     there.program('first');
@@ -112,6 +165,34 @@ describe('an approved server', { timeout: 60_000 }, () => {
       { server: 'db', step: 'spawn', why: 'in the settings, not running yet' },
     ]);
     await there.start(link).waitFor('db', 'ready');
+  });
+
+  it('starts on an approval that an earlier version wrote', async () => {
+    const there = place();
+    there.program('first');
+    const generation = fingerprintOf({
+      type: 'stdio',
+      command: 'tool',
+      args: ['--quietly'],
+      env: {},
+      cwd: there.project,
+      era: 'auto',
+    });
+    const executable = there.at('first', 'tool');
+    const subject = { generation, scope: 'project', name: 'db', executable } as const;
+    const record = {
+      project: there.project,
+      server: 'db',
+      fingerprint: approvalFingerprintOf(subject),
+      decision: 'granted',
+      decidedAt: 1,
+      facts: [],
+      pins: [],
+    };
+    mkdirSync(there.at('state'), { mode: 0o700 });
+    const text = JSON.stringify({ version: 1, records: [record] });
+    writeFileSync(there.at('state', 'approvals.json'), text, { mode: 0o600 });
+    await there.start().waitFor('db', 'ready');
   });
 
   it('stops in one process when it is revoked in another', async () => {

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { ApprovalRequest } from '../../domain/approval.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedWord } from '../../policies/printable.ts';
 import { approvalLines } from '../approval-lines.ts';
 import type { CliSession } from '../cli-session.ts';
@@ -19,7 +20,7 @@ export function defineApprovalCommands(define: DefineCommand): void {
     summary:
       'let a server start that the project folder brought; without a server, list what waits',
     details:
-      'All that would run is shown first, and in a terminal you are asked. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
+      'All that would run is shown first, and in a terminal you are asked. Without a terminal, --yes or --fingerprint is required. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
     examples: 'troupe approve db',
   }));
   define(decisionCommand('reject', '<server>', {
@@ -47,8 +48,15 @@ function decisionCommand(decision: Decision, argument: string, words: Words): Co
     details: words.details,
     example: words.examples,
     options: (command) => {
-      command.option('--fingerprint <hex>', 'decide about this and nothing else, as it was shown');
-      if (decision === 'approve') command.option('--yes', 'do not ask in a terminal');
+      command.option(
+        '--fingerprint <hex>',
+        'decide about this and nothing else, as it was shown; does not ask',
+      );
+      if (decision === 'approve')
+        command.option(
+          '--yes',
+          'do not ask; required without a terminal unless --fingerprint is given',
+        );
     },
     async run(session, [server], flags) {
       return withRunning(session.launch, async (client) => {
@@ -100,13 +108,22 @@ function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest
   return waitingExitCode;
 }
 
-/** Asks at a terminal. Elsewhere the command itself is the answer. */
+/**
+ * Asks at a terminal. Elsewhere, as under an agent that has a shell, nothing is taken for a yes.
+ * @throws TroupeError `USAGE` without a terminal.
+ */
 async function isAgreed(
   { host, output }: CliSession,
-  { server }: ApprovalRequest,
+  { server, fingerprint }: ApprovalRequest,
 ): Promise<boolean> {
   const { stdin, stdout } = host;
-  if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) return true;
+  if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) {
+    throw new TroupeError(
+      'USAGE',
+      `approving without a terminal needs a decision in the command: troupe approve ${server} --fingerprint ${fingerprint}, or --yes for whatever it is now`,
+      { server },
+    );
+  }
   const questions = createInterface({ input: stdin, output: stdout });
   const answer = await new Promise<string>((resolve) => {
     questions.question(`approve ${quotedWord(server)}? [y/N] `, resolve);

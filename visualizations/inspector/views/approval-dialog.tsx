@@ -2,6 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import type { ApprovalChange, ApprovalRequest } from '../../../src/domain/approval.ts';
+import { approvalValueLine } from '../../../src/policies/approval-values.ts';
+import { nameWord } from '../../../src/policies/printable.ts';
 import { spoken } from '../model/announcements.ts';
 import { commandLine } from '../model/command-line.ts';
 import { shownLine } from '../model/shown-text.ts';
@@ -108,18 +110,22 @@ function Request({ request }: { request: ApprovalRequest }) {
       {line === undefined ? null : <pre class="command-line">{line}</pre>}
       <dl class="facts facts-wide">
         <Whole name="Address" value={request.url} />
+        <Whole name="Connects to host" value={request.host} />
         <Whole name="Leads to" value={request.executable} />
         <Whole name="Folder" value={request.cwd} />
-        <Whole name="Variables" value={request.envNames?.join(', ')} />
-        <Whole name="Headers" value={request.headerNames?.join(', ')} />
+        {request.values?.map((value) => {
+          const [title, given] = approvalValueLine(value);
+          return <Whole key={value.field} name={`Given: ${title}`} value={given} />;
+        })}
         <Whole name="Variables from" value={request.envFile} />
+        <Whole name="Which sets" value={request.envFileNames?.map(nameWord).join(', ')} />
         <Whole name="Fingerprint" value={request.fingerprint} />
       </dl>
       {changes === undefined || changes.length === 0 ? null : <Changes changes={changes} />}
-      {toolChanges?.map(({ tool, diff }) => (
-        <section key={tool} class="diff">
+      {toolChanges?.map(({ kind = 'tool', tool, diff }) => (
+        <section key={`${kind} ${tool}`} class="diff">
           <h3>
-            Tool <span class="mono">{shownLine(tool, all)}</span>
+            {spoken(kind)} <span class="mono">{shownLine(tool, all)}</span>
           </h3>
           <DiffLines lines={diff} />
         </section>
