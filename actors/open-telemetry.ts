@@ -185,15 +185,23 @@ export class OpenTelemetry {
     return context === undefined || isSame ? undefined : { context };
   }
 
-  /** Runs it with this as its trace, and in any case. */
+  /**
+   * Runs the work exactly once, within this trace as far as the context manager obeys: one that never
+   * calls back, calls back late, or calls back twice neither drops nor repeats the work.
+   */
   within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
     let begun: Promise<Value> | undefined;
+    const runOnce = (): Promise<Value> => {
+      // A throw counts as run, too.
+      begun ??= (async () => work())();
+      return begun;
+    };
     this.safely(() =>
       this.#api.context.with(context, () => {
-        begun = work();
+        void runOnce();
       }),
     );
-    return begun ?? work();
+    return runOnce();
   }
 
   /** What metadata of a request says of its trace. Undefined when there is nothing to say. */

@@ -38,6 +38,7 @@ export class Session {
   #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
   /** Its connection ends by itself, within a moment; what is in flight is still answered. */
   #isDraining = false;
+  #isLossAnnounced = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
   #wasClosed = false;
   readonly #askable: AskableThings | undefined;
@@ -69,6 +70,7 @@ export class Session {
       isWanted: () => this.#state === 'opening',
       events: {
         remark: (line, stream) => this.#remark(line, stream),
+        broke: () => this.#announceLoss(),
         ended: (seen) => this.#ended(seen),
         missed: () => this.#catalog?.lookAgain(),
       },
@@ -104,6 +106,12 @@ export class Session {
   close(): void {
     this.#wasClosed ||= this.#state === 'open';
     this.#finish();
+  }
+
+  /** Ends it by force, whatever is being waited for. */
+  kill(): void {
+    this.close();
+    this.#opening.connection?.dispose();
   }
 
   dispose(): void {
@@ -260,6 +268,8 @@ export class Session {
 
   #finish(failure?: Failure): void {
     if (this.#state === 'closing' || this.#state === 'over') return;
+    // The end of a process that still runs takes as long as its policy allows.
+    if (failure !== undefined && endOf(failure) === undefined) this.#announceLoss();
     this.#withdraw();
     this.#state = 'closing';
     void (async () => {
@@ -271,6 +281,16 @@ export class Session {
       this.#send({ type: 'session.closed', ...this.#endingOf(failure) });
       this.#state = 'over';
     })();
+  }
+
+  /** Reports that an open session serves no more, although its process has yet to end. */
+  #announceLoss(): void {
+    const hasProcess = this.#opening.connection?.pid !== undefined;
+    if (this.#state !== 'open' || this.#isLossAnnounced || !hasProcess) return;
+    this.#isLossAnnounced = true;
+    // A list under way must not bring the server back to ready.
+    this.#catalog?.stop();
+    this.#send({ type: 'session.lost' });
   }
 
   /** A session that had to be closed may know why: the deadline that closed it does not. */

@@ -46,7 +46,7 @@ export interface OpeningSetup {
   readonly load: LoadSpeech;
   /** False as soon as the session was told to end. */
   readonly isWanted: () => boolean;
-  readonly events: Pick<ConnectionEvents, 'ended' | 'missed' | 'remark'>;
+  readonly events: Omit<ConnectionEvents, 'sending'>;
   /** What to announce that can be asked of us; absent = nothing. */
   readonly questions: AskableThings | undefined;
   readonly onNews: (news: speech.News) => void;

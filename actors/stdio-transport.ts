@@ -40,7 +40,7 @@ import type { Group, StdioLaunch } from './stdio-system.ts';
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
 // A broken pipe is mostly the first sign of an exit, which then says more: within a few
-// milliseconds, and on a crowded machine after a fifth of a second.
+// milliseconds, and on a crowded machine after a fifth of a second. The break itself is reported at once.
 const exitGraceMs = 250;
 // A line that is passed over holds up all others; in this time a pipe carries what may be skipped many times.
 const skipMs = 2_000;
@@ -300,7 +300,8 @@ export class StdioTransport implements Transport, Connection {
   }
 
   #awaitExit(message: string): void {
-    if (this.#isOver || this.#exit !== undefined) return;
+    if (this.#isOver || this.#isClosing || this.#exit !== undefined) return;
+    this.#setup.events.broke();
     this.#after(exitGraceMs, () => {
       if (this.#exit === undefined) this.#lose({ code: 'CONNECTION_CLOSED', message });
     });

@@ -106,6 +106,8 @@ export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false } as const;
 
+// SIGKILL takes milliseconds, and a session waits a quarter of a second for its effect; twice that.
+const killMs = 500;
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
 
@@ -275,6 +277,8 @@ export const serverSetup = setup({
     tellSessionToList: sendTo('session', { type: 'session.list' }),
     /** Ends the session in steps: input closed, asked, killed. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
+    /** Ends the session by force: the orderly end took too long. */
+    tellSessionToKill: sendTo('session', { type: 'session.kill' }),
 
     // What became of it.
     recordFailedStart: assign(({ event }) => {
@@ -498,8 +502,10 @@ export const serverSetup = setup({
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
     /** How long listing may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
-    /** How long an end may take, kill included. */
+    /** How long an orderly end may take; then it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
+    /** How long an end may take, the forced one included. */
+    killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
     /** The wait that was drawn when it began. */
     reconnectBackoff: ({ context }) => context.delayMs,
     /** How long it must serve for its budget to be whole again. */

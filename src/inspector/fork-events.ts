@@ -43,6 +43,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'session.notified': ofSession,
   'session.impaired': (moment) => ({ ...ofSession(moment), reason: 'partialCatalog' }),
   'session.recovered': (moment) => ({ ...ofSession(moment), reason: 'partialCatalog' }),
+  'session.lost': ofSession,
   'session.closed': (moment) => ({ ...ofSession(moment), failure: lost }),
   'server.listed': 'raised',
   'server.idled': 'raised',

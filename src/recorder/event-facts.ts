@@ -55,6 +55,7 @@ const allowed: Allowed = {
   'session.list': [],
   'session.probe': [],
   'session.close': [],
+  'session.kill': [],
   'session.opened': ['session', 'era', 'pid'],
   'session.listed': ['session', 'toolCount'],
   'session.listFailed': ['session', 'failure'],
@@ -62,6 +63,7 @@ const allowed: Allowed = {
   'session.notified': ['session'],
   'session.impaired': ['session', 'reason', 'failure'],
   'session.recovered': ['session', 'reason'],
+  'session.lost': ['session'],
   'session.closed': ['session', 'failure'],
 
   // What one region of a server tells the others.

@@ -175,6 +175,7 @@ describe('a process that speaks before anybody listens', () => {
       hearNoise = resolve;
     });
     const events: ConnectionEvents = {
+      broke() {},
       ended() {},
       missed() {},
       sending() {},
