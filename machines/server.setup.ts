@@ -281,9 +281,12 @@ export const serverSetup = setup({
     tellSessionToKill: sendTo('session', { type: 'session.kill' }),
 
     // What became of it.
-    recordFailedStart: assign(({ event }) => {
+    // What was never started has not failed: the try is taken back, and the waits alone grow.
+    recordFailedStart: assign(({ event, context }) => {
       assertEvent(event, ['session.closed', 'session.listFailed']);
-      return { loss: lossOf(event), lastError: lossOf(event) };
+      const loss = lossOf(event);
+      const attempt = Math.max(0, context.attempt - (loss.kind === 'notStarted' ? 1 : 0));
+      return { loss, lastError: loss, attempt };
     }),
     /** Notes why the session ended, and counts it. */
     recordLostSession: assign(({ event, context }) => {

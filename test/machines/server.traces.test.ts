@@ -146,6 +146,18 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('close-by-force'));
   });
 
+  it('counts no attempt while this process has no means to start it', () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { policy: attempts(1) })]));
+    for (let time = 0; time < 10; time += 1) {
+      story.sessions.of('db').fail(failure('notStarted'));
+      expect(story.snapshotOf('db.0').context.attempt).toBe(0);
+      story.untilNextSession();
+    }
+    story.serve('db');
+    expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
+  });
+
   it('stops serving as soon as a session breaks off, and settles when its process has ended', async () => {
     const story = withReadyServer();
     story.sessions.of('db').breakOff();
