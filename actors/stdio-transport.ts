@@ -182,7 +182,7 @@ export class StdioTransport implements Transport, Connection {
     const child = spawn(command, args, {
       ...how,
       cwd,
-      env: { ...env, ...kept?.env },
+      env: { ...env, ...kept?.prepare() },
       shell: false,
       windowsHide: true,
     });
@@ -326,6 +326,7 @@ export class StdioTransport implements Transport, Connection {
     const child = this.#child;
     if (child?.pid !== undefined) {
       const { steps, scope } = this.#setup.policy().close;
+      if (!this.#hasCrashed) await this.#setup.kept?.ending();
       const ended = endGroup({
         ...this.#group(child.pid),
         hasCrashed: this.#hasCrashed,
