@@ -24,13 +24,13 @@ afterEach(() => {
   for (const pid of started.splice(0)) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
 });
 
-// A parent and its child that has neither its mark nor its session, whose number it says.
-const dropsAll = 'env -i setsid sleep 600 & echo $!; exec sleep 601';
-// The same, long after it was put into its group, with a parent in between that is gone before any look.
-const dropsAllLater = 'read line; sh -c "env -i setsid sleep 600 & echo \\$!"; exec sleep 601';
-const dropsAllToStay = 'env -i MCP_TROUPE_RUN=stay setsid sleep 600 & echo $!; exec sleep 601';
-// The same, with a parent in between that ends when it is told to.
-const isAdopted = 'sh -c "env -i setsid sleep 600 & echo \\$!; read line"; exec sleep 601';
+// A process without mark and session, which says its number.
+const escapes = (more = ''): string => `env -i ${more} setsid sh -c 'echo $$; exec sleep 600'`;
+const isChild = `${escapes()} & exec sleep 601`;
+const isMeantToStay = `${escapes('MCP_TROUPE_RUN=stay')} & exec sleep 601`;
+// Its parent ends as soon as it may, which is before any look or after the first.
+const isAdoptedAtOnce = `read line; (${escapes()} &) ; exec sleep 601`;
+const isAdoptedLater = `(${escapes()} & read line); exec sleep 601`;
 
 async function startFamily(script: string, cgroup: KeeperPorts['cgroup']) {
   const clock = new VirtualClock();
@@ -80,7 +80,7 @@ async function end(keeper: ProcessKeeper, kept: KeptProcess): Promise<void> {
 
 describe.runIf(hasProcessTable)('a descendant without environment and session', () => {
   it('is found by a look at parents and children', async () => {
-    const { keeper, kept, escaped } = await startFamily(dropsAll, withoutCgroups);
+    const { keeper, kept, escaped } = await startFamily(isChild, withoutCgroups);
     expect(await kept.descendants()).toContain(escaped);
     await end(keeper, kept);
   });
@@ -88,7 +88,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
   it('is found by its control group, which is gone with it', async ({ skip }) => {
     skip(probed === undefined, 'no control group of version 2 is delegated to this process');
     let path = '';
-    const { keeper, kept, escaped } = await startFamily(dropsAllLater, (run) => {
+    const { keeper, kept, escaped } = await startFamily(isAdoptedAtOnce, (run) => {
       const cgroup = openRunCgroup(run);
       path = cgroup?.path ?? '';
       return cgroup;
@@ -100,7 +100,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
   });
 
   it('is reported by the first look and known after it was adopted, until its server is gone', async () => {
-    const family = await startFamily(isAdopted, withoutCgroups);
+    const family = await startFamily(isAdoptedLater, withoutCgroups);
     const { keeper, kept, child, escaped, clock, problems, told } = family;
     clock.advanceBy(1_000);
     await told;
@@ -109,7 +109,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
         file: `/proc/${escaped}`,
         message: expect.stringMatching(
           new RegExp(
-            `^server db started process ${escaped} \\(sleep\\), which left its environment`,
+            `^server db started process ${escaped} \\((?:sh|sleep)\\), which left its environment`,
           ),
         ) as string,
       },
@@ -125,7 +125,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
 
   it('is spared when it was started to stay, and reported all the same', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
-      dropsAllToStay,
+      isMeantToStay,
       withoutCgroups,
     );
     expect(await kept.descendants()).not.toContain(escaped);
@@ -138,7 +138,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
   });
 
   it('ends with its server under a troupe', async () => {
-    const script = `env -i setsid sleep 600 & echo $! >&2; exec "${process.execPath}" "${serverFile}"`;
+    const script = `${escapes()} >&2 & exec "${process.execPath}" "${serverFile}"`;
     const troupe = createTroupe({
       settings: { mcpServers: { db: { command: '/bin/sh', args: ['-c', script] } } },
     });
