@@ -9,6 +9,7 @@ import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/s
 import { asLoss, classifyFailure, endsSession } from '../src/policies/classify-failure.ts';
 import { defaultPolicy } from '../src/policies/default-policy.ts';
 import { printableLine } from '../src/policies/printable.ts';
+import { redactData, redactWords } from '../src/policies/redact-words.ts';
 import { createHandle } from './session-call.ts';
 import { SessionCatalog } from './session-catalog.ts';
 // A type only: what speaks MCP is loaded late, which the file itself explains.
@@ -215,7 +216,9 @@ export class Session {
   #hear(news: News): void {
     if (news.about === 'resource') this.#catalog?.updated(news.uri);
     else if (news.about === 'message') {
-      if (this.#isOpen()) this.#ports.notified?.(this.#input.server, logMethod, news.params);
+      if (!this.#isOpen()) return;
+      const params = redactData(news.params, this.#opening.secrets) as typeof news.params;
+      this.#ports.notified?.(this.#input.server, logMethod, params);
     } else this.#catalog?.listChanged(news.about);
   }
 
@@ -332,7 +335,9 @@ export class Session {
 
   #remark(line: string, stream: LogStream = 'troupe'): void {
     const { server, session } = this.#input;
-    this.#ports.log(server, printableLine(line, remarkCharacters), { session, stream });
+    // What a server wrote to a stream of its own was redacted before it was cut.
+    const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
+    this.#ports.log(server, printableLine(clean, remarkCharacters), { session, stream });
   }
 
   #isOpen(): boolean {

@@ -7,7 +7,8 @@ import { StringDecoder } from 'node:string_decoder';
 
 import type { Clock } from '../src/domain/clock.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact, safeCut } from '../src/policies/redact.ts';
+import { safeCut } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 
 const ringBytes = 65_536;
 // Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
@@ -54,7 +55,7 @@ export function createStderrRing(
 
   const keep = (raw: string): void => {
     // Redact before cutting, or the first half of a secret stays.
-    const line = printableLine(redact(raw, secrets), lineCharacters);
+    const line = printableLine(redactWords(raw, secrets), lineCharacters);
     if (line === '') return;
     lines.push(line);
     held += line.length;

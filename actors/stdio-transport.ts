@@ -19,7 +19,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 import {
   type Connection,
   type ConnectionSetup,
@@ -255,8 +255,7 @@ export class StdioTransport implements Transport, Connection {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
     }
-    // Whole, because a cut could leave the first half of a secret; it happens once.
-    const start = printableLine(redact(line, this.#setup.secrets), 200);
+    const start = printableLine(redactWords(line, this.#setup.secrets), 200);
     this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
     if (/^content-length:/iu.test(line)) {
       this.#lose({

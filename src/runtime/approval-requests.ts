@@ -10,6 +10,7 @@ import type { ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { lastAgreed, recordOf } from '../policies/approval-records.ts';
 import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
+import { redactWords } from '../policies/redact-words.ts';
 import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
 import { unpinnedPackages } from '../policies/unpinned-package.ts';
 
@@ -42,8 +43,13 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
     ...(spec === undefined ? {} : shown(spec)),
     ...(executable === undefined ? {} : { executable }),
     ...(warnings.length === 0 ? {} : { warnings }),
-    ...(toolChanges.length === 0 ? {} : { toolChanges }),
+    ...(toolChanges.length === 0 ? {} : { toolChanges: toolChanges.map(shownChange) }),
   };
+}
+
+/** What a tool is announced with are words of its server. */
+function shownChange({ tool, diff }: ToolChange): ToolChange {
+  return { tool, diff: diff.map((line) => redactWords(line)) };
 }
 
 type State = Pick<ApprovalRequest, 'decision' | 'because' | 'changes'>;
