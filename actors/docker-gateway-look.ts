@@ -15,7 +15,7 @@ import {
 import type { Clock } from '../src/domain/clock.ts';
 import type { Variables } from '../src/policies/expand-variables.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 import type { ProcessKeeper } from './process-keeper.ts';
 import { type BriefAnswer, type BriefRun, runBriefly } from './run-briefly.ts';
 import { resolveSpec } from './session-target.ts';
@@ -50,7 +50,8 @@ export function lookForDocker(ports: DockerLookPorts): DockerLook {
   const help = question({ ...launch, args: helpWords }, { ...ports, signal });
   const info = question({ ...launch, args: infoWords }, { ...ports, signal });
   const judge = async (): Promise<DockerFinding> => {
-    const clean = (text: string): string => printableLine(redact(text, secrets), maxSaidLength);
+    const clean = (text: string): string =>
+      printableLine(redactWords(text, secrets), maxSaidLength);
     const verdict = judgeHelp(await help.answer, clean);
     if (verdict !== undefined) leave.abort();
     const version = await info.answer;

@@ -14,20 +14,20 @@
  * A line without its end is no order. What it sends goes to a group only while that
  * is proved to be the registered one: by its leader, or by a member that was seen in
  * it before, because the kernel gives no number away while a group bears it. Only
- * builtins run in the loops, except `sleep`, `cat`, `grep` and, without `/proc`, `ps`.
+ * builtins run in the loops, except `sleep`, `cat`, `grep`, `tr` and, without `/proc`, `ps`.
  */
 
 /** How start times are asked for without `/proc`; both sides must get the same text. */
 export const psEnvironment = { LC_ALL: 'C', TZ: 'UTC' } as const;
 
 // Arguments: mark, registry file, `proc` or `ps`, 1 = the host was alive until now, and how many
-// rests of 100 ms each phase may take: end of input, SIGTERM, SIGKILL.
+// rests of 100 ms each phase may take: end of input, SIGTERM, SIGKILL; the control group of the run.
 export const guardianScript = `# guardian of mcp-troupe: ends MCP servers whose host died
 trap '' HUP INT QUIT TERM PIPE TSTP
 set -f
 LC_ALL=${psEnvironment.LC_ALL} TZ=${psEnvironment.TZ}
 export LC_ALL TZ
-mark=$1 file=$2 way=$3 fresh=$4 inputRests=$5 termRests=$6 killRests=$7
+mark=$1 file=$2 way=$3 fresh=$4 inputRests=$5 termRests=$6 killRests=$7 cgroup=\${8:-}
 
 drop() {
   kept=
@@ -100,11 +100,17 @@ remain() {
   [ -n "$groups" ]
 }
 
-# Those that left their group but not their environment.
+# Those that left their group: by their environment, and by the control group that they cannot leave
+# by starting. Who was started to stay says so.
 marked() {
   [ "$way" = proc ] || return 0
   set +f
   grep -lF -e "$mark" /proc/[0-9]*/environ 2> /dev/null
+  [ -n "$cgroup" ] || return 0
+  for one in $(cat "$cgroup"/*/cgroup.procs 2> /dev/null); do
+    tr '\\0' '\\n' < "/proc/$one/environ" 2> /dev/null | grep -qFx -e "\${mark%%=*}=stay" ||
+      echo "/proc/$one/environ"
+  done
 }
 
 send() {
@@ -153,7 +159,11 @@ while read -r order pid start; do
     bye) exit 0 ;;
   esac
 done
+# Who was being started when the host died may not carry the mark yet.
+[ "$fresh" = 1 ] && rest
 await "$inputRests" || { send TERM; await "$termRests"; } || killAll "$killRests" || exit 1
 [ -z "$file" ] || rm -f "$file"
+set +f
+[ -z "$cgroup" ] || rmdir "$cgroup"/* "$cgroup" 2> /dev/null
 exit 0
 `;

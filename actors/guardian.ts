@@ -2,9 +2,11 @@
  * The guardian: a small process that ends our servers when we die without doing it.
  *
  * It holds the other end of a pipe that breaks with us, however that happens. It is
- * started with the first server, after it, in a session of its own, so that Ctrl-C
- * does not reach it; it neither keeps this process running nor inherits anything
- * of it. A guardian that dies is replaced a few times, and then reported.
+ * started just before the first server, whose mark it knows already: from the first
+ * instruction of a server on there is a process that ends it. The start is not waited for;
+ * orders wait in the pipe, and its end is seen even when we die while the guardian boots. It runs
+ * in a session of its own, so that Ctrl-C does not reach it; it neither keeps this process running
+ * nor inherits anything of it. A guardian that dies is replaced a few times, and then reported.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -21,6 +23,8 @@ const inputGraceMs = 1_000;
 const termGraceMs = 1_000;
 // SIGKILL cannot be refused; who is still there after this hangs in the kernel.
 const killedMs = 300;
+// Want of descriptors or processes passes; the next server tries again.
+const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
 // Somebody who kills it again and again means it.
 const maxRestarts = 3;
 // Beside what the pipe holds: thousands of orders, of which a guardian reads one in microseconds.
@@ -35,6 +39,8 @@ export interface GuardianOrders {
   readonly mark: string;
   /** Removed when nothing is left; absent = there is none. */
   readonly file?: string;
+  /** The control group of the run, whose members are ended as well; absent = there is none. */
+  readonly cgroup?: string;
   /** Reports that nobody guards any more, and why. */
   readonly report: (why: string) => void;
 }
@@ -55,10 +61,15 @@ export class Guardian {
     return this.#child?.pid;
   }
 
+  /** From now on what carries the mark ends with us. */
+  start(): void {
+    if (this.#child === undefined && !this.#isOver) this.#start();
+  }
+
   /** From now on the group that this process leads ends with us. */
   add({ pid, start }: ProcessIdentity): void {
     this.#groups.set(pid, start);
-    if (this.#child === undefined && !this.#isOver) this.#start();
+    if (this.#child === undefined) this.start();
     else this.#say(`+ ${pid} ${start}`);
   }
 
@@ -88,8 +99,10 @@ export class Guardian {
       const child = startGuardian({ ...this.#orders, isHostAlive: true });
       this.#child = child;
       // Without a process there is no exit to come, and with one no error that matters.
-      child.once('error', ({ message }) => {
-        if (child.pid === undefined) this.#onEnd(message);
+      child.once('error', ({ message, code }: NodeJS.ErrnoException) => {
+        if (child.pid !== undefined) return;
+        if (transientCodes.has(code)) this.#child = undefined;
+        else this.#onEnd(message);
       });
       child.once('exit', (code, signal) =>
         this.#onEnd(`it ended by ${signal ?? `exit code ${code}`}`),
@@ -126,21 +139,20 @@ export class Guardian {
  * whether nothing is left. Only those are touched that are proved to be the same.
  */
 export async function endLeftovers(
-  mark: string,
-  file: string,
+  orders: Required<Pick<GuardianOrders, 'mark' | 'file'>> & Pick<GuardianOrders, 'cgroup'>,
   groups: readonly ProcessIdentity[],
 ): Promise<boolean> {
-  const child = startGuardian({ mark, file, isHostAlive: false });
+  const child = startGuardian({ ...orders, isHostAlive: false });
   // Not waited for by an exit of ours: it finishes alone.
   child.stdin?.end(groups.map(({ pid, start }) => `+ ${pid} ${start}\n`).join(''));
   return (await endOf(child, reapLimitMs)) === 0;
 }
 
-interface GuardianStart extends Pick<GuardianOrders, 'mark' | 'file'> {
+interface GuardianStart extends Pick<GuardianOrders, 'mark' | 'file' | 'cgroup'> {
   readonly isHostAlive: boolean;
 }
 
-function startGuardian({ mark, file, isHostAlive }: GuardianStart): ChildProcess {
+function startGuardian({ mark, file, cgroup, isHostAlive }: GuardianStart): ChildProcess {
   const rests = [isHostAlive ? inputGraceMs : 0, termGraceMs, killedMs].map((ms) => ms / restMs);
   const words = [
     `${markVariable}=${mark}`,
@@ -148,6 +160,7 @@ function startGuardian({ mark, file, isHostAlive }: GuardianStart): ChildProcess
     hasProcessTable ? 'proc' : 'ps',
     isHostAlive ? 1 : 0,
     ...rests,
+    cgroup ?? '',
   ];
   const child = spawn('/bin/sh', ['-c', guardianScript, 'mcp-troupe', ...words.map(String)], {
     // A working folder would be kept from being unmounted.

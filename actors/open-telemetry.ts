@@ -186,18 +186,18 @@ export class OpenTelemetry {
   }
 
   /**
-   * Runs it with this as its trace, and in any case once: the host's context manager may throw, or
-   * call back never, twice or too late.
+   * Runs the work exactly once, within this trace as far as the context manager obeys: one that never
+   * calls back, calls back late, or calls back twice neither drops nor repeats the work.
    */
   within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
     let begun: Promise<Value> | undefined;
-    const once = (): Promise<Value> => {
-      // Async, so that not even a throw lets it begin again.
+    const runOnce = (): Promise<Value> => {
+      // Async, so that a throw counts as run, too.
       begun ??= (async () => work())();
       return begun;
     };
-    this.safely(() => this.#api.context.with(context, () => void once()));
-    return once();
+    this.safely(() => this.#api.context.with(context, () => void runOnce()));
+    return runOnce();
   }
 
   /** What metadata of a request says of its trace. Undefined when there is nothing to say. */

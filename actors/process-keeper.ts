@@ -1,17 +1,27 @@
 /**
  * Keeps account of the processes that one troupe starts, so that none outlives it:
- * gives each a mark that its descendants inherit, tells the guardian, and with a state
+ * gives each a mark that its descendants inherit, informs the guardian, and with a state
  * folder writes them down for the next run. Reports facts and problems; ending a
  * process while we live is for the session that started it.
+ *
+ * A descendant that dropped both its environment and its session is found by looks at who is whose
+ * child, every few seconds and when the server ends; what such a look finds is reported, because the
+ * next one may come too late. Where control groups can be made, each server gets one, whose
+ * members are found whatever they do. A process that was started before its parent was put into
+ * the group is put there by the next look.
  */
 
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 
+import type { Clock } from '../src/domain/clock.ts';
 import type { Problem } from '../src/domain/settings.ts';
+import { printableLine } from '../src/policies/printable.ts';
 import { Guardian } from './guardian.ts';
-import { placeOfThisProcess, startOf } from './process-identity.ts';
-import { findMarked, markVariable } from './process-marks.ts';
+import { openRunCgroup, type RunCgroup, type ServerCgroup } from './process-cgroups.ts';
+import { type FamilyMember, ProcessFamilies } from './process-families.ts';
+import { hasProcessTable, placeOfThisProcess, startOf } from './process-identity.ts';
+import { findMarked, isMeantToStay, markVariable } from './process-marks.ts';
 import { reapEarlierRuns } from './process-reaper.ts';
 import {
   type ProcessRegistry,
@@ -20,6 +30,12 @@ import {
   removeRegistry,
   writeRegistry,
 } from './process-registry.ts';
+
+// A look at 1,000 processes takes 15 ms of processor time, in steps: about a thousandth of one core.
+const lookEveryMs = 15_000;
+// What a server starts it starts mostly at once: the first look is for that.
+const firstLookMs = 1_000;
+const nameCharacters = 100;
 
 /** The process of a server actor. */
 export interface ActorProcess {
@@ -30,12 +46,17 @@ export interface ActorProcess {
 
 /** One process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
-  /** Belongs into its environment. */
-  readonly env: Readonly<Record<string, string>>;
+  /**
+   * Called just before the start: from now on the guardian ends what carries the variables that are
+   * returned, which belong to the environment of the process.
+   */
+  readonly prepare: () => Readonly<Record<string, string>>;
   /** Called at once after the start, while the number cannot have been given away again. */
   readonly started: (pid: number) => void;
   /** Called when it is asked something, the first time and whenever else. */
   readonly asked: () => void;
+  /** Called before it is ended: a last look at its children while it still is their parent. */
+  readonly ending: () => Promise<void>;
   /** Descendants of it, in its group or not, as far as the system tells. */
   readonly descendants: () => Promise<readonly number[]>;
   /** Nothing is left, in its group or elsewhere. */
@@ -58,7 +79,10 @@ export interface ProcessKeeper {
 export interface KeeperPorts {
   /** Absent: nothing is written, and only the guardian watches. */
   readonly stateDir?: string | undefined;
+  readonly clock: Clock;
   readonly wallNow: () => number;
+  /** What puts servers into control groups; default: the system's, undefined where it has none to give. */
+  readonly cgroup?: ((run: string) => RunCgroup | undefined) | undefined;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
@@ -74,7 +98,13 @@ class Keeper implements ProcessKeeper {
   readonly #guardian: Guardian;
   readonly #servers = new Map<number, RegisteredServer>();
   readonly #byActor = new Map<string, ActorProcess>();
+  readonly #cgroup: RunCgroup | undefined;
+  readonly #cgroups = new Map<number, ServerCgroup>();
+  readonly #families = new ProcessFamilies();
   readonly #problems: Problem[] = [];
+  /** The last descendant of each server that dropped both its environment and its session. */
+  readonly #escaped = new Map<number, Problem>();
+  #nextLook: unknown;
   #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
   #count = 0;
   #isRegistered = false;
@@ -85,8 +115,10 @@ class Keeper implements ProcessKeeper {
     // The guardian runs in another working folder, and this process may move to one.
     this.#file =
       stateDir === undefined ? undefined : registryFile(path.resolve(stateDir), this.#run);
+    this.#cgroup = (ports.cgroup ?? openRunCgroup)(this.#run);
     this.#guardian = new Guardian({
       mark: this.#run,
+      ...(this.#cgroup === undefined ? {} : { cgroup: this.#cgroup.path }),
       ...(this.#file === undefined ? {} : { file: this.#file }),
       report: (why) =>
         this.#report({
@@ -106,14 +138,24 @@ class Keeper implements ProcessKeeper {
 
   expect(server: string, actorId?: string): KeptProcess {
     this.#count += 1;
-    const mark = `${this.#run}.${this.#count}`;
+    const number = this.#count;
+    const mark = `${this.#run}.${number}`;
     let own: number | undefined;
     let isAsked = false;
+    let cgroup: ServerCgroup | undefined;
     return {
-      env: { [markVariable]: mark },
+      prepare: () => {
+        this.#guardian.start();
+        // The next run looks for the mark, should we and the guardian die before the process is registered.
+        if (!this.#isRegistered) this.#register();
+        return { [markVariable]: mark };
+      },
       started: (pid) => {
         own = pid;
+        cgroup = this.#cgroup?.create(number);
+        cgroup?.add(pid);
         this.#add(pid, server);
+        if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
         if (actorId !== undefined) this.#byActor.set(actorId, { pid, isAsked: false });
       },
       asked: () => {
@@ -121,9 +163,11 @@ class Keeper implements ProcessKeeper {
         isAsked = true;
         if (actorId !== undefined) this.#byActor.set(actorId, { pid: own, isAsked });
       },
-      descendants: () => findMarked(mark),
+      ending: () => this.#families.look(),
+      descendants: () => this.#descendantsOf(own, mark, cgroup),
       gone: () => {
         if (own !== undefined) this.#remove(own);
+        cgroup?.remove();
         // A later session of the same actor may have started another.
         if (actorId !== undefined && this.#byActor.get(actorId)?.pid === own)
           this.#byActor.delete(actorId);
@@ -143,7 +187,64 @@ class Keeper implements ProcessKeeper {
   async close(): Promise<void> {
     // What is not known to be gone stays registered until the guardian has ended it.
     if (this.#servers.size === 0 && this.#file !== undefined) removeRegistry(this.#file);
+    this.#cancelLook();
     await this.#guardian.dismiss();
+    this.#cgroup?.remove();
+  }
+
+  async #descendantsOf(
+    leader: number | undefined,
+    mark: string,
+    cgroup: ServerCgroup | undefined,
+  ): Promise<readonly number[]> {
+    const marked = await findMarked(mark);
+    if (leader === undefined || !hasProcessTable) return marked;
+    await this.#families.look();
+    const family = this.#families.membersOf(leader).map(({ pid }) => pid);
+    const others = new Set([...family, ...(cgroup?.members() ?? [])]);
+    const isSpared = (pid: number): boolean => pid === leader || isMeantToStay(pid);
+    return [...new Set([...marked, ...[...others].filter((pid) => !isSpared(pid))])];
+  }
+
+  /** Looks who descends from whom, again and again while there are servers. */
+  #lookAfter(delayMs: number): void {
+    if (!hasProcessTable || this.#nextLook !== undefined || this.#families.size === 0) return;
+    this.#nextLook = this.#ports.clock.setTimeout(() => void this.#look(), delayMs);
+    // A look is no reason to live.
+    (this.#nextLook as { unref?: () => unknown } | undefined)?.unref?.();
+  }
+
+  async #look(): Promise<void> {
+    await this.#families.look();
+    const marked = new Set(await findMarked(this.#run));
+    for (const [leader, { server }] of this.#servers) {
+      const members = this.#families.membersOf(leader);
+      const cgroup = this.#cgroups.get(leader);
+      const inside = new Set(cgroup?.members());
+      for (const { pid } of members) if (!inside.has(pid)) cgroup?.add(pid);
+      const escaped = members.find(({ pid, group }) => group !== leader && !marked.has(pid));
+      if (escaped !== undefined) this.#reportEscape(leader, server, escaped);
+    }
+    this.#nextLook = undefined;
+    this.#lookAfter(lookEveryMs);
+  }
+
+  #reportEscape(leader: number, server: string, { pid, name }: FamilyMember): void {
+    const file = `/proc/${pid}`;
+    if (this.#escaped.get(leader)?.file === file) return;
+    const fate = isMeantToStay(pid)
+      ? 'and is meant to outlive it; end it by hand if it should not'
+      : 'it is ended with its server, but what it starts before the next look may not be';
+    this.#escaped.set(leader, {
+      file,
+      message: `server ${printableLine(server, nameCharacters)} started process ${pid} (${printableLine(name, nameCharacters)}), which left its environment and session; ${fate}`,
+    });
+    this.#tellProblems();
+  }
+
+  #cancelLook(): void {
+    this.#ports.clock.clearTimeout(this.#nextLook);
+    this.#nextLook = undefined;
   }
 
   #add(pid: number, server: string): void {
@@ -152,12 +253,18 @@ class Keeper implements ProcessKeeper {
     if (start === undefined) return;
     this.#servers.set(pid, { pid, start, server });
     this.#guardian.add({ pid, start });
+    this.#families.add({ pid, start });
+    this.#lookAfter(firstLookMs);
     this.#register();
   }
 
   #remove(pid: number): void {
     if (!this.#servers.delete(pid)) return;
     this.#guardian.remove(pid);
+    this.#families.remove(pid);
+    this.#cgroups.delete(pid);
+    if (this.#families.size === 0) this.#cancelLook();
+    if (this.#escaped.delete(pid)) this.#tellProblems();
     this.#register();
   }
 
@@ -169,7 +276,14 @@ class Keeper implements ProcessKeeper {
     };
     const servers = [...this.#servers.values()];
     try {
-      writeRegistry(this.#file, { version: 1, run: this.#run, ...this.#self, servers });
+      const cgroup = this.#cgroup?.path;
+      writeRegistry(this.#file, {
+        version: 1,
+        run: this.#run,
+        ...this.#self,
+        ...(cgroup === undefined ? {} : { cgroup }),
+        servers,
+      });
       this.#isRegistered = true;
     } catch (error) {
       if (this.#isRegistered) return;
@@ -184,6 +298,10 @@ class Keeper implements ProcessKeeper {
 
   #report(problem: Problem): void {
     this.#problems.push(problem);
-    this.#ports.onProblems([...this.#problems]);
+    this.#tellProblems();
+  }
+
+  #tellProblems(): void {
+    this.#ports.onProblems([...this.#problems, ...this.#escaped.values()]);
   }
 }

@@ -9,18 +9,30 @@ import { readFileSync } from 'node:fs';
 import { hasProcessTable } from './process-identity.ts';
 import { createLook } from './process-look.ts';
 
-/** The variable that every server gets. A daemon that is meant to stay starts without it. */
+/** The variable that every server gets. */
 export const markVariable = 'MCP_TROUPE_RUN';
+/** The value with which a server starts a daemon that is meant to outlive it. */
+const staysValue = 'stay';
+
+/** Whether a process was started to outlive its server, and says so in its environment. */
+export function isMeantToStay(pid: number): boolean {
+  try {
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
+    return environment.includes(`\0${markVariable}=${staysValue}\0`);
+  } catch {
+    return false;
+  }
+}
 
 interface MarkedProcess {
   readonly pid: number;
   readonly environment: Buffer;
 }
 
-/** The processes that carry exactly this mark and run. */
+/** The processes that run and carry exactly this mark, or one of this run. */
 export async function findMarked(mark: string): Promise<readonly number[]> {
   if (!hasProcessTable) return [];
-  const wanted = `${markVariable}=${mark}\0`;
+  const wanted = `${markVariable}=${mark}${mark.includes('.') ? '\0' : '.'}`;
   return (await lookForMarked())
     .filter(({ environment }) => environment.includes(wanted))
     .map(({ pid }) => pid);

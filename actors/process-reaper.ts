@@ -69,7 +69,9 @@ async function reap(
 }
 
 async function endServersOf(registry: ProcessRegistry, file: string): Promise<readonly Problem[]> {
-  const isClean = await endLeftovers(registry.run, file, registry.servers);
+  const { run, cgroup, servers } = registry;
+  const orders = { mark: run, file, ...(cgroup === undefined ? {} : { cgroup }) };
+  const isClean = await endLeftovers(orders, servers);
   if (isClean) return [];
   const names = registry.servers.map(({ server }) => printableLine(server, 100)).join(', ');
   return [

@@ -11,8 +11,8 @@ import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import path from 'node:path';
 
 import { z } from 'zod';
-
 import { makeFolders } from './make-folders.ts';
+import { cgroupNameOf } from './process-cgroups.ts';
 import type { ProcessIdentity, ProcessPlace } from './process-identity.ts';
 
 const prefix = 'processes-';
@@ -32,6 +32,8 @@ const registrySchema = z.strictObject({
   place: z.strictObject({ host: text, boot: text, namespace: text }),
   // A host may well be number 1, in a container.
   owner: z.strictObject({ pid: z.int().min(1), start }),
+  // Only a folder of that very run's name: its members are ended.
+  cgroup: z.string().max(4_096).startsWith('/').optional(),
   servers: z.array(z.strictObject({ pid, start, server: z.string() })),
 });
 
@@ -45,6 +47,8 @@ export interface ProcessRegistry {
   readonly run: string;
   readonly place: ProcessPlace;
   readonly owner: ProcessIdentity;
+  /** The control group whose groups its servers were put into; absent = there was none. */
+  readonly cgroup?: string | undefined;
   readonly servers: readonly RegisteredServer[];
 }
 
@@ -80,7 +84,11 @@ export function readRegistry(file: string): ProcessRegistry | undefined {
   const content = readFileSync(file, 'utf8');
   if (content.length > maxBytes) return undefined;
   const { success, data } = registrySchema.safeParse(parse(content));
-  return success && path.basename(file) === `${prefix}${data.run}${suffix}` ? data : undefined;
+  if (!success || path.basename(file) !== `${prefix}${data.run}${suffix}`) return undefined;
+  const { cgroup } = data;
+  return cgroup === undefined || path.basename(cgroup) === cgroupNameOf(data.run)
+    ? data
+    : undefined;
 }
 
 function parse(content: string): unknown {

@@ -99,7 +99,7 @@ function startProcess(
   try {
     return spawn(command, args, {
       cwd,
-      env: { ...env, ...kept?.env },
+      env: { ...env, ...kept?.prepare() },
       detached: true,
       shell: false,
       stdio: ['ignore', 'pipe', 'pipe'],

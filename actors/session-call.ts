@@ -21,7 +21,7 @@ import { verdictOf } from '../src/policies/call-verdict.ts';
 import { classifyFailure } from '../src/policies/classify-failure.ts';
 import { isRecord } from '../src/policies/is-record.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redactData, redactWords } from '../src/policies/redact-words.ts';
 import { type Connection, NotSentError, type Seen, UnwritableError } from './session-connection.ts';
 import { endOf, lastWordsOf } from './session-ending.ts';
 import { createExchange, hearsProgress, metaOf } from './session-exchange.ts';
@@ -255,7 +255,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   // The SDK reports an abort as a timeout, so the signal was asked first.
   if (wasAborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
-    return invalidArguments(redact(error.message, setup.secrets));
+    return invalidArguments(redactWords(error.message, setup.secrets));
   if (error instanceof NotSentError) return notSent(error.message);
   const described = describeError(error, setup.secrets);
   if (wantsInput(error, described)) return inputRequired(described.message);
@@ -273,16 +273,19 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   return {
     ...verdict,
     message: printableLine(inWords(seen), messageCharacters),
-    ...(described.rpcCode !== undefined && { rpcCode: described.rpcCode, ...rpcDataOf(error) }),
+    ...(described.rpcCode !== undefined && {
+      rpcCode: described.rpcCode,
+      ...rpcDataOf(error, setup.secrets),
+    }),
     ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
   };
 }
 
 /** What the server said of its error besides, unless that is too much to be of use. */
-function rpcDataOf(error: unknown): Pick<CallFailure, 'rpcData'> {
+function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure, 'rpcData'> {
   const data = error instanceof Error && 'data' in error ? error.data : undefined;
   if (!isRecord(data) || JSON.stringify(data).length > rpcDataCharacters) return {};
-  return { rpcData: data };
+  return { rpcData: redactData(data, secrets) as typeof data };
 }
 
 /** "Connection closed" is what the SDK knows; how the process ended is known here. */

@@ -20,6 +20,11 @@ import type { KeptProcess } from './process-keeper.ts';
 export type Seen = Omit<FailureDescription, 'phase'>;
 
 export interface ConnectionEvents extends InputEvents {
+  /**
+   * An open connection broke off while its process lives; `ended` follows soon and tells why. Not
+   * sent where `ended` comes at once.
+   */
+  broke(): void;
   /** The connection is over, and not because we closed it. Comes at most once. */
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */

@@ -6,7 +6,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FailureCause } from '../src/domain/failure.ts';
 import { isRecord } from '../src/policies/is-record.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 import { RequestFailedError } from './http-request-failed.ts';
 import type { Seen } from './session-connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './session-messages.ts';
@@ -35,11 +35,11 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   const request = requestFailureOf(error);
   return {
     ...first,
-    message: redact(request?.message ?? '', secrets) || ownWords,
+    message: redactWords(request?.message ?? '', secrets) || ownWords,
     ...(causes.length > 0 && { causes }),
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
-    ...(body !== undefined && { body: redact(body.slice(0, bodyCharacters), secrets) }),
+    ...(body !== undefined && { body: redactWords(body.slice(0, bodyCharacters), secrets) }),
     ...(request !== undefined && { wasConnected: request.wasConnected }),
   };
 }
@@ -55,12 +55,12 @@ function requestFailureOf(error: unknown): RequestFailedError | undefined {
 }
 
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
-  if (!(error instanceof Error)) return { message: redact(String(error), secrets) };
+  if (!(error instanceof Error)) return { message: redactWords(String(error), secrets) };
   const own = ownCodeOf(error);
   const code = own ?? ('code' in error && typeof error.code === 'string' ? error.code : undefined);
   return {
     name: error.name,
-    message: redact(wordsOf(error), secrets),
+    message: redactWords(wordsOf(error), secrets),
     ...(code !== undefined && { code }),
   };
 }

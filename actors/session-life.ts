@@ -9,6 +9,7 @@ import type { SessionEvidence, SessionFact, SessionInput } from '../src/domain/s
 import { asLoss, classifyFailure, endsSession } from '../src/policies/classify-failure.ts';
 import { defaultPolicy } from '../src/policies/default-policy.ts';
 import { printableLine } from '../src/policies/printable.ts';
+import { redactData, redactWords } from '../src/policies/redact-words.ts';
 import { createHandle } from './session-call.ts';
 import { SessionCatalog } from './session-catalog.ts';
 // A type only: what speaks MCP is loaded late, which the file itself explains.
@@ -38,6 +39,7 @@ export class Session {
   #state: 'idle' | 'opening' | 'open' | 'closing' | 'over' = 'idle';
   /** Its connection ends by itself, within a moment; what is in flight is still answered. */
   #isDraining = false;
+  #isLossAnnounced = false;
   /** It was open until it was told to end: what it had in flight did not fail by itself. */
   #wasClosed = false;
   readonly #askable: AskableThings | undefined;
@@ -69,6 +71,7 @@ export class Session {
       isWanted: () => this.#state === 'opening',
       events: {
         remark: (line, stream) => this.#remark(line, stream),
+        broke: () => this.#announceLoss(),
         ended: (seen) => this.#ended(seen),
         missed: () => this.#catalog?.lookAgain(),
         flooded: (failure) => this.#send({ type: 'session.impaired', reason: 'flooding', failure }),
@@ -111,6 +114,12 @@ export class Session {
   close(): void {
     this.#wasClosed ||= this.#state === 'open';
     this.#finish();
+  }
+
+  /** Ends it by force, whatever is being waited for. */
+  kill(): void {
+    this.close();
+    this.#opening.connection?.dispose();
   }
 
   dispose(): void {
@@ -214,7 +223,9 @@ export class Session {
   #hear(news: News): void {
     if (news.about === 'resource') this.#catalog?.updated(news.uri);
     else if (news.about === 'message') {
-      if (this.#isOpen()) this.#ports.notified?.(this.#input.server, logMethod, news.params);
+      if (!this.#isOpen()) return;
+      const params = redactData(news.params, this.#opening.secrets) as typeof news.params;
+      this.#ports.notified?.(this.#input.server, logMethod, params);
     } else this.#catalog?.listChanged(news.about);
   }
 
@@ -267,6 +278,8 @@ export class Session {
 
   #finish(failure?: Failure): void {
     if (this.#state === 'closing' || this.#state === 'over') return;
+    // The end of a process that still runs takes as long as its policy allows.
+    if (failure !== undefined && endOf(failure) === undefined) this.#announceLoss();
     this.#withdraw();
     this.#state = 'closing';
     void (async () => {
@@ -278,6 +291,16 @@ export class Session {
       this.#send({ type: 'session.closed', ...this.#endingOf(failure) });
       this.#state = 'over';
     })();
+  }
+
+  /** Reports that an open session serves no more, although its process has yet to end. */
+  #announceLoss(): void {
+    const hasProcess = this.#opening.connection?.pid !== undefined;
+    if (this.#state !== 'open' || this.#isLossAnnounced || !hasProcess) return;
+    this.#isLossAnnounced = true;
+    // A list under way must not bring the server back to ready.
+    this.#catalog?.stop();
+    this.#send({ type: 'session.lost' });
   }
 
   /** A session that had to be closed may know why: the deadline that closed it does not. */
@@ -319,7 +342,9 @@ export class Session {
 
   #remark(line: string, stream: LogStream = 'troupe'): void {
     const { server, session } = this.#input;
-    this.#ports.log(server, printableLine(line, remarkCharacters), { session, stream });
+    // What a server wrote to a stream of its own was redacted before it was cut.
+    const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
+    this.#ports.log(server, printableLine(clean, remarkCharacters), { session, stream });
   }
 
   #isOpen(): boolean {

@@ -197,5 +197,6 @@ const spawnReasons: Readonly<Record<string, string>> = {
     'cannot be started: the command is empty, or it, an argument or the environment holds a null character',
   E2BIG: 'cannot be started: its arguments and environment are too large',
   EMFILE: 'cannot be started: too many files are open',
+  ENFILE: 'cannot be started: too many files are open on this machine',
   EAGAIN: 'cannot be started: too many processes are running',
 };

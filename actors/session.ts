@@ -2,7 +2,7 @@
  * The session actor: one connection to one server, from open to closed.
  *
  * Input: who the session belongs to. Accepts `session.open`, `session.list`,
- * `session.probe`, `session.close` and `io.dispose`; sends the facts of `SessionFact`. It opens
+ * `session.probe`, `session.close`, `session.kill` and `io.dispose`; sends the facts of `SessionFact`. It opens
  * nothing until told, decides nothing, and reports exactly one
  * `session.closed`, last and after its process group is gone, unless it was
  * disposed of or stopped: then it sends nothing more, and leaves nothing behind
@@ -35,6 +35,8 @@ export function createSessionLogic(ports: SessionPorts, load: LoadSpeech = loadS
           return session.probe();
         case 'session.close':
           return session.close();
+        case 'session.kill':
+          return session.kill();
         case 'io.dispose':
           return session.dispose();
       }

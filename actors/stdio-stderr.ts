@@ -11,7 +11,8 @@ import { StringDecoder } from 'node:string_decoder';
 
 import type { Clock } from '../src/domain/clock.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact, safeCut } from '../src/policies/redact.ts';
+import { safeCut } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 import { TokenBucket } from '../src/policies/token-bucket.ts';
 
 // Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
@@ -64,7 +65,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
 
   const printable = (raw: string): string =>
     // Redact before cutting, or the first half of a secret stays.
-    printableLine(redact(raw, secrets), lineCharacters);
+    printableLine(redactWords(raw, secrets), lineCharacters);
 
   const startWindow = (): void => {
     if (clock.now() - windowStart < 1_000) return;

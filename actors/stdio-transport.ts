@@ -19,7 +19,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../src/domain/session.ts';
 import { printableLine } from '../src/policies/printable.ts';
-import { redact } from '../src/policies/redact.ts';
+import { redactWords } from '../src/policies/redact-words.ts';
 import { assertSameProgram } from './executable-path.ts';
 import { MessageStages } from './message-stages.ts';
 import {
@@ -42,7 +42,7 @@ import type { Group, StdioLaunch } from './stdio-system.ts';
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
 // A broken pipe is mostly the first sign of an exit, which then says more: within a few
-// milliseconds, and on a crowded machine after a fifth of a second.
+// milliseconds, and on a crowded machine after a fifth of a second. The break itself is reported at once.
 const exitGraceMs = 250;
 // A line that is passed over holds up all others; in this time a pipe carries what may be skipped many times.
 const skipMs = 2_000;
@@ -194,7 +194,7 @@ export class StdioTransport implements Transport, Connection {
     const child = spawn(command, args, {
       ...how,
       cwd,
-      env: { ...env, ...kept?.env },
+      env: { ...env, ...kept?.prepare() },
       shell: false,
       windowsHide: true,
     });
@@ -292,8 +292,7 @@ export class StdioTransport implements Transport, Connection {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
     }
-    // Whole, because a cut could leave the first half of a secret; it happens once.
-    const start = printableLine(redact(line, this.#setup.secrets), 200);
+    const start = printableLine(redactWords(line, this.#setup.secrets), 200);
     this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
     if (/^content-length:/iu.test(line)) {
       this.#lose({
@@ -337,7 +336,8 @@ export class StdioTransport implements Transport, Connection {
   }
 
   #awaitExit(message: string): void {
-    if (this.#isOver || this.#exit !== undefined) return;
+    if (this.#isOver || this.#isClosing || this.#exit !== undefined) return;
+    this.#setup.events.broke();
     this.#after(exitGraceMs, () => {
       if (this.#exit === undefined) this.#lose({ code: 'CONNECTION_CLOSED', message });
     });
@@ -363,6 +363,7 @@ export class StdioTransport implements Transport, Connection {
     const child = this.#child;
     if (child?.pid !== undefined) {
       const { steps, scope } = this.#setup.policy().close;
+      if (!this.#hasCrashed) await this.#setup.kept?.ending();
       const ended = endGroup({
         ...this.#group(child.pid),
         hasCrashed: this.#hasCrashed,

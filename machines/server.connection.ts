@@ -87,6 +87,7 @@
  *     loadingTools -- after listDeadline --> closing
  *   ready -- session.closed [isCurrentSession] --> settling
  *   ready -- session.notified | session.listed [isCurrentSession] --> (stays)
+ *   ready -- session.lost [isCurrentSession] --> ending
  *   ready -- probe.wanted | after sustainedReady --> (stays)
  *   ready -- server.idled | server.reconnect | breaker.tripped | server.hung | server.flooded |
  *            server.relieved --> closing
@@ -141,10 +142,13 @@
  *       draining -- calls.drained [isCurrentSession] --> (stays)
  *       draining -- breaker.tripped | server.relieve --> (ignored)
  *       draining -- after drainDeadline --> (stays)
+ *   ending -- session.closed [isCurrentSession] --> settling
+ *   ending -- after closeDeadline --> (stays)
+ *   ending -- after killDeadline --> settling
  *   closing -- server.start | server.stop | server.retire | server.relieve | server.restart |
- *              server.reconnect | admission.withdrawn --> (stays)
+ *              server.reconnect | admission.withdrawn | after closeDeadline --> (stays)
  *   closing -- session.closed [isCurrentSession] --> settling
- *   closing -- after closeDeadline --> settling
+ *   closing -- after killDeadline --> settling
  * retired -> [*]
  * ```
  */

@@ -145,6 +145,10 @@ export const engagedStates = serverSetup.createStateConfig({
           guard: { type: 'isCurrentSession', params: ofSession },
           actions: 'announceListing',
         },
+        'session.lost': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'ending',
+        },
         'probe.wanted': { actions: ['tellSessionToList', 'announceProbe'] },
         'server.idled': { actions: 'restWhenIdle', target: 'closing' },
         'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
@@ -266,6 +270,21 @@ export const engagedStates = serverSetup.createStateConfig({
         },
       },
     },
+    // The session broke off by itself and no longer serves; its process has yet to end.
+    ending: {
+      tags: 'busy',
+      on: {
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'recordLostSession',
+          target: settle,
+        },
+      },
+      after: {
+        closeDeadline: { actions: 'tellSessionToKill' },
+        killDeadline: { actions: ['recordBrokenSession', 'announceAbandoned'], target: settle },
+      },
+    },
     closing: {
       tags: 'busy',
       entry: 'tellSessionToClose',
@@ -283,7 +302,11 @@ export const engagedStates = serverSetup.createStateConfig({
           target: settle,
         },
       },
-      after: { closeDeadline: { actions: 'announceAbandoned', target: settle } },
+      after: {
+        closeDeadline: { actions: 'tellSessionToKill' },
+        // The next session waits for the end of this one's process, or for the proof that it has none.
+        killDeadline: { actions: 'announceAbandoned', target: settle },
+      },
     },
   },
 });

@@ -113,6 +113,8 @@ const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 /** Somebody waits for it to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
+// SIGKILL takes milliseconds, and a session waits a quarter of a second for its effect; twice that.
+const killMs = 500;
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
 
@@ -276,11 +278,16 @@ export const serverSetup = setup({
     tellSessionToList: sendTo('session', { type: 'session.list' }),
     /** Ends the session in steps: input closed, asked, killed. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
+    /** Ends the session by force: the orderly end took too long. */
+    tellSessionToKill: sendTo('session', { type: 'session.kill' }),
 
     // What became of it.
-    recordFailedStart: assign(({ event }) => {
+    // What was never started has not failed: the try is taken back, and the waits alone grow.
+    recordFailedStart: assign(({ event, context }) => {
       assertEvent(event, ['session.closed', 'session.listFailed']);
-      return { loss: lossOf(event), lastError: lossOf(event) };
+      const loss = lossOf(event);
+      const attempt = Math.max(0, context.attempt - (loss.kind === 'notStarted' ? 1 : 0));
+      return { loss, lastError: loss, attempt };
     }),
     /** Notes why the session ended, and counts it. */
     recordLostSession: assign(({ event, context }) => {
@@ -501,8 +508,10 @@ export const serverSetup = setup({
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
     /** How long listing may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
-    /** How long an end may take, kill included. */
+    /** How long an orderly end may take; then it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
+    /** How long an end may take, the forced one included. */
+    killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
     /** The wait that was drawn when it began. */
     reconnectBackoff: ({ context }) => context.delayMs,
     /** How long it must serve for its budget to be whole again. */

@@ -83,7 +83,8 @@ const failures: Readonly<Record<FailureKind, string>> = {
   sessionMissing: 'The server no longer knows the session; a new one is opened.',
   rateLimited: 'The server answered 429; its `Retry-After` is honoured within bounds.',
   protocol: 'The answer breaks the protocol.',
-  notStarted: 'Nothing was tried: no start permit came, or the entry cannot be used.',
+  notStarted:
+    'Nothing was tried, and no attempt is counted: no start permit came, this process or machine ran out of file descriptors or processes, or the entry cannot be used.',
   unknown: 'None of the rules fits.',
 }; // prettier-ignore
 

@@ -31,6 +31,8 @@ export type SessionCommand =
   | { readonly type: 'session.probe' }
   /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
   | { readonly type: 'session.close' }
+  /** Closes by force, at once; answered by `session.closed` like an orderly close. */
+  | { readonly type: 'session.kill' }
   /** Lets go of everything at once, by force, without an answer. */
   | { readonly type: 'io.dispose' };
 
@@ -71,6 +73,11 @@ export type SessionFact =
   | (Stamp & { readonly type: 'session.paused' })
   /** It was read without a pause for a while. */
   | (Stamp & { readonly type: 'session.resumed' })
+  /**
+   * An open session broke off and serves no more, but its process still has to end; `session.closed`
+   * follows and tells the failure. At most one per session; none where the end is known at once.
+   */
+  | (Stamp & { readonly type: 'session.lost' })
   /**
    * Exactly one per session, last. Without a failure: closed because it was told
    * to; the evidence may then explain why it had to be told.

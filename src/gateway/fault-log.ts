@@ -5,6 +5,7 @@
 
 import { createThrottle, type Throttle } from '../../actors/session-throttle.ts';
 import type { Clock } from '../domain/clock.ts';
+import { redactWords } from '../policies/redact-words.ts';
 
 const countEveryMs = 60_000;
 // Of clients that come under a new name each time; an honest troupe has hardly one a day.
@@ -37,7 +38,7 @@ export class FaultLog {
     const [oldest] = this.#known;
     if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
     this.#linesInTurn += 1;
-    this.#write(`${client}: ${error.message}`);
+    this.#write(`${client}: ${redactWords(error.message)}`);
   }
 
   close(): void {

@@ -45,6 +45,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'session.paused': ofSession,
   'session.resumed': ofSession,
   'session.recovered': (moment) => ({ ...ofSession(moment), reason: 'partialCatalog' }),
+  'session.lost': ofSession,
   'session.closed': (moment) => ({ ...ofSession(moment), failure: lost }),
   'server.listed': 'raised',
   'server.idled': 'raised',

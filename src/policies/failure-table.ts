@@ -54,15 +54,15 @@ interface FailureRow {
   readonly wasConnected?: true;
 }
 
+// What this process lacks, not the server: file descriptors of its own or of the system, process slots.
+const starved: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
+
 const neverReached: ReadonlySet<string> = new Set([
   'ENOENT',
   'EACCES',
   'ENOTDIR',
   'EISDIR',
   'E2BIG',
-  'EMFILE',
-  'ENFILE',
-  'EAGAIN',
   'ENOMEM',
   'ENOEXEC',
   'ECONNREFUSED',
@@ -183,6 +183,10 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'transport', status: [300, 399] },
   { kind: 'protocol', status: [100, 599] },
   { kind: 'protocol', rpcCodes: 'any' },
+
+  // Nothing was started or reached for want of means of ours, so it says nothing about the server.
+  { kind: 'notStarted', codes: starved, phases: beforeReady },
+  { kind: 'unavailable', codes: starved },
 
   // A route that breaks down looks alike before and after a connection was made.
   { kind: 'transport', codes: neverReached, wasConnected: true },

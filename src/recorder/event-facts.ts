@@ -55,6 +55,7 @@ const allowed: Allowed = {
   'session.list': [],
   'session.probe': [],
   'session.close': [],
+  'session.kill': [],
   'session.opened': ['session', 'era', 'pid'],
   'session.listed': ['session', 'toolCount'],
   'session.listFailed': ['session', 'failure'],
@@ -64,6 +65,7 @@ const allowed: Allowed = {
   'session.recovered': ['session', 'reason'],
   'session.paused': ['session'],
   'session.resumed': ['session'],
+  'session.lost': ['session'],
   'session.closed': ['session', 'failure'],
 
   // What one region of a server tells the others.

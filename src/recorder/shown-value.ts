@@ -2,7 +2,7 @@
 
 import type { LastError, ServerStatus } from '../domain/status.ts';
 import { printableLine } from '../policies/printable.ts';
-import { redact, secretsInText, secretsOf } from '../policies/redact.ts';
+import { redactData, redactWords } from '../policies/redact-words.ts';
 
 // Two lines of a terminal; what is longer is a text, and not what decides anything.
 const longestText = 200;
@@ -28,9 +28,7 @@ export function shownText(text: string): string {
 
 function cleaned(text: string): string {
   const bounded = text.length > longestText * 4 ? text.slice(0, longestText * 4) : text;
-  const found = secretsInText(bounded);
-  const clean = found.length === 0 ? bounded : redact(bounded, secretsOf(found));
-  return printableLine(clean, longestText);
+  return printableLine(redactWords(bounded), longestText);
 }
 
 /** Undefined for what is no data. */
@@ -78,17 +76,5 @@ function shownList(list: readonly unknown[], depth: number): readonly unknown[] 
 export function shownStatus(status: ServerStatus): ServerStatus {
   const { lastError } = status;
   if (lastError === undefined) return status;
-  return { ...status, lastError: withoutSecrets(lastError) as LastError };
-}
-
-function withoutSecrets(value: unknown): unknown {
-  if (typeof value === 'string') {
-    const found = secretsInText(value);
-    return found.length === 0 ? value : redact(value, secretsOf(found));
-  }
-  if (Array.isArray(value)) return value.map(withoutSecrets);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, withoutSecrets(each)]),
-  );
+  return { ...status, lastError: redactData(lastError) as LastError };
 }

@@ -13,6 +13,7 @@ import { approvalValuesOf, disguisedHost } from '../policies/approval-values.ts'
 import { isCommandPlain } from '../policies/command-place.ts';
 import { decidesWhatRuns } from '../policies/decides-what-runs.ts';
 import { approvalFingerprint, digestOf } from '../policies/fingerprint.ts';
+import { redactWords } from '../policies/redact-words.ts';
 import { compareFacts, specFactsOf } from '../policies/spec-facts.ts';
 import { unpinnedPackages } from '../policies/unpinned-package.ts';
 
@@ -45,8 +46,13 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
     ...(spec === undefined ? {} : shown(spec, desired)),
     ...(executable === undefined ? {} : { executable }),
     ...(warnings.length === 0 ? {} : { warnings }),
-    ...(toolChanges.length === 0 ? {} : { toolChanges }),
+    ...(toolChanges.length === 0 ? {} : { toolChanges: toolChanges.map(shownChange) }),
   };
+}
+
+/** What a tool is announced with are words of its server. */
+function shownChange({ tool, diff }: ToolChange): ToolChange {
+  return { tool, diff: diff.map((line) => redactWords(line)) };
 }
 
 type State = Pick<ApprovalRequest, 'decision' | 'because' | 'changes'>;

@@ -65,7 +65,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     images: createImageShrinker(),
     telemetry: openTelemetry(options.telemetry, report),
     watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
-    keepProcesses: (onProblems) => createProcessKeeper({ stateDir, wallNow: Date.now, onProblems }),
+    keepProcesses: (onProblems) =>
+      createProcessKeeper({ stateDir, clock, wallNow: Date.now, onProblems }),
     report,
   });
 }

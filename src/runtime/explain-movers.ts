@@ -82,6 +82,9 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'session.listFailed': ({ context: { session }, now: at }) => [
     fact({ type: 'session.listFailed', failure: assumed, session, at }, assumed.kind),
   ],
+  'session.lost': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.lost', session, at }, assumed.kind),
+  ],
   'session.closed': ({ context: { session }, state, now: at }) =>
     state.state === 'stopping'
       ? [fact({ type: 'session.closed', session, at })]

@@ -89,6 +89,8 @@ export interface SessionScript {
   pause(): void;
   impair(reason: DegradedReason): void;
   recover(reason: DegradedReason): void;
+  /** The connection broke off, and its process has yet to end: `fail` says when it has. */
+  breakOff(): void;
   /** The connection is lost: calls in flight settle, the session is over. */
   fail(failure: Failure): void;
   /** The orderly close that was asked for is done. */
@@ -198,7 +200,7 @@ class Script implements SessionScript {
     if (type === 'io.dispose') this.dispose();
     if (type === 'session.open' && this.state === 'idle') this.state = 'opening';
     if (type === 'session.list' && this.state === 'open') this.#wantList();
-    if (type === 'session.close') this.#startClosing();
+    if (type === 'session.close' || type === 'session.kill') this.#startClosing();
   }
 
   open({ profile, ...options }: ScriptedOpening = {}): void {
@@ -297,6 +299,11 @@ class Script implements SessionScript {
   recover(reason: DegradedReason): void {
     this.#expect('open');
     this.#send({ type: 'session.recovered', reason });
+  }
+
+  breakOff(): void {
+    this.#expect('open');
+    this.#send({ type: 'session.lost' });
   }
 
   fail(failure: Failure): void {

@@ -158,7 +158,11 @@ describe('a look for the gateway of Docker', () => {
 
   it('puts its processes into the account that outlives us', async () => {
     const docker = await standInDocker('hangs');
-    const keeper = createProcessKeeper({ wallNow: Date.now, onProblems: () => {} });
+    const keeper = createProcessKeeper({
+      clock: realClock,
+      wallNow: Date.now,
+      onProblems: () => {},
+    });
     const clock = clockByHand();
     const processes = () => keeper;
     const gateway = createDockerGateway({ clock, env: docker.env, projectRoot, processes });

@@ -90,6 +90,23 @@ describe('OpenTelemetry', () => {
     }
   });
 
+  it('runs work once when the context manager calls back late, twice, or not at all', async () => {
+    const callbacks: (() => void)[] = [];
+    const withLate = (_: object, run: () => void): void => void callbacks.push(run, run);
+    const context = { ...api.context, active: () => api.ROOT_CONTEXT, with: withLate };
+    const telemetry = new OpenTelemetry({ ...api, context }, {}, () => undefined);
+    let runs = 0;
+    const work = async (): Promise<number> => {
+      runs += 1;
+      return runs;
+    };
+    const done = telemetry.within(api.ROOT_CONTEXT, work);
+    for (const callBack of callbacks) callBack();
+    expect(await done).toBe(1);
+    expect(callbacks).toHaveLength(2);
+    expect(runs).toBe(1);
+  });
+
   it('says of a trace what W3C says, whatever a propagator would', () => {
     const inject = (_context: object, carrier: unknown, setter: object): void => {
       const { set } = setter as { set: (carrier: unknown, key: string, value: string) => void };

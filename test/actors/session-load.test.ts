@@ -176,6 +176,7 @@ describe('a process that speaks before anybody listens', () => {
       hearNoise = resolve;
     });
     const events: ConnectionEvents = {
+      broke() {},
       ended() {},
       missed() {},
       sending() {},

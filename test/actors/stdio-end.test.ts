@@ -2,12 +2,15 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import type { Clock } from '../../src/domain/clock.ts';
+import { realClock } from '../../src/runtime/real-clock.ts';
 import {
   type Bench,
   type BenchOptions,
   callOptions,
   createBench,
   fixtureSpec,
+  isRunning,
 } from './session-bench.ts';
 
 let bench: Bench | undefined;
@@ -74,6 +77,36 @@ describe('the steps of a close', () => {
     const session = await opened(mode, { policy: { close: { steps } } });
     session.send('session.close');
     expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+});
+
+describe('a stdio session whose server closes its output and lives on', () => {
+  it('reports the loss at once, and the failure when the process has ended', async () => {
+    let isFrozen = false;
+    const clock: Clock = {
+      ...realClock,
+      setTimeout: (callback, delayMs) =>
+        isFrozen ? undefined : realClock.setTimeout(callback, delayMs),
+    };
+    const session = await opened('mute-on-call', { clock });
+    const { pid } = session.facts.find(({ type }) => type === 'session.opened') as { pid: number };
+    isFrozen = true;
+    void session.handle().callTool('echo', {}, callOptions());
+    // No timer fires: nothing but the closed pipe can have caused it.
+    await session.next('session.lost');
+    expect(session.facts.map(({ type }) => type)).not.toContain('session.closed');
+    expect(isRunning(pid)).toBe(true);
+    session.send('session.kill');
+    await session.next('session.closed');
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('ends by force while an orderly close is still waiting', async () => {
+    const steps = [{ by: 'stdinEnd', waitMs: 60_000 }] as const;
+    const session = await opened('ignore-term', { policy: { close: { steps } } });
+    session.send('session.close');
+    session.send('session.kill');
+    expect(await session.next('session.closed')).not.toHaveProperty('failure');
   });
 });
 

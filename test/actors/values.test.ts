@@ -171,7 +171,8 @@ describe('commands', () => {
       begun = resolve;
     });
     const kept = {
-      env: {},
+      prepare: () => ({}),
+      ending: () => Promise.resolve(),
       started: () => begun(),
       asked: () => {},
       gone: () => {},

@@ -13,6 +13,8 @@ const isEngaged = ({ value: { connection } }: ServerSnapshot): boolean =>
 const isReady = (snapshot: ServerSnapshot): boolean => snapshot.hasTag('usable');
 const isClosing = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: 'closing' } });
+const isEnding = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'ending' } });
 const isStarting = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { engaged: 'starting' } });
 const isLooking = (snapshot: ServerSnapshot): boolean =>
@@ -52,7 +54,11 @@ const stateRules: Rules<ServerSnapshot> = {
   'only a server with a session has a live catalog': (state) =>
     state.value.catalog !== 'live' || isEngaged(state),
   'whoever may not run is parked, leaving or finishing its calls': (state) =>
-    mayRun(state) || !isEngaged(state) || isClosing(state) || isDraining(state),
+    mayRun(state) ||
+    !isEngaged(state) ||
+    isClosing(state) ||
+    isDraining(state) ||
+    (isEnding(state) && state.context.retiring),
   'only a relieved server finishes its calls': (state) =>
     !isDraining(state) || state.context.retiring,
   'attempts are counted from zero': ({ context }) => context.attempt >= 0,
@@ -99,7 +105,7 @@ const timesBegun = ({ before, after }: Step): number =>
   after.context.session - before.context.session;
 
 const endsOfClosing =
-  /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.closeDeadline)/;
+  /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/;
 const isEndOfClosing = ({ before, event }: Step): boolean =>
   isClosing(before) &&
   endsOfClosing.test(event.type) &&
@@ -154,6 +160,13 @@ const stepRules: Rules<Step> = {
     sent(step, 'session.open') === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
   'a session that is left open is told to close first': (step) =>
     sent(step, 'session.close') === (!isClosing(step.before) && isClosing(step.after) ? 1 : 0),
+  'only the end of a session brings a lost one to its wait, and a wish to its close': (step) =>
+    !isEnding(step.before) ||
+    isEnding(step.after) ||
+    isClosing(step.after) ||
+    /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/.test(
+      step.event.type,
+    ),
   'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
     !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
     !isEngaged(after) ||
@@ -197,7 +210,7 @@ const stepRules: Rules<Step> = {
     !step.effects.some(
       ({ type, params }) =>
         (type === 'xstate.cancel' || type === 'xstate.raise') &&
-        JSON.stringify(params).includes('closeDeadline'),
+        /closeDeadline|killDeadline/.test(JSON.stringify(params)),
     ),
 };
 

@@ -114,6 +114,7 @@ const everything: Choices = {
     type: 'session.recovered',
     reason: 'healthCheck',
   })),
+  'session.lost': presentAndStale((stamp) => ({ ...stamp, type: 'session.lost' })),
   'session.closed': closings,
   'calls.began': presentAndStale(({ session }) => ({ type: 'calls.began', session })),
   'calls.drained': presentAndStale(({ session }) => ({ type: 'calls.drained', session })),

@@ -105,6 +105,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (at: Stamp) => EventOf<Ty
   }),
   'session.paused': (stamp) => ({ type: 'session.paused', ...stamp }),
   'session.resumed': (stamp) => ({ type: 'session.resumed', ...stamp }),
+  'session.lost': (stamp) => ({ type: 'session.lost', ...stamp }),
   'session.closed': (stamp) => closed('crashed', stamp),
   'calls.began': ({ session }) => ({ type: 'calls.began', session }),
   'calls.drained': ({ session }) => ({ type: 'calls.drained', session }),
@@ -199,6 +200,7 @@ export const ways: {
     'engaged.starting.connecting': { by: ['slot.granted'] },
     'engaged.starting.loadingTools': { by: ['slot.granted', 'session.opened'] },
     'engaged.ready': { by: toReady },
+    'engaged.ending': { by: [...toReady, 'session.lost'] },
     'engaged.closing': { by: [...toReady, 'server.reconnect'] },
   },
   ready: {

@@ -36,6 +36,7 @@ const noFacts = {
   'session.recovered': 'ignored',
   'session.paused': 'ignored',
   'session.resumed': 'ignored',
+  'session.lost': 'ignored',
   'session.closed': 'ignored',
 } as const;
 const noCalls = {
@@ -168,6 +169,7 @@ const connection: Table<ConnectionState, 'retired'> = {
     'session.listFailed': 'noted',
     'session.notified': 'noted',
     'calls.began': 'noted',
+    'session.lost': 'engaged.ending',
     'server.idled': 'engaged.closing',
     'probe.wanted': 'noted',
     'breaker.tripped': 'engaged.closing',
@@ -177,6 +179,8 @@ const connection: Table<ConnectionState, 'retired'> = {
     'server.relieved': 'engaged.closing',
     'server.woke': 'noted',
   },
+  // Its end is waited for; a wish turns the wait into an orderly close.
+  'engaged.ending': withSession,
   // Every wish is noted, and none restarts the deadline of the kill.
   'engaged.closing': {
     ...withSession,
@@ -198,6 +202,7 @@ const leavesReady = {
   'server.reconnect': 'left',
   'server.retire': 'left',
   'admission.withdrawn': 'left',
+  'session.lost': 'left',
   'session.closed': 'left',
   'server.idled': 'left',
   'breaker.tripped': 'left',

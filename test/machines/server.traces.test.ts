@@ -140,8 +140,41 @@ describe('server', () => {
     story.chapter('asking again does not prolong the deadline');
     story.send({ type: 'server.restart', server: 'db' });
     story.clock.advanceBy(1);
+    story.chapter('the next session waits for the end of this one');
+    story.sessions.of('db').closed();
     story.serve('db');
     await expect(story.toString()).toMatchFileSnapshot(golden('close-by-force'));
+  });
+
+  it('counts no attempt while this process has no means to start it', () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { policy: attempts(1) })]));
+    for (let time = 0; time < 10; time += 1) {
+      story.sessions.of('db').fail(failure('notStarted'));
+      expect(story.snapshotOf('db.0').context.attempt).toBe(0);
+      story.untilNextSession();
+    }
+    story.serve('db');
+    expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
+  });
+
+  it('stops serving as soon as a session breaks off, and settles when its process has ended', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').breakOff();
+    expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
+    story.clock.advanceBy(2_000);
+    story.sessions.of('db').fail(failure('cleanExit'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('broken-off'));
+  });
+
+  it('abandons a session that neither ends nor can be killed', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').breakOff();
+    story.clock.advanceBy(3_000);
+    expect(story.sessions.of('db').commands).toContain('session.kill');
+    story.chapter('half a second later');
+    story.clock.advanceBy(500);
+    await expect(story.toString()).toMatchFileSnapshot(golden('abandoned'));
   });
 
   it('lists its tools again when they changed', async () => {

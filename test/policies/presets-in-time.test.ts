@@ -418,8 +418,11 @@ describe('a deadline', () => {
     const server = readyUnder(preset);
     server.story.send({ type: 'server.stop', server: 'db' });
     server.story.clock.advanceBy(totalMs - 1);
-    expect(server.state()).toBe('stopping');
+    const session = server.story.sessions.of('db');
+    expect(session.commands).not.toContain('session.kill');
     server.story.clock.advanceBy(1);
+    expect(session.commands).toContain('session.kill');
+    session.closed();
     expect(server.state()).toBe('stopped');
   });
 

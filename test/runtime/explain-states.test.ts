@@ -95,6 +95,7 @@ const wishes = {
   'server.reconnect': 'stopping',
 };
 const starting = { ...wishes, 'session.closed': 'backingOff.retrying' };
+const serving = { ...starting, 'session.lost': 'stopping' };
 const revivals = { 'server.stop': 'stopped', 'server.start': 'queued', 'server.restart': 'queued' };
 
 const rows: readonly Row[] = [
@@ -194,7 +195,7 @@ const rows: readonly Row[] = [
     reach: () => stage({ settings: one({ idleStopMs: 300_000 }) }),
     guard: 'otherwise',
     events: {
-      ...starting,
+      ...serving,
       'session.impaired': 'degraded.flooding',
       'session.listFailed': 'degraded.partialCatalog',
     },
@@ -204,14 +205,14 @@ const rows: readonly Row[] = [
     state: 'degraded.healthCheck',
     reach: () => impaired('healthCheck'),
     guard: 'isImpaired',
-    events: { ...starting, 'session.recovered': 'ready' },
+    events: { ...serving, 'session.recovered': 'ready' },
     timers: ['sustainedReady'],
   },
   {
     state: 'degraded.flooding',
     reach: () => impaired('flooding'),
     guard: 'isImpaired',
-    events: { ...starting, 'session.recovered': 'ready' },
+    events: { ...serving, 'session.recovered': 'ready' },
     timers: ['sustainedReady'],
   },
   {
@@ -224,7 +225,7 @@ const rows: readonly Row[] = [
       return there;
     },
     guard: 'isCurrentSession',
-    events: { ...starting, 'session.listed': 'ready', 'session.impaired': 'degraded.flooding' },
+    events: { ...serving, 'session.listed': 'ready', 'session.impaired': 'degraded.flooding' },
     timers: ['relistPause', 'sustainedReady'],
   },
   {
@@ -306,7 +307,7 @@ const rows: readonly Row[] = [
     },
     guard: 'isStopWanted',
     events: { 'session.closed': 'stopped' },
-    timers: ['closeDeadline'],
+    timers: ['closeDeadline', 'killDeadline'],
   },
   {
     state: 'stopped',

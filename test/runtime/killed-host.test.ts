@@ -2,14 +2,15 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TroupeSnapshot } from '../../src/domain/status.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import { ended, isRunning } from '../actors/session-bench.ts';
@@ -163,6 +164,51 @@ describe.runIf(process.platform === 'linux')('what a host started', { timeout: p
     expect(servers()).toEqual([]);
   });
 });
+
+describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, () => {
+  const killPatch = fileURLToPath(new URL('../fixtures/kill-at-spawn.mjs', import.meta.url));
+
+  // First the guardian, then the server: at no moment is there a server without a guardian.
+  it.each([1, 2, 3])('leaves nothing when it is killed with spawn number %i', async (killAt) => {
+    const words = ['--import', 'tsx', '--import', killPatch, hostFile, launcherFile, stateDir];
+    const host = spawn(process.execPath, words, {
+      env: { ...process.env, MARK: mark, KILL_AT: String(killAt) },
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    onTestFinished(() => void host.kill('SIGKILL'));
+    // There are two such spawns; the third number means that the host goes on.
+    if (killAt === 3) {
+      await spawned(2);
+      host.kill('SIGKILL');
+    }
+    const [, signal] = (await once(host, 'exit')) as [null, NodeJS.Signals];
+    expect(signal).toBe('SIGKILL');
+    await allEnded(guardiansAnywhere());
+    expect(servers()).toEqual([]);
+    expect(existsSync(path.join(stateDir, 'run')) ? registries() : []).toEqual([]);
+  });
+
+  /** Settles when so many processes of this test run. */
+  async function spawned(count: number): Promise<void> {
+    while (servers().length < count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Guardians of this test, whoever their parent is now. */
+  function guardiansAnywhere(): readonly number[] {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((pid) => Number.isInteger(pid) && commandLineOf(pid).includes(stateDir));
+  }
+});
+
+function commandLineOf(pid: number): string {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+    return words.includes('guardian of mcp-troupe') ? words : '';
+  } catch {
+    return '';
+  }
+}
 
 describe.runIf(process.platform === 'linux')('two troupes in one process', () => {
   const create = (): ReturnType<typeof createTroupe> =>

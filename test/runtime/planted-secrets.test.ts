@@ -1,15 +1,17 @@
 /** F170: what nobody may see, planted wherever settings and servers can hold it, and looked for wherever it could come out. */
 
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
 import { startInspector } from '../../src/inspector/inspector-server.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
 import { Browser } from '../inspector/browser.ts';
+import { recordTelemetry } from '../support/telemetry-recorder.ts';
 
 const planted = {
   env: 'canary-env-3f81c2a97d',
@@ -49,7 +51,9 @@ function textsBelow(folder: string): readonly string[] {
 it('come out nowhere: status, explanation, log, events, records, contexts, journal, files', async () => {
   const port = await startEcho();
   const stateFolder = temporaryFolder();
-  const startup = { maxAttempts: 2 };
+  // Without the waits for busy servers, so that both fail for good.
+  const startup = { maxAttempts: 2, afterGiveUp: 'stop', busyBackoff: null };
+  const restart = { delays: [50] };
   const troupe = createTroupe({
     stateDir: stateFolder,
     inspect: { journal: path.join(stateFolder, 'j.ndjson') },
@@ -59,12 +63,12 @@ it('come out nowhere: status, explanation, log, events, records, contexts, journ
           command: process.execPath,
           args: ['-e', gossip, `--api-key=${planted.argument}`],
           env: { API_TOKEN: planted.env },
-          policy: { startup },
+          policy: { startup, restart },
         },
         echo: {
           url: `http://127.0.0.1:${port}/mcp?api_key=${planted.query}`,
           headers: { 'x-api-key': planted.header, authorization: `Bearer ${planted.bearer}` },
-          policy: { startup },
+          policy: { startup, restart },
         },
         // Nobody is let in who has it in his address.
         refused: { url: `http://user:${planted.password}@127.0.0.1:${port}/mcp` },
@@ -81,8 +85,8 @@ it('come out nowhere: status, explanation, log, events, records, contexts, journ
   });
   onTestFinished(() => inspector.close());
   onTestFinished(() => troupe.stop());
-  const backsOff = (name: string) => troupe.waitFor(name, 'backingOff', { timeoutMs: 30_000 });
-  await Promise.all([backsOff('gossip'), backsOff('echo')]);
+  const fails = (name: string) => troupe.waitFor(name, 'failed', { timeoutMs: 30_000 });
+  await Promise.all([fails('gossip'), fails('echo')]);
   await troupe.waitFor('refused', 'blocked', { timeoutMs: 30_000 });
   const browser = await Browser.of(inspector);
   const actors = troupe.inspection.picture()?.actors ?? [];
@@ -114,4 +118,81 @@ it('come out nowhere: status, explanation, log, events, records, contexts, journ
     });
     expect([place, leaks]).toEqual([place, []]);
   }
+}, 60_000);
+
+// What no settings hold, so that only its looks give it away.
+const own = {
+  bearer: 'sk-canary-5b1f0c9e7a2d',
+  password: 'canary-secret-81d2c4',
+  key: 'ghp_canary0f8e7d6c5b4a',
+  apiKey: 'canary-api-key-77aa',
+  cookie: 'canary-cookie-3c2b1a',
+};
+const confession = `Authorization: Bearer ${own.bearer} at postgres://u:${own.password}@db/x, ${own.key}, api_key=${own.apiKey}`;
+const ownServer = fileURLToPath(new URL('../fixtures/confessing-server.mjs', import.meta.url));
+
+it('a server that prints secrets of its own gives none away: logs, errors, statuses, events, spans, records', async () => {
+  const stateFolder = temporaryFolder();
+  const telemetry = recordTelemetry();
+  const file = path.join(temporaryFolder(), 'confession');
+  const entry = (mode: string) => ({
+    command: process.execPath,
+    args: [ownServer, mode],
+    env: { CONFESSION_FILE: file },
+    policy: {
+      startup: { maxAttempts: 1, afterGiveUp: 'stop' },
+      restart: { on: 'never' },
+    },
+  });
+  writeFileSync(file, `${confession}\nset-cookie: id=${own.cookie}\n`);
+  const modes = ['handshake', 'list', 'dies', 'serves'];
+  const troupe = createTroupe({
+    stateDir: stateFolder,
+    telemetry: telemetry.providers,
+    inspect: { journal: path.join(stateFolder, 'j.ndjson') },
+    settings: {
+      mcpServers: Object.fromEntries(modes.map((mode) => [mode, entry(mode)])),
+    },
+  });
+  onTestFinished(() => troupe.stop());
+  const told: unknown[] = [];
+  troupe.on('status.changed', (event) => told.push(event));
+  troupe.on('server.log', (event) => told.push(event));
+  await Promise.all(
+    ['handshake', 'list', 'dies'].map((name) =>
+      troupe.waitFor(name, 'failed', { timeoutMs: 30_000 }),
+    ),
+  );
+  await troupe.waitFor('serves', 'ready', { timeoutMs: 30_000 });
+  const refused = await troupe.callServerTool('serves', 'refuse').catch((error: unknown) => error);
+  const answered = await troupe.callServerTool('serves', 'echo');
+  const died = await troupe.callServerTool('serves', 'die').catch((error: unknown) => error);
+  expect(died).toMatchObject({ code: 'CRASHED' });
+  await troupe.waitFor('serves', 'failed', { timeoutMs: 30_000 });
+  const words = (error: unknown): string =>
+    JSON.stringify([String(error), error, error instanceof Error ? error.cause : undefined]);
+  const seen: Readonly<Record<string, string>> = {
+    snapshot: JSON.stringify(troupe.snapshot()),
+    explanations: JSON.stringify(modes.map((name) => troupe.explain(name))),
+    logs: JSON.stringify(modes.map((name) => troupe.logs(name))),
+    events: JSON.stringify(told),
+    errors: words(refused) + words(died),
+    picture: JSON.stringify(troupe.inspection.picture()),
+    spans: await telemetry.text(),
+    plan: JSON.stringify(await troupe.plan()),
+  };
+  await troupe.stop();
+  // The words did arrive everywhere, without their secrets.
+  for (const place of ['snapshot', 'explanations', 'logs', 'events', 'errors'])
+    expect([place, seen[place]]).toEqual([place, expect.stringContaining('[redacted]')]);
+  // What the host asked for is its own.
+  expect(JSON.stringify(answered)).toContain(own.bearer);
+  const all = { ...seen, files: textsBelow(stateFolder).join('\n') };
+  const leaks = Object.entries(all).flatMap(([place, text]) =>
+    Object.values(own).flatMap((secret) => {
+      const at = text.indexOf(secret);
+      return at === -1 ? [] : [[place, text.slice(Math.max(0, at - 120), at + 40)]];
+    }),
+  );
+  expect(leaks).toEqual([]);
 }, 60_000);

@@ -77,8 +77,11 @@ describe('a race', () => {
     there.troupe.send({ type: 'server.restart', server: 'db' });
     await there.advance(3_000);
     expect(there.sessions.scripts).toHaveLength(1);
-    // It never closes: it is disposed of before the next begins.
+    // It never closes, and cannot be killed: it is disposed of before the next begins.
     await there.advance(3_000);
+    expect(there.sessions.of('db').commands).toContain('session.kill');
+    expect(there.sessions.scripts).toHaveLength(1);
+    await there.advance(500);
     const [first, second] = there.sessions.scripts;
     expect([first?.state, second?.state]).toEqual(['over', 'opening']);
   });
@@ -319,6 +322,9 @@ describe('a race', () => {
     // Commands that are repeated while it closes do not renew the deadline.
     there.troupe.send({ type: 'server.stop', server: 'db' });
     await there.advance(1);
+    expect(there.sessions.of('db').commands).toContain('session.kill');
+    expect(there.stateOf('db')).toBe('stopping');
+    await there.advance(500);
     expect(there.stateOf('db')).toBe('stopped');
     expect(there.sessions.of('db').state).toBe('over');
     const stopped = watch(there.troupe.stop());

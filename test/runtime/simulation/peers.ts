@@ -61,11 +61,15 @@ export class Peers {
     if (type === 'session.open') this.#soon(60, () => this.#open(script));
     if (type === 'session.list') this.#soon(60, () => this.#list(script));
     if (type === 'session.probe') this.#soon(60, () => this.#answerProbe(script));
+    if (type === 'session.kill' && script.state === 'closing')
+      this.#soon(5, () => this.#end(script));
     if (type !== 'session.close' || script.state !== 'closing') return;
     if (this.behaviorOf(script.input.server) === 'hangsAtClose') return;
-    this.#soon(150, () => {
-      if (script.state === 'closing') script.closed();
-    });
+    this.#soon(150, () => this.#end(script));
+  }
+
+  #end(script: SessionScript): void {
+    if (script.state === 'closing') script.closed();
   }
 
   onCall(script: SessionScript, call: ScriptedCall): void {

@@ -1,0 +1,183 @@
+/** What another user of the same machine gets hold of: nothing that approves, calls or configures. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createPlace, type Place } from './cli-process.ts';
+import { compiledCli } from './compiled-cli.ts';
+
+const program = compiledCli();
+const nobody = '65534';
+const isPossible = process.platform === 'linux' && process.getuid?.() === 0;
+const whyNot = 'only root on Linux may become another user';
+const patience = 60_000;
+
+/** Runs a program as nobody, who reads it from its input: this folder may be closed to others. */
+async function asNobody(source: string, ...words: readonly string[]): Promise<unknown> {
+  const become = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
+  const run = [process.execPath, '--input-type=module', '-', ...words];
+  const child = spawn('setpriv', [...become, ...run], {
+    cwd: '/',
+    env: { PATH: process.env['PATH'] },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(source);
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  await once(child, 'close');
+  return JSON.parse(said);
+}
+
+// Lists which files below a folder it may read or write, and which sockets it may talk to.
+const rummage = `
+  import { accessSync, constants, lstatSync, readdirSync } from 'node:fs';
+  import { connect } from 'node:net';
+  const got = [];
+  const may = (file, mode) => { try { accessSync(file, mode); return true; } catch { return false; } };
+  const walk = async (file) => {
+    let found;
+    try { found = lstatSync(file); } catch { return; }
+    if (found.isDirectory()) {
+      if (may(file, constants.W_OK)) got.push('writes ' + file);
+      let names = [];
+      try { names = readdirSync(file); } catch {}
+      for (const name of names) await walk(file + '/' + name);
+    } else if (found.isSocket()) {
+      await new Promise((resolve) => {
+        const socket = connect(file, () => { got.push('talks to ' + file); socket.destroy(); resolve(); });
+        socket.once('error', resolve);
+      });
+    } else {
+      if (may(file, constants.R_OK)) got.push('reads ' + file);
+      if (may(file, constants.W_OK)) got.push('writes ' + file);
+    }
+  };
+  // By their names as well: a folder that lists nothing may still let through who knows a name.
+  for (const file of process.argv.slice(2)) await walk(file);
+  console.log(JSON.stringify(got));
+`;
+
+// Says which requests over loopback were answered with anything but a refusal.
+const knock = `
+  const got = [];
+  for (const request of JSON.parse(process.argv[2])) {
+    const { url, ...init } = request;
+    const { status } = await fetch(url, init);
+    if (status !== 401 && status !== 403) got.push([url, init.method ?? 'GET', status]);
+  }
+  console.log(JSON.stringify(got));
+`;
+
+// Reads what the process table offers of everybody, and keeps what may be a token of ours.
+const spy = `
+  import { readdirSync, readFileSync } from 'node:fs';
+  const words = new Set();
+  for (const pid of readdirSync('/proc').filter((name) => /^\\d+$/.test(name))) {
+    for (const file of ['cmdline', 'environ']) {
+      try {
+        const text = readFileSync('/proc/' + pid + '/' + file, 'latin1');
+        for (const [, word] of text.matchAll(/token=([\\w-]{20,})/g)) words.add(word);
+      } catch {}
+    }
+  }
+  console.log(JSON.stringify([...words]));
+`;
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const file = path.join(folder, name);
+    return statSync(file).isDirectory() ? [file, ...filesBelow(file)] : [file];
+  });
+}
+
+/** A running troupe with a server that waits for an approval, in a folder that everybody may enter. */
+async function startUp(): Promise<{ place: Place; url: string }> {
+  const place = createPlace(program);
+  chmodSync(place.folder, 0o755);
+  place.writeProject({ pending: place.server() });
+  const up = place.start('up');
+  await up.printed(/servers: /u);
+  const { stdout } = await place.run('inspect');
+  return { place, url: stdout.trim() };
+}
+
+describe('another user of this machine', { timeout: patience }, () => {
+  it('reads and writes nothing of the state, and talks to no socket', async ({ skip }) => {
+    skip(!isPossible, whyNot);
+    const { place } = await startUp();
+    // A decision and a token are there to be found.
+    const approved = await place.run('approve', 'pending', '--yes');
+    expect(approved).toMatchObject({ exitCode: 0 });
+    await startServe(place);
+    const state = path.join(place.folder, 'state');
+    const known = filesBelow(state);
+    const names = known.map((file) => path.basename(file)).join(' ');
+    for (const part of ['approvals', 'gateway-token', '.sock', 'processes-'])
+      expect(names).toContain(part);
+    expect(await asNobody(rummage, state, ...known)).toEqual([]);
+  });
+
+  it('gets no call, no approval and no picture over the ports', async ({ skip }) => {
+    skip(!isPossible, whyNot);
+    const { place, url } = await startUp();
+    const gateway = await startServe(place);
+    const { origin } = new URL(url);
+    const json = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const grant = {
+      command: 'send',
+      args: { event: { type: 'approval.grant', server: 'pending' } },
+    };
+    const requests = [
+      { url: gateway, method: 'POST', headers: json, body: JSON.stringify(call) },
+      { url: gateway },
+      ...['/api/picture', '/api/session', '/api/records?from=1', '/api/journal'].map((target) => ({
+        url: origin + target,
+      })),
+      {
+        url: `${origin}/api/command`,
+        method: 'POST',
+        headers: { ...json, origin },
+        body: JSON.stringify(grant),
+      },
+    ];
+    expect(await asNobody(knock, JSON.stringify(requests))).toEqual([]);
+  });
+
+  it('sees no token in the process table while a browser is being opened', async ({ skip }) => {
+    skip(!isPossible, whyNot);
+    const { place } = await startUp();
+    const opened = path.join(place.folder, 'opened');
+    const browsers = path.join(place.folder, 'bin');
+    mkdirSync(browsers);
+    // Stays, as a browser does, with all that it was told.
+    const script = `#!/bin/sh\necho "$$" > "${opened}.draft"\nmv "${opened}.draft" "${opened}"\nsleep 30\n`;
+    writeFileSync(path.join(browsers, 'xdg-open'), script, { mode: 0o755 });
+    const { PATH } = process.env;
+    process.env['PATH'] = `${browsers}:${PATH}`;
+    onTestFinished(() => {
+      process.env['PATH'] = PATH;
+      const pid = Number(readFileSync(opened, 'utf8'));
+      process.kill(pid, 'SIGKILL');
+    });
+    const { exitCode } = await place.run('inspect', '--open');
+    expect(exitCode).toBe(0);
+    // oxlint-disable-next-line vitest/no-restricted-vi-methods
+    await vi.waitFor(() => readFileSync(opened), { timeout: 10_000, interval: 10 });
+    expect(await asNobody(spy)).toEqual([]);
+  });
+});
+
+/** Starts a gateway over HTTP, and returns its address. */
+async function startServe(place: Place): Promise<string> {
+  const run = place.start('serve', '--http', '0', '--json');
+  const [document] = await run.printed(/\{[^}]*\}/u);
+  return (JSON.parse(document ?? '') as { readonly url: string }).url;
+}

@@ -1,0 +1,33 @@
+/** A host that runs out of file descriptors: what becomes of the servers that it cannot start. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+
+const hostFile = fileURLToPath(new URL('../fixtures/starved-host.ts', import.meta.url));
+const serverFile = fileURLToPath(new URL('../../faults/servers/least-server.sh', import.meta.url));
+
+// 110 descriptors: three for each of 36 servers, and more than twenty that Node has open itself.
+it.runIf(process.platform === 'linux')(
+  'a host without free file descriptors retries its servers until there are some, and gives none up',
+  async () => {
+    const words = ['--import', 'tsx', hostFile, serverFile, '36'];
+    const script = 'ulimit -n 110; exec "$0" "$@"';
+    const host = spawn('/bin/sh', ['-c', script, process.execPath, ...words], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void host.kill('SIGKILL'));
+    const said: string[] = [];
+    for await (const line of createInterface({ input: host.stdout })) {
+      said.push(line);
+      if (line === 'starved') host.stdin.write('free\n');
+      if (line !== 'starved') host.stdin.end();
+    }
+    if (host.exitCode === null) await once(host, 'exit');
+    expect(said).toEqual(['starved', 'recovered']);
+    expect(host.exitCode).toBe(0);
+  },
+  60_000,
+);
