@@ -73,6 +73,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
 
   const wanted = [
     'README.md',
+    'SECURITY.md',
     'LICENSE',
     'CHANGELOG.md',
     'package.json',

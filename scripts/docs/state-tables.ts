@@ -84,14 +84,15 @@ const reasons: Readonly<Record<StateReason, string>> = {
   retrying: 'An attempt of the present outage failed and more are left.',
   lost: 'A remote server used up its attempts; it is tried again quietly and rarely.',
   crashLoop: 'Its process crashed too often within a short time.',
-  reconnectStorm: 'Its session was lost too often within a short time.',
+  reconnectStorm:
+    'Its session was lost too often within a short time, or three floods in a row ended it (then it is suspended).',
   attemptsExhausted: 'All attempts of one start or outage failed.',
   capabilityMissing: 'It lacks, or demands, a capability without which it cannot be used.',
   versionUnsupported: 'It speaks no version of the protocol that we speak.',
   restartNever: 'The session ended and the `restart` rule says not to open another.',
   healthCheck: 'It did not answer when it was asked whether it is alive.',
   flooding:
-    'It sends more than 200 notifications a second; the rest are dropped until it is calm again.',
+    'It sends more than is read: [the limits](guide.md#limits-and-policy). Notifications beyond them are dropped, requests are refused, and reading pauses; after 10 s over its budget it is disconnected.',
   partialCatalog: 'Its tool list came only in part; what came is shown.',
 }; // prettier-ignore
 

@@ -5,44 +5,29 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { root, titlesIn } from './documents.ts';
+import { partsWithoutTest, root, shownRowsOf, titlesIn } from './documents.ts';
 
 const heading = '## What proves that a call did not run';
-const named = /^`([\w./-]+\.test\.ts)` (.+)$/u;
 
-async function testsByRow(): Promise<ReadonlyMap<string, readonly string[]>> {
+async function testsInTable(): Promise<readonly string[]> {
   const page = await readFile(join(root, 'docs/calls.md'), 'utf8');
   const [, section = ''] = page.split(heading);
   const [table = ''] = section.split('\n## ');
-  const rows = table.split('\n').filter((line) => /^\| [A-Z]/u.test(line));
-  return new Map(
-    rows.map((row) => {
-      const [, what = '', , , shownBy = ''] = row.split(/ ?\| ?/u);
-      return [what, shownBy.split('<br>')];
-    }),
-  );
+  return shownRowsOf(table).flatMap(({ shownBy }) => shownBy);
 }
 
 describe('the table of outcomes', () => {
   it('names an existing test in each row', async () => {
-    const rows = await testsByRow();
-    expect(rows.size).toBeGreaterThan(20);
-    const lost: string[] = [];
-    for (const [what, tests] of rows) {
-      for (const test of tests) {
-        const [, file = '', title = ''] = named.exec(test) ?? [];
-        const titles = file === '' ? new Set() : await titlesIn(join(root, 'test', file));
-        if (!titles.has(title)) lost.push(`${what}: ${test}`);
-      }
-    }
-    expect(lost).toEqual([]);
+    const tests = await testsInTable();
+    expect(tests.length).toBeGreaterThan(20);
+    expect(await partsWithoutTest(tests)).toEqual([]);
   });
 
   it('has a row for each test that counts runs', async () => {
-    const rows = [...(await testsByRow()).values()].flat();
+    const tests = await testsInTable();
     for (const file of ['runtime/call-executions.test.ts', 'gateway/executions.test.ts']) {
       const titles = await titlesIn(join(root, 'test', file));
-      const missing = [...titles].filter((title) => !rows.includes(`\`${file}\` ${title}`));
+      const missing = [...titles].filter((title) => !tests.includes(`\`${file}\` ${title}`));
       expect(missing).toEqual([]);
     }
   });

@@ -1,5 +1,6 @@
 /** The hand-written and generated documents of the repository, read for tests. */
 
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +19,7 @@ export async function readDocuments(): Promise<readonly Document[]> {
   const inDocs = await readdir(join(root, 'docs'), { recursive: true });
   const paths = [
     'README.md',
+    'SECURITY.md',
     'CONTRIBUTING.md',
     'CHANGELOG.md',
     '.changeset/README.md',
@@ -70,4 +72,40 @@ export async function titlesIn(file: string): Promise<ReadonlySet<string>> {
   };
   visit(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
   return titles;
+}
+
+/** A row of a table whose last cell names the tests that show what the others say. */
+export interface ShownRow {
+  readonly cells: readonly string[];
+  /** The parts of the last cell. */
+  readonly shownBy: readonly string[];
+}
+
+/** Rows whose first cell begins with a capital, so no headings. */
+export function shownRowsOf(text: string): readonly ShownRow[] {
+  const lines = text.split('\n').filter((line) => /^\| [A-Z]/u.test(line));
+  return lines.map((line) => {
+    const cells = line.split(/ ?\| ?/u).slice(1, -1);
+    return { cells: cells.slice(0, -1), shownBy: cells.at(-1)?.split('<br>') ?? [] };
+  });
+}
+
+/** The test that a part of a cell names by its file below `test/`, if it names one. */
+export function testNamedIn(part: string): { file: string; title: string } | undefined {
+  const [, file, title] = /^`([\w./-]+\.test\.ts)` (.+)$/u.exec(part) ?? [];
+  return file === undefined || title === undefined ? undefined : { file, title };
+}
+
+/** Which of these parts name no existing test. */
+export async function partsWithoutTest(parts: readonly string[]): Promise<readonly string[]> {
+  const files = new Map<string, ReadonlySet<string>>();
+  const lost: string[] = [];
+  for (const part of parts) {
+    const { file, title } = testNamedIn(part) ?? { file: '', title: '' };
+    const path = join(root, 'test', file);
+    if (file !== '' && !files.has(file))
+      files.set(file, existsSync(path) ? await titlesIn(path) : new Set());
+    if (files.get(file)?.has(title) !== true) lost.push(part);
+  }
+  return lost;
 }
