@@ -51,8 +51,8 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
 }
 
 /** What a tool is announced with are words of its server. */
-function shownChange({ tool, diff }: ToolChange): ToolChange {
-  return { tool, diff: diff.map((line) => redactWords(line)) };
+function shownChange({ diff, ...change }: ToolChange): ToolChange {
+  return { ...change, diff: diff.map((line) => redactWords(line)) };
 }
 
 type State = Pick<ApprovalRequest, 'decision' | 'because' | 'changes'>;

@@ -71,13 +71,15 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
         ...(shownTools === undefined ? {} : { shownTools }),
         ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
       });
-      if (extra.partial !== true) this.#ports.onListed(owner);
+      // Also a list with gaps: a server must not avoid its pins by announcing one malformed tool.
+      this.#ports.onListed(owner);
       this.#save(owner);
     },
     putSide: (owner, lists) => {
       this.#lifetimes.keep(owner);
       this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
-      this.#ports.onListed(owner);
+      // The instructions come with the tools, and are not known to be absent before.
+      if (this.#extras.has(keyOf(owner))) this.#ports.onListed(owner);
       this.#save(owner);
     },
   };

@@ -97,7 +97,11 @@ describe('a listener', () => {
     there.sessions.of('db').fail(crash());
     await there.advance(30_000);
     end();
-    expect(there.sessions.of('db').commands).toEqual(['session.open', 'session.close']);
+    expect(there.sessions.of('db').commands).toEqual([
+      'session.open',
+      'session.close',
+      'session.kill',
+    ]);
     expect(there.stateOf('db')).toBe('stopped');
     expect(there.errors).toEqual([]);
   });
