@@ -24,9 +24,10 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
     'test/bench/one-round.test.ts',
     'test/cli/end-to-end.test.ts',
     'test/docs/guide.test.ts',
+    'test/fuzz/**',
   ],
   // The search of a pure chart asks Node for nothing: `npm run test:node24`.
-  node24: ['test/machines/*.explore.test.ts'],
+  node24: ['test/machines/*.explore.test.ts', 'test/fuzz/**'],
 };
 
 export default defineConfig(({ mode }) => ({

@@ -4,12 +4,7 @@
  * exactly one more list after it.
  */
 
-import type {
-  Client,
-  JSONRPCMessage,
-  StandardSchemaV1,
-  Transport,
-} from '@modelcontextprotocol/client';
+import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../src/domain/clock.ts';
 import { isRecord } from '../src/policies/is-record.ts';

@@ -13,20 +13,44 @@ export function seeded(seed) {
 
 const pickOf = (random) => (choices) => choices[Math.floor(random() * choices.length)];
 
-const schema = { type: 'object', properties: { name: { type: 'string', title: 'N' } }, required: ['name'] };
-const tool = { name: 't', description: 'd', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } };
+const schema = {
+  type: 'object',
+  properties: { name: { type: 'string', title: 'N' } },
+  required: ['name'],
+};
+const tool = {
+  name: 't',
+  description: 'd',
+  inputSchema: { type: 'object' },
+  annotations: { readOnlyHint: true },
+};
 
 /** What each request of the client is answered with; the hints say how the server was started. */
 export function resultFor(method, params, isModern) {
   const done = isModern ? { resultType: 'complete' } : {};
-  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, prompts: {}, logging: {}, completions: {} };
+  const capabilities = {
+    tools: { listChanged: true },
+    resources: { subscribe: true, listChanged: true },
+    prompts: {},
+    logging: {},
+    completions: {},
+  };
   const serverInfo = { name: 'fuzz', version: '1' };
   switch (method) {
     case 'initialize':
-      return isModern ? undefined : { protocolVersion: params?.protocolVersion, capabilities, serverInfo };
+      return isModern
+        ? undefined
+        : { protocolVersion: params?.protocolVersion, capabilities, serverInfo };
     case 'server/discover':
       if (!isModern) return undefined;
-      return { ...done, supportedVersions: ['2026-07-28'], capabilities, serverInfo, ttlMs: 0, cacheScope: 'private' };
+      return {
+        ...done,
+        supportedVersions: ['2026-07-28'],
+        capabilities,
+        serverInfo,
+        ttlMs: 0,
+        cacheScope: 'private',
+      };
     case 'tools/list':
       return { ...done, tools: [tool], ttlMs: 0, cacheScope: 'private' };
     case 'resources/list':
@@ -34,9 +58,18 @@ export function resultFor(method, params, isModern) {
     case 'resources/templates/list':
       return { ...done, resourceTemplates: [], ttlMs: 0, cacheScope: 'private' };
     case 'prompts/list':
-      return { ...done, prompts: [{ name: 'p', arguments: [{ name: 'a' }] }], ttlMs: 0, cacheScope: 'private' };
+      return {
+        ...done,
+        prompts: [{ name: 'p', arguments: [{ name: 'a' }] }],
+        ttlMs: 0,
+        cacheScope: 'private',
+      };
     case 'tools/call':
-      return { ...done, content: [{ type: 'text', text: 'x' }], structuredContent: { a: [1, { b: null }] } };
+      return {
+        ...done,
+        content: [{ type: 'text', text: 'x' }],
+        structuredContent: { a: [1, { b: null }] },
+      };
     case 'resources/read':
       return { ...done, contents: [{ uri: 'a:b', text: 'x' }] };
     case 'prompts/get':
@@ -70,9 +103,19 @@ export function unasked(random, isModern) {
     () => note('subscriptions/acknowledged', { notifications: { toolsListChanged: true } }),
     () => ask('ping'),
     () => ask('roots/list'),
-    () => ask('sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: 'x' } }], maxTokens: 1 }),
+    () =>
+      ask('sampling/createMessage', {
+        messages: [{ role: 'user', content: { type: 'text', text: 'x' } }],
+        maxTokens: 1,
+      }),
     () => ask('elicitation/create', { message: 'm', requestedSchema: schema }),
-    () => ask('elicitation/create', { mode: 'url', message: 'm', url: 'https://a.example/', elicitationId: 'e' }),
+    () =>
+      ask('elicitation/create', {
+        mode: 'url',
+        message: 'm',
+        url: 'https://a.example/',
+        elicitationId: 'e',
+      }),
     () => ask('no/such'),
     () => ({ jsonrpc: '2.0', id, result: isModern ? { resultType: 'complete' } : {} }),
     () => ({ jsonrpc: '2.0', id, error: { code: -32_603, message: 'e', data: { a: 1 } } }),
@@ -85,18 +128,68 @@ export function otherAnswer(random, id, isModern) {
   const elicitation = { mode: 'url', message: 'm', url: 'https://a.example/', elicitationId: 'e' };
   const input = { method: 'elicitation/create', params: { message: 'm', requestedSchema: schema } };
   return pick([
-    () => ({ jsonrpc: '2.0', id, error: { code: pick([-32_603, -32_601, -32_001, 1]), message: 'Not connected' } }),
-    () => ({ jsonrpc: '2.0', id, error: { code: -32_042, message: 'm', data: { elicitations: [elicitation] } } }),
-    () => ({ jsonrpc: '2.0', id, result: isModern ? { resultType: 'input_required', inputRequests: { q: input }, requestState: 's' } : { content: [], isError: true } }),
+    () => ({
+      jsonrpc: '2.0',
+      id,
+      error: { code: pick([-32_603, -32_601, -32_001, 1]), message: 'Not connected' },
+    }),
+    () => ({
+      jsonrpc: '2.0',
+      id,
+      error: { code: -32_042, message: 'm', data: { elicitations: [elicitation] } },
+    }),
+    () => ({
+      jsonrpc: '2.0',
+      id,
+      result: isModern
+        ? { resultType: 'input_required', inputRequests: { q: input }, requestState: 's' }
+        : { content: [], isError: true },
+    }),
   ])();
 }
 
 const nested = (levels) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
 const oddValues = [
-  null, true, 0, -1, 1.5, 1e308, 2 ** 53, '', 'x', '\u0000\u001b[2J', '\ud800', '\u202e', [], {}, [null], [[]],
-  { a: null }, 'x'.repeat(70_000), nested(200), nested(300), Array(2_000).fill(0), { length: -1 }, { toString: 1, then: 1 },
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  1e308,
+  2 ** 53,
+  '',
+  'x',
+  '\u0000\u001b[2J',
+  '\ud800',
+  '\u202e',
+  [],
+  {},
+  [null],
+  [[]],
+  { a: null },
+  'x'.repeat(70_000),
+  nested(200),
+  nested(300),
+  Array(2_000).fill(0),
+  { length: -1 },
+  { toString: 1, valueOf: null },
 ];
-const oddKeys = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', 'length', '', 'id', 'method', 'result', 'error', '_meta', 'params'];
+const oddKeys = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'hasOwnProperty',
+  'then',
+  'length',
+  '',
+  'id',
+  'method',
+  'result',
+  'error',
+  '_meta',
+  'params',
+];
 
 /** Every place in a value: the object that holds it, and its key. */
 function placesIn(value, places = []) {
@@ -114,7 +207,14 @@ function change(random, message) {
   if (places.length === 0) return;
   const [holder, key] = pick(places);
   // As JSON.parse would make it: `__proto__` is a key like any other; the length of a list is none.
-  const set = (name, value) => (name === 'length' && Array.isArray(holder)) || Object.defineProperty(holder, name, { value, enumerable: true, configurable: true, writable: true });
+  const set = (name, value) =>
+    (name === 'length' && Array.isArray(holder)) ||
+    Object.defineProperty(holder, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   pick([
     () => delete holder[key],
     () => set(key, null),
@@ -141,7 +241,20 @@ export function mutated(random, message) {
     () => `[${text},${text}]`,
     () => `[${text}`,
     () => `${text}${text}`,
-    () => pick(['', ' ', '{}', '[]', 'null', '"x"', '7', 'noise', '\u0000', '{"jsonrpc":"2.0"}', 'Content-Type: x']),
+    () =>
+      pick([
+        '',
+        ' ',
+        '{}',
+        '[]',
+        'null',
+        '"x"',
+        '7',
+        'noise',
+        '\u0000',
+        '{"jsonrpc":"2.0"}',
+        'Content-Type: x',
+      ]),
     () => text.replaceAll('"', '\\"'),
     () => `\ufeff ${text} `,
   ])();

@@ -143,18 +143,15 @@ export class CallDesk {
       board.sighting(address.server)?.desired.policy.call ?? {};
     let begun: Pick<Call, 'sends'> | undefined;
     const call = async (): Promise<CallReport> => {
-      const done = await this.#enter(errand, options, watch, (it) => {
-        begun = it;
-      });
+      const done = await this.#enter(errand, options, watch, (it) => void (begun = it));
       return this.#report(done).catch((error: unknown) => {
         throw asTroupeError(error, done.meta.server, 'executed');
       });
     };
     if (afterMs === null) return call();
     const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
-    const { server } = address;
     const sends = (): number => begun?.sends ?? 0;
-    const followed = { server, tool, startedAt: clock.now(), sends };
+    const followed = { server: address.server, tool, startedAt: clock.now(), sends };
     const running = call();
     watch?.follow(running);
     return this.background.follow(running, followed, afterMs);

@@ -68,20 +68,20 @@ describe('records of approval', () => {
 
 describe('the use of a grant', () => {
   const subject = { server: 'db', fingerprint: 'f' };
-  const record = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
+  const grant = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
   const use = { kind: 'use', ...subject, usedAt: 5 } as const;
 
   it('is noted on the grant, and on nothing else', () => {
-    expect(withEntry([record], use)).toEqual([{ ...record, usedAt: 5 }]);
+    expect(withEntry([grant], use)).toEqual([{ ...grant, usedAt: 5 }]);
     const others = [
-      { ...record, decision: 'rejected' } as const,
-      { ...record, fingerprint: 'other' },
+      { ...grant, decision: 'rejected' } as const,
+      { ...grant, fingerprint: 'other' },
     ];
     expect(withEntry(others, use)).toEqual(others);
   });
 
   it('is superseded, as pins are, by the next decision about the server', () => {
-    const decision = { kind: 'decision', record } as const;
+    const decision = { kind: 'decision', grant } as const;
     const pins = { kind: 'pins', server: 'other', fingerprint: 'f', pins: [] } as const;
     expect(withoutSuperseded([use, pins, decision], decision)).toEqual([pins]);
     expect(withoutSuperseded([decision], use)).toEqual([decision]);

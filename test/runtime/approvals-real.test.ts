@@ -192,7 +192,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     mkdirSync(there.at('state'), { mode: 0o700 });
     const text = JSON.stringify({ version: 1, records: [record] });
     writeFileSync(there.at('state', 'approvals.json'), text, { mode: 0o600 });
-    await there.start().waitFor('db', 'ready');
+    expect(await there.start().waitFor('db', 'ready')).toHaveProperty('state', 'ready');
   });
 
   it('stops in one process when it is revoked in another', async () => {

@@ -20,7 +20,7 @@ const lines = {
     params: { message: 'm', requestedSchema: { type: 'object', properties: {} } },
   }),
   notifications: note('x'),
-  'large-notifications': note(Array(1_500_000).fill({})),
+  'large-notifications': note(Array.from({ length: 1_500_000 }, () => ({}))),
   'list-changed': rpc({ method: 'notifications/tools/list_changed' }),
 };
 const chunkBytes = 65_536;

@@ -1,0 +1,18 @@
+/** A short run of `npm run fuzz`, in a host of its own. */
+
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { describe, expect, it } from 'vitest';
+
+const script = new URL('../../scripts/fuzz.ts', import.meta.url).pathname;
+
+describe('a host whose servers send mutated messages', { timeout: 120_000 }, () => {
+  it('lives, settles every call and keeps its neighbour answered', async () => {
+    const args = ['--import', 'tsx', script, '--messages', '30000', '--seed', '1'];
+    const { stdout } = await promisify(execFile)(process.execPath, args).catch(
+      (failure: { stdout: string }) => failure,
+    );
+    expect(stdout).toMatch(/0 uncaught, 0 unsettled, 0 unanswered/u);
+  });
+});
