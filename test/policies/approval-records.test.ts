@@ -81,7 +81,7 @@ describe('the use of a grant', () => {
   });
 
   it('is superseded, as pins are, by the next decision about the server', () => {
-    const decision = { kind: 'decision', grant } as const;
+    const decision = { kind: 'decision', record: grant } as const;
     const pins = { kind: 'pins', server: 'other', fingerprint: 'f', pins: [] } as const;
     expect(withoutSuperseded([use, pins, decision], decision)).toEqual([pins]);
     expect(withoutSuperseded([decision], use)).toEqual([decision]);
