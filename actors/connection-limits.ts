@@ -1,15 +1,15 @@
 /**
- * Bounds the connections of a server, apart for those that have shown a right to be there and
- * those that have not. Strangers can therefore only displace one another: however many connect,
- * whatever they send and however slowly, a client with a token is served.
+ * Bounds a server's connections, with separate limits for authenticated clients and for strangers.
+ * Strangers can therefore only displace one another: a client with a token is served, however many
+ * strangers connect, whatever they send and however slowly.
  */
 
 import type { Socket } from 'node:net';
 
 export interface ConnectionBounds {
-  /** Connections that have shown nothing yet. */
+  /** Connections that have not authenticated yet. */
   readonly strangers: number;
-  /** Connections that have. */
+  /** Connections that have authenticated. */
   readonly known: number;
 }
 
@@ -19,7 +19,7 @@ export const usualStrangers = 64;
 
 export class ConnectionLimits {
   readonly #bounds: ConnectionBounds;
-  /** Oldest first. Not by activity: one byte a second would keep a place for ever. */
+  /** Oldest first, not least active first: one byte a second would otherwise keep a slot forever. */
   readonly #strangers = new Set<Socket>();
   /** Requests in progress by connection, least recently used first. */
   readonly #known = new Map<Socket, number>();
@@ -28,7 +28,7 @@ export class ConnectionLimits {
     this.#bounds = bounds;
   }
 
-  /** Takes a new connection as a stranger's; the oldest stranger makes room for it. */
+  /** Adds a new connection as a stranger; evicts the oldest stranger when there are too many. */
   add(socket: Socket): void {
     this.#strangers.add(socket);
     socket.once('close', () => {
@@ -45,8 +45,8 @@ export class ConnectionLimits {
   }
 
   /**
-   * A request of somebody with a right to be there begins on this connection. Returns a function
-   * that ends it; undefined when every place is taken by a connection with a request in progress.
+   * Notes that an authenticated request begins on this connection. Returns a function that ends it;
+   * undefined when every slot is taken by a connection with a request in progress.
    */
   begin(socket: Socket): (() => void) | undefined {
     if (!this.#known.has(socket) && this.#known.size >= this.#bounds.known) {

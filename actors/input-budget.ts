@@ -1,11 +1,11 @@
 /**
- * How much a server may send without being asked, per connection.
+ * Limits how much unsolicited input a server may send on one connection.
  *
- * Everything read is charged as work, except the answers that somebody awaits: those are as many
- * as our own requests. Beyond the budget reading pauses, so that the pipe or socket holds the server
- * up. Of notifications and requests fewer are taken than can be read: notifications beyond the limit
- * are dropped, requests are refused. Whether a server that stays over its budget is disconnected is the chart's
- * decision.
+ * Everything read is charged as work, except answers to our own requests, which are only as many as
+ * those requests. Beyond the budget reading pauses, so that the pipe or socket holds the server
+ * back. Notifications and requests have lower limits of their own: notifications beyond the limit are
+ * dropped, requests are refused. The chart decides whether to disconnect a server that stays over
+ * its budget.
  */
 
 import type { Clock } from '../src/domain/clock.ts';
@@ -13,35 +13,36 @@ import type { Failure } from '../src/domain/failure.ts';
 import { TokenBucket } from '../src/policies/token-bucket.ts';
 
 export interface InputEvents {
-  /** The server sends more than is taken: what is over is dropped, refused or waits. */
+  /** The server exceeds a limit: the excess is dropped, refused or delayed. */
   flooded(failure: Failure): void;
-  /** It has not for a while. `hasMissed`: notifications were dropped. */
+  /** The server has stayed within its limits for a while. `hasMissed`: notifications were dropped. */
   calmed(hasMissed: boolean): void;
   /**
-   * Reading pauses again and again, because the server sends faster than it may be read; repeated
+   * Reading pauses repeatedly, because the server sends faster than its budget allows. Called again
    * about once a second while that lasts.
    */
   paused(): void;
-  /** Reading has gone on without a pause for a second. */
+  /** A second has passed without a pause. */
   resumed(): void;
 }
 
-// A server that reports progress ten times a second for each of 16 calls stays below it.
+// A server that reports progress ten times a second for each of 16 calls stays below this.
 const notificationsPerSecond = 200;
-// A server asks for a model or a person now and then; each costs ten times what a notification does.
-const requestsPerSecond = 200;
+// Servers ask for sampling or elicitation now and then; a request costs ten times as much as a
+// notification.
+export const requestsPerSecond = 200;
 // One unit is about 2 µs, so that a server that floods us takes about 2 % of a core.
 const workPerSecond = 10_000;
-// A burst of 40,000 log lines, or twice the largest message, is read at once.
+// A burst of 40,000 log lines, or of two messages of the largest size, is read without a pause.
 const workBurst = 40_000;
-// About half a millisecond without a neighbour being heard.
+// About half a millisecond, after which other servers get their turn.
 const workPerTurn = 256;
-// Shorter pauses only cost timers; longer ones keep the server waiting when it is calm again.
+// Shorter pauses only cost timers; longer ones delay a server that is calm again.
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 
-// One second without a flood ends it; whoever floods again soon has to be quiet for longer,
-// so that the status and the lists do not change at every breath.
+// One second without a flood ends it. A server that floods again soon must stay calm for longer, so
+// that its status and lists do not flap.
 const shortestCalmMs = 1_000;
 const longestCalmMs = 60_000;
 
@@ -97,7 +98,7 @@ export class InputBudget {
     return false;
   }
 
-  /** More came than is taken; the message is shown when a flood begins with it. */
+  /** Notes that a limit was exceeded; the message is reported if this begins a flood. */
   noteFlood(message: string): void {
     this.#failure = { kind: 'protocol', message };
     this.#flood.note();
@@ -126,12 +127,12 @@ export class InputBudget {
     this.#waiting.set(timer, callback);
   }
 
-  /** As {@link whenFree}, for what awaits its turn; undefined when it need not. */
+  /** Like {@link whenFree}, as a promise; undefined when reading may go on at once. */
   free(): Promise<void> | undefined {
     return this.isSpent ? new Promise((resolve) => this.whenFree(resolve)) : undefined;
   }
 
-  /** The connection has ended: so has every flood, and whatever waits to read goes on at once. */
+  /** Ends every flood because the connection has ended; pending readers go on at once. */
   stop(): void {
     this.#flood.stop();
     this.#pauses.stop();
@@ -149,7 +150,7 @@ interface EpisodeListeners {
   ended(): void;
 }
 
-/** Something that goes on for as long as it is noted again before it has been calm for long enough. */
+/** A period that lasts until nothing has been noted for the calm time. */
 class Episode {
   readonly #clock: Clock;
   readonly #longestMs: number;

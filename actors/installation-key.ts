@@ -1,7 +1,7 @@
 /**
- * A random key of this installation: 32 bytes in a file of the state folder that only
- * its user may read. With it, what is derived from settings can be shown without
- * saying anything to those who do not have it.
+ * The installation's random key: 32 bytes in a file of the state folder that only its
+ * user may read. Hashes of settings are keyed with it, so that they reveal nothing
+ * to a reader without the key.
  */
 
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -13,12 +13,13 @@ import { readPrivate, setAside } from './private-file.ts';
 
 const keyBytes = 32;
 const fileName = 'installation.key';
-// The key in hex and a line end, with room for an editor that adds another.
+// The key in hex and a line end, with room for whitespace that an editor adds.
 const maxBytes = 128;
 
 /**
- * Reads the key, or makes it when there is none. Where it can be neither read nor
- * written, and without a state folder, it is a random one of this process. Never rejects.
+ * Reads the key, or creates it when there is none. Falls back to a random key for this
+ * process when the file can be neither read nor written, or without a state folder.
+ * Never rejects.
  */
 export async function installationKey(stateDir: string | undefined): Promise<Buffer> {
   const own = randomBytes(keyBytes);
@@ -32,7 +33,7 @@ export async function installationKey(stateDir: string | undefined): Promise<Buf
     if ('damage' in reading || reading.content !== undefined) await setAside(file, Date.now());
     makeFolders(stateDir);
     await writeOnce(file, own);
-    // Another process may have been faster: then its key counts for both.
+    // Another process may have been faster; its key then counts for both.
     const written = await readPrivate(file, maxBytes);
     return ('content' in written ? keyIn(written.content) : undefined) ?? own;
   } catch {
@@ -45,7 +46,7 @@ function keyIn(content: string | undefined): Buffer | undefined {
   return /^[0-9a-f]{64}$/u.test(hex) ? Buffer.from(hex, 'hex') : undefined;
 }
 
-/** Whole or not at all, and never over another one. */
+/** Writes the key atomically and never overwrites an existing one. */
 async function writeOnce(file: string, key: Buffer): Promise<void> {
   const draft = `${file}.${process.pid}.${randomUUID()}`;
   try {

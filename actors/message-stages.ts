@@ -1,34 +1,34 @@
 /**
- * The stages that every message of a server passes, in one list, over every transport:
+ * The stages that every message from a server passes, over every transport, in one list:
  *
- *  1. structure  depth and number of values, counted on the text       `session-messages.ts`
- *  2. parsing    JSON, then the shape of JSON-RPC                      `session-messages.ts`
- *  3. budget     what nobody asked for is counted, refused or dropped  `input-budget.ts`
- *  4. questions  what the server asks of a person                      `session-question-wire.ts`
- *  5. calls      answers to calls that went beside the SDK's client    `session-light-calls.ts`
- *  6. result     what the SDK would reject of a modern result          `session-list.ts`
- *  7. client     everything else, to the SDK's client
+ *  1. structure  depth and number of values, counted on the text         `session-messages.ts`
+ *  2. parsing    JSON, then the shape of JSON-RPC                        `session-messages.ts`
+ *  3. budget     unsolicited input is counted, refused or dropped        `input-budget.ts`
+ *  4. questions  requests for the user: elicitation, sampling, roots     `session-question-wire.ts`
+ *  5. calls      answers to calls that bypass the SDK's client           `session-light-calls.ts`
+ *  6. result     adapts modern results that the SDK would reject         `session-list.ts`
+ *  7. client     everything else goes to the SDK's client
  *
- * A fence stands around all of them: an exception while a server's input is handled ends that
- * session with a reason, which settles its calls, and reaches neither the host nor a neighbour.
+ * A fence surrounds all of them: an exception while a server's input is handled ends that session
+ * with a reason, which settles its calls. It reaches neither the host nor another server.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../src/domain/clock.ts';
 import type { FailureDescription } from '../src/policies/classify-failure.ts';
-import { InputBudget, type InputEvents } from './input-budget.ts';
+import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget.ts';
 import { readText } from './session-messages.ts';
 
-/** Says true when it took the message, which then goes no further. */
+/** Returns true when it consumed the message, which then goes no further. */
 export type Stage = (message: JSONRPCMessage) => boolean;
 
 // JSON-RPC reserves -32000 to -32099 for servers; this one means "slow down".
 const tooManyRequests = {
   code: -32_000,
-  message: 'Too many requests; send fewer than 200 a second.',
+  message: `Too many requests; send fewer than ${requestsPerSecond} a second.`,
 } as const;
-// Far more than may be at work; what is older was given up and is answered by nobody.
+// Far more than may be in flight; older requests were given up, and nothing waits for their answers.
 const maxAwaited = 4_096;
 
 export interface StageSetup {
@@ -36,21 +36,21 @@ export interface StageSetup {
   readonly events: InputEvents;
   /** Sends a message to the server; may reject. */
   readonly send: (message: JSONRPCMessage) => Promise<void>;
-  /** The input of the server cannot be handled: ends the connection, and with it all that waits. */
+  /** Ends the connection, and with it every pending request, because input cannot be handled. */
   readonly lose: (seen: Pick<FailureDescription, 'code' | 'message'>) => void;
 }
 
 export class MessageStages {
-  /** Set when the session opens; before, everything goes to the client. */
+  /** Set when the session opens; until then everything goes to the client. */
   questions: Stage | undefined;
   calls: Stage | undefined;
-  /** Changes a result before the client gets it; told which method it answers. */
+  /** Changes a result before the client gets it; receives the method that it answers. */
   rewriteResult:
     | ((result: Record<string, unknown>, method: string) => Record<string, unknown>)
     | undefined;
   readonly budget: InputBudget;
   readonly #setup: StageSetup;
-  /** Methods of the requests that were sent and not answered, by their ids. */
+  /** Methods of the requests that were sent and not yet answered, by id. */
   readonly #awaited = new Map<string | number, string>();
 
   constructor(setup: StageSetup) {
@@ -58,7 +58,7 @@ export class MessageStages {
     this.budget = new InputBudget(setup.clock, setup.events);
   }
 
-  /** A message leaves for the server; an answer to it will be welcome. */
+  /** Notes a message that leaves for the server; an answer to it will be accepted. */
   sent(message: JSONRPCMessage): void {
     if (!('method' in message) || !('id' in message)) return;
     if (this.#awaited.size >= maxAwaited) {
@@ -68,7 +68,7 @@ export class MessageStages {
     this.#awaited.set(message.id, message.method);
   }
 
-  /** Stages 1 to 3 of a text: its messages, none when it holds no JSON-RPC. */
+  /** Runs stages 1 to 3 on a text. Returns its messages; none when it is not JSON-RPC. */
   read(text: string): readonly JSONRPCMessage[] {
     const { messages, work } = readText(text);
     if (
@@ -79,12 +79,12 @@ export class MessageStages {
     return messages;
   }
 
-  /** The stages from 3 on. Never throws. */
+  /** Runs the stages from 3 on. Never throws. */
   deliver(message: JSONRPCMessage, client: Transport['onmessage']): void {
     this.fence(() => this.#pass(message, client));
   }
 
-  /** Runs what handles input of the server: an exception ends the connection. */
+  /** Runs a handler of the server's input; an exception ends the connection. */
   fence(handle: () => void): void {
     try {
       handle();
@@ -93,14 +93,14 @@ export class MessageStages {
     }
   }
 
-  /** Ends the connection because of an exception while its input was handled. */
+  /** Ends the connection because of an exception while the server's input was handled. */
   fault(error: unknown): void {
     const why = error instanceof Error ? error.message : String(error);
     const message = `The server sent something that could not be handled: ${why}`;
     this.#setup.lose({ code: 'BAD_RESPONSE', message });
   }
 
-  /** The connection is over: nothing is told any more. */
+  /** The connection is over: nothing more is reported. */
   stop(): void {
     this.budget.stop();
   }
@@ -116,7 +116,7 @@ export class MessageStages {
   #admits(message: Extract<JSONRPCMessage, { method: string }>): boolean {
     if (!('id' in message)) return this.budget.admitsNotification();
     if (this.budget.admitsRequest()) return true;
-    // A connection that cannot take it has other ways to say so.
+    // A connection that cannot send reports that in other ways.
     const { id } = message;
     this.#setup.send({ jsonrpc: '2.0', id, error: tooManyRequests }).catch(() => {});
     return false;
@@ -132,7 +132,7 @@ export class MessageStages {
 
   #awaitedIdOf(message: JSONRPCMessage): string | number | undefined {
     if ('method' in message || message.id === undefined) return undefined;
-    // Some servers make a text of a number.
+    // Some servers return a numeric id as a string.
     return [message.id, Number(message.id)].find((id) => this.#awaited.has(id));
   }
 

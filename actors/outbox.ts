@@ -1,16 +1,16 @@
 /**
  * Bounds what is written to readers that may stop reading: hosts, clients, pages and pipes.
  *
- * A reader that lags loses notes first: whatever it did not ask for is dropped, and counted. A
- * reader that leaves too much unread is disconnected, and so is the one that holds most when all
- * of them together hold too much. Memory is therefore bounded by {@link OutboxLimits}, plus the
- * one message being written.
+ * A reader that lags loses notes first: unsolicited messages are dropped and counted. A reader that
+ * leaves too much unread is disconnected. When all readers together leave too much unread, the one
+ * with the most unread bytes is disconnected. Memory is therefore bounded by {@link OutboxLimits}
+ * plus the message being written.
  */
 
 import type { Writable } from 'node:stream';
 import type { Clock } from '../src/domain/clock.ts';
 
-/** Whether an answer ends by itself, or when its client or we end it. */
+/** `answers` end by themselves; `streams` end when the client or we end them. */
 export type Sending = 'answers' | 'streams';
 
 export interface OutboxLimits {
@@ -23,7 +23,7 @@ export interface OutboxLimits {
 }
 
 export const outboxLimits: OutboxLimits = {
-  // Thousands of log lines: a reader that lags by more is not following them.
+  // Thousands of log lines; a reader that lags by more is not following them.
   noteBytes: 1_048_576,
   // The longest result fits twice.
   unsentBytes: 33_554_432,
@@ -37,7 +37,7 @@ export interface OutboxEvents {
   readonly unread?: () => void;
 }
 
-// Time for answers still on their way when we close; a client that does not read gets no more.
+// Time for pending answers when we close; a client that does not read gets no more.
 const sendMs = 250;
 // A reader that keeps up holds less than this share, so the total need not be summed for it.
 const laggingShare = 64;
@@ -75,14 +75,14 @@ export class Outbox {
     return stream.writableLength > this.#limits.noteBytes;
   }
 
-  /** Writes what the reader waits for. */
+  /** Writes data that the reader waits for. */
   write(stream: Writable, data: string | Uint8Array): void {
     if (stream.destroyed || stream.writableEnded) return;
     stream.write(data);
     this.bound(stream);
   }
 
-  /** Writes what the reader can miss; false when it was dropped. */
+  /** Writes data that the reader can miss; returns false when it was dropped. */
   note(stream: Writable, data: string | Uint8Array): boolean {
     if (this.lags(stream)) {
       this.#events.dropped?.();
@@ -92,7 +92,7 @@ export class Outbox {
     return true;
   }
 
-  /** Keeps the bounds after something was written to a stream directly. */
+  /** Enforces the bounds after data was written to a stream directly. */
   bound(stream: Writable): void {
     const { unsentBytes, unsentTotalBytes } = this.#limits;
     const reader = this.#readers.get(stream);
@@ -110,7 +110,7 @@ export class Outbox {
     }
   }
 
-  /** Settles when all of these have been sent or were cut off, after a quarter of a second at most. */
+  /** Settles once all of these were sent or disconnected, after a quarter of a second at most. */
   async sent(sending: Sending, clock: Clock): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = clock.setTimeout(resolve, sendMs);

@@ -1,10 +1,10 @@
 /**
- * Puts each server into a control group (cgroup v2) of its own, where this process may make them.
- * Membership is inherited and survives `setsid`, `env -i` and the death of parents, so a group lists
+ * Puts each server into its own control group (cgroup v2), where this process may create them.
+ * Membership is inherited and survives `setsid`, `env -i` and the parent's death, so a group lists
  * exactly the processes that a server started. Linux only.
  *
  * ```text
- * <the group of this process>/mcp-troupe-<run>/<number of the server>
+ * <group of this process>/mcp-troupe-<run>/<number of the server>
  * ```
  */
 
@@ -20,33 +20,35 @@ import {
 import path from 'node:path';
 
 import { hasProcessTable } from './process-identity.ts';
+import { isWithin } from './way-within.ts';
 
-// A server may make groups below its own, as container engines do; those of hostile depth stay unseen.
+// A server may create groups below its own, as container engines do. Deeper ones than these are hostile
+// and stay unseen.
 const maxDepth = 8;
 
 export interface ServerCgroup {
-  /** Adds a process. What it starts from then on is in the group as well; what it started before is not. */
+  /** Adds a process. Children that it starts later join the group; earlier ones do not. */
   add(pid: number): void;
-  /** The processes that run in it. */
+  /** Lists the processes that run in the group. */
   members(): readonly number[];
-  /** Nothing runs in it any more. */
+  /** Removes the group once nothing runs in it. */
   remove(): void;
 }
 
 export interface RunCgroup {
-  /** The folder whose folders are the groups of servers. */
+  /** The folder that contains the servers' groups. */
   readonly path: string;
-  /** Undefined when it cannot be made after all. */
+  /** Creates a server's group; undefined when that fails. */
   create(server: number): ServerCgroup | undefined;
   remove(): void;
 }
 
-/** The name of the folder of one run. */
+/** Returns the name of a run's folder. */
 export function cgroupNameOf(run: string): string {
   return `mcp-troupe-${run}`;
 }
 
-/** Undefined where no control groups are delegated to this process, or these are of version 1. */
+/** Opens a run's control group; undefined where no cgroup v2 is delegated to this process. */
 export function openRunCgroup(run: string, own = ownCgroup()): RunCgroup | undefined {
   if (own === undefined || !isDelegated(own)) return undefined;
   const folder = path.join(own, cgroupNameOf(run));
@@ -62,7 +64,7 @@ export function openRunCgroup(run: string, own = ownCgroup()): RunCgroup | undef
 
 function cgroupAt(place: string): ServerCgroup {
   return {
-    // A process that ended at once cannot be added, and need not be.
+    // A process that has already ended cannot be added and need not be.
     add: (pid) => void isDone(() => writeFileSync(path.join(place, 'cgroup.procs'), String(pid))),
     members: () => membersOf(place, 0),
     remove: () => removeTree(place, 0),
@@ -93,7 +95,7 @@ function foldersIn(place: string): readonly string[] {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(place, name));
 }
 
-/** The folder of the control group that this process is in; undefined where there is no version 2. */
+/** Returns the folder of this process's own control group; undefined without cgroup v2. */
 function ownCgroup(): string | undefined {
   if (!hasProcessTable) return undefined;
   try {
@@ -102,14 +104,13 @@ function ownCgroup(): string | undefined {
     const mounted = /^\d+ \d+ \S+ (\S+) (\S+) .* - cgroup2 /mu;
     const [, root, point] = mounted.exec(readFileSync('/proc/self/mountinfo', 'utf8')) ?? [];
     if (inside === undefined || root === undefined || point === undefined) return undefined;
-    const below = path.posix.relative(root, inside);
-    return below.startsWith('..') ? undefined : path.join(point, below);
+    return isWithin(inside, root) ? path.join(point, path.relative(root, inside)) : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Processes may be moved from this group into groups that are made below it. */
+/** Says whether processes may be moved from this group into new groups below it. */
 function isDelegated(own: string): boolean {
   return isDone(() => {
     accessSync(own, constants.W_OK);

@@ -1,7 +1,8 @@
 /**
- * Remembers which processes descend from a server, by who was whose parent when it was looked. A
- * process stays known, by its number and start time, after its parent died and it was adopted; one
- * whose parent came and went between two looks is never known. Linux only: elsewhere nothing is found.
+ * Remembers which processes descend from a server, from snapshots of every process's parent. A
+ * known process stays known, by its number and start time, after its parent has died. A process
+ * whose parent started and ended between two snapshots is never found. Linux only; elsewhere
+ * nothing is found.
  */
 
 import { readFileSync } from 'node:fs';
@@ -10,22 +11,28 @@ import { hasProcessTable, type ProcessIdentity } from './process-identity.ts';
 import { createLook } from './process-look.ts';
 
 export interface FamilyMember extends ProcessIdentity {
-  /** The name of its program, as the system tells it: at most 15 characters. */
+  /** The program's name as reported by the system: at most 15 characters. */
   readonly name: string;
-  /** The process group that it is in. */
+  /** Its process group. */
   readonly group: number;
 }
 
-interface Seen extends FamilyMember {
+export interface Seen extends FamilyMember {
   readonly parent: number;
   readonly isRunning: boolean;
 }
 
-// More than any honest server starts; a fork bomb must not fill our memory as well.
+// More than any honest server starts; a fork bomb must not fill the host's memory too.
 const maxMembers = 10_000;
 
 export class ProcessFamilies {
   readonly #families = new Map<number, ReadonlyMap<number, Seen>>();
+  readonly #look: () => Promise<readonly Seen[]>;
+
+  /** @param look - reads all processes. Default: those of this system */
+  constructor(look: () => Promise<readonly Seen[]> = lookAtParents) {
+    this.#look = look;
+  }
 
   add({ pid, start }: ProcessIdentity): void {
     const leader = { pid, start, name: '', group: pid, parent: process.pid, isRunning: true };
@@ -40,10 +47,12 @@ export class ProcessFamilies {
     return this.#families.size;
   }
 
-  /** Looks at all processes once, for all families. */
+  /** Takes one snapshot of all processes, for all families. */
   async look(): Promise<void> {
     if (!hasProcessTable || this.#families.size === 0) return;
-    const table = await lookAtParents();
+    // A server that starts meanwhile may be missing from this snapshot, which says nothing about it.
+    const leaders = [...this.#families.keys()];
+    const table = await this.#look();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
     const byParent = new Map<number, Seen[]>();
     for (const seen of table) {
@@ -51,19 +60,20 @@ export class ProcessFamilies {
       if (siblings === undefined) byParent.set(seen.parent, [seen]);
       else siblings.push(seen);
     }
-    for (const [leader, known] of this.#families) {
-      this.#families.set(leader, familyOf(known, byPid, byParent));
+    for (const leader of leaders) {
+      const known = this.#families.get(leader);
+      if (known !== undefined) this.#families.set(leader, familyOf(known, byPid, byParent));
     }
   }
 
-  /** Those that ran at the last look, without the leader. */
+  /** Lists the family's processes that ran at the last snapshot, without the leader. */
   membersOf(leader: number): readonly FamilyMember[] {
     const members = this.#families.get(leader)?.values() ?? [];
     return [...members].filter(({ pid, isRunning }) => isRunning && pid !== leader);
   }
 }
 
-/** Those that were known and still are the same, and all that descend from them. */
+/** Keeps the known processes that are still the same ones, and adds all of their descendants. */
 function familyOf(
   known: ReadonlyMap<number, Seen>,
   byPid: ReadonlyMap<number, Seen>,
@@ -74,7 +84,7 @@ function familyOf(
     const now = byPid.get(pid);
     if (now?.start === start) family.set(pid, now);
   }
-  // A map that grows while it is gone through hands out what was added, too.
+  // Iterating over a map also visits entries that are added meanwhile.
   for (const pid of family.keys()) {
     for (const child of byParent.get(pid) ?? []) {
       if (family.size < maxMembers) family.set(child.pid, child);

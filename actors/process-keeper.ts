@@ -104,7 +104,7 @@ class Keeper implements ProcessKeeper {
   readonly #problems: Problem[] = [];
   /** The last descendant of each server that dropped both its environment and its session. */
   readonly #escaped = new Map<number, Problem>();
-  #nextLook: unknown;
+  #nextLook: { readonly timer: unknown; readonly at: number } | undefined;
   #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
   #count = 0;
   #isRegistered = false;
@@ -206,15 +206,21 @@ class Keeper implements ProcessKeeper {
     return [...new Set([...marked, ...[...others].filter((pid) => !isSpared(pid))])];
   }
 
-  /** Looks who descends from whom, again and again while there are servers. */
+  /** Takes the next snapshot of parents and children after this time, or sooner if one is due. */
   #lookAfter(delayMs: number): void {
-    if (!hasProcessTable || this.#nextLook !== undefined || this.#families.size === 0) return;
-    this.#nextLook = this.#ports.clock.setTimeout(() => void this.#look(), delayMs);
-    // A look is no reason to live.
-    (this.#nextLook as { unref?: () => unknown } | undefined)?.unref?.();
+    if (!hasProcessTable || this.#families.size === 0) return;
+    const { clock } = this.#ports;
+    const at = clock.now() + delayMs;
+    if (this.#nextLook !== undefined && this.#nextLook.at <= at) return;
+    this.#cancelLook();
+    const timer = clock.setTimeout(() => void this.#look(), delayMs);
+    this.#nextLook = { timer, at };
+    // A pending snapshot must not keep the host alive.
+    (timer as { unref?: () => unknown } | undefined)?.unref?.();
   }
 
   async #look(): Promise<void> {
+    this.#nextLook = undefined;
     await this.#families.look();
     const marked = new Set(await findMarked(this.#run));
     for (const [leader, { server }] of this.#servers) {
@@ -225,7 +231,6 @@ class Keeper implements ProcessKeeper {
       const escaped = members.find(({ pid, group }) => group !== leader && !marked.has(pid));
       if (escaped !== undefined) this.#reportEscape(leader, server, escaped);
     }
-    this.#nextLook = undefined;
     this.#lookAfter(lookEveryMs);
   }
 
@@ -243,7 +248,7 @@ class Keeper implements ProcessKeeper {
   }
 
   #cancelLook(): void {
-    this.#ports.clock.clearTimeout(this.#nextLook);
+    this.#ports.clock.clearTimeout(this.#nextLook?.timer);
     this.#nextLook = undefined;
   }
 

@@ -37,7 +37,7 @@ const maxMarks = 500_000;
 // Batches exist only in the 2025-03-26 revision, where nobody was seen to send more than a few.
 const maxBatch = 256;
 const tooDeep = `more than ${maxDepth} levels`;
-const tooManyValues = 'more than 500,000 values';
+const tooManyValues = `more than ${maxMarks.toLocaleString('en')} values`;
 export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
 /** What a text of JSON holds, counted without parsing it. */

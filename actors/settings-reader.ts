@@ -22,6 +22,7 @@ import type { HostRule } from '../src/domain/host-rule.ts';
 import type { PolicyChoice } from '../src/domain/policy.ts';
 import { isFolderScope, type Problem, type Scope } from '../src/domain/settings.ts';
 import { printableLine } from '../src/policies/printable.ts';
+import { quotedFor } from '../src/policies/quoted.ts';
 import type { DockerGateway } from './docker-gateway.ts';
 import {
   confinesOfFile,
@@ -235,12 +236,12 @@ async function readFileOf(
 function openToEveryone(file: string): Problem {
   return {
     file,
-    message: `every user of this machine may change this file; run: chmod o-w ${file}`,
+    message: `every user of this machine may change this file, so it is not used; run: chmod o-w ${quotedFor('shell', file)}`,
   };
 }
 
 function openToGroup(file: string): Problem {
-  const message = `other users of its group may change this file, and what it names runs as you; unless you trust them all, run: chmod g-w ${file}`;
+  const message = `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quotedFor('shell', file)}`;
   return { file, message };
 }
 

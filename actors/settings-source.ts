@@ -19,7 +19,7 @@ import { fromCallback } from 'xstate';
 import { changedSinceStart } from '../src/config/start-values.ts';
 import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
-import { type DesiredServer, type Problem, type Settings } from '../src/domain/settings.ts';
+import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
 import { equalData } from '../src/policies/equal-data.ts';
 import { confinesOfFile } from './settings-file.ts';

@@ -1,8 +1,8 @@
 /**
- * Finds where a path in a folder leads without touching anything outside that folder.
+ * Resolves a path within a folder without touching anything outside that folder.
  *
- * A link of a cloned repository may name a network folder, which the system connects to as soon
- * as it is looked up, or a file of the user's own.
+ * A link in a cloned repository may name a network folder, to which the system connects as soon as
+ * it is looked up, or one of the user's own files.
  */
 
 import { lstat, readlink } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import path from 'node:path';
 export interface Way {
   /** Absolute. Links are followed as long as they stay in the folder. */
   readonly place: string;
-  /** Whether all of the way is in the folder; otherwise `place` is where it leaves it, as written. */
+  /** Whether the whole way is inside the folder; otherwise `place` is where it leaves, as written. */
   readonly isInside: boolean;
 }
 
@@ -44,19 +44,31 @@ export async function wayWithin(file: string, folder: string): Promise<Way> {
     here = next;
     if (target === undefined) continue;
     linkCount += 1;
-    // Whoever opens it is told that it goes round in circles.
+    // A circle of links; opening it fails with ELOOP.
     if (linkCount > maxLinks) return { place: next, isInside: true };
     if (!path.isAbsolute(target)) {
       here = path.dirname(next);
       rest = [...partsOf(target), ...rest];
-    } else if (isWithin(path.resolve(target), folder) && target.startsWith(folder)) {
-      here = folder;
-      rest = [...partsOf(target.slice(folder.length)), ...rest];
-    } else return { place: path.resolve(target, ...rest), isInside: false };
+      continue;
+    }
+    const below = belowFolder(target, folder);
+    if (below === undefined) return { place: path.resolve(target, ...rest), isInside: false };
+    here = folder;
+    rest = [...partsOf(below), ...rest];
   }
 }
 
-/** Of a link; undefined for all else, and where nothing is. */
+/**
+ * The rest of an absolute path that is spelled through the folder; undefined for others, such as
+ * `/folder-b/../folder/file`, which would be followed outside of it.
+ */
+function belowFolder(target: string, folder: string): string | undefined {
+  const start = folder.endsWith(path.sep) ? folder : folder + path.sep;
+  if (target === folder) return '';
+  return target.startsWith(start) ? target.slice(start.length) : undefined;
+}
+
+/** Reads a link's target; undefined when there is no link. */
 async function targetOf(place: string): Promise<string | undefined> {
   try {
     return (await lstat(place)).isSymbolicLink() ? await readlink(place) : undefined;

@@ -23,7 +23,7 @@ export interface Output {
   readonly paint: Paint;
   /** Lines for people; nothing with `--json`. */
   lines(lines: readonly string[]): void;
-  /** The same of lines that a command prints for as long as it runs: a reader that lags misses some. */
+  /** Prints lines of a command that keeps running; a reader that lags misses some. */
   news(lines: readonly string[]): void;
   /** Text as it is, for frames that redraw themselves. */
   raw(text: string): void;
@@ -75,12 +75,13 @@ export function createOutput(
   };
   const outbox = new Outbox();
   const missed = new Map<TerminalStream, number>();
-  const tell = (stream: TerminalStream, text: string): void => {
+  const tell = (stream: TerminalStream, lines: readonly string[]): void => {
     progress(undefined);
     const count = missed.get(stream) ?? 0;
-    const told = count === 0 ? '' : `troupe: ${count} lines were left out: too few were read\n`;
-    if (outbox.note(stream, told + text)) missed.delete(stream);
-    else missed.set(stream, count + 1);
+    const remark = `troupe: left out ${count} lines, because the output was read too slowly`;
+    const text = [...(count === 0 ? [] : [remark]), ...lines].map((line) => `${line}\n`).join('');
+    if (outbox.note(stream, text)) missed.delete(stream);
+    else missed.set(stream, count + lines.length);
   };
   const document = (value: unknown): void => {
     if (!json || documentPrinted) return;
@@ -101,7 +102,7 @@ export function createOutput(
       if (!json && lines.length > 0) writeTo(stdout, `${lines.join('\n')}\n`);
     },
     news(lines) {
-      if (!json && lines.length > 0) tell(stdout, `${lines.join('\n')}\n`);
+      if (!json && lines.length > 0) tell(stdout, lines);
     },
     raw(text) {
       if (!json) writeTo(stdout, text);
@@ -110,7 +111,7 @@ export function createOutput(
     documentLine: (value) => writeTo(stdout, `${jsonText(value)}\n`),
     showsProgress,
     progress,
-    note: (text) => tell(stderr, `troupe: ${text}\n`),
+    note: (text) => tell(stderr, [`troupe: ${text}`]),
     error(error) {
       if (json) document({ error });
       else writeTo(stderr, `${painter(stderr, host.env)('red', 'troupe:')} ${error.message}\n`);

@@ -1,9 +1,10 @@
 /**
- * Who was let in: a token of an address is exchanged once for the secret of a session, which the
- * page sends with every request. Neither is kept, only what they hash to.
+ * Authenticates pages: an address's token is exchanged once for a session's secret, which the page
+ * sends with every request. Only hashes of tokens and secrets are kept.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
+import { TokenBucket } from '../policies/token-bucket.ts';
 
 // 256 bits: nobody guesses it, however fast we answer.
 const secretBytes = 32;
@@ -22,7 +23,7 @@ export interface Guest {
 
 export class Guests {
   readonly #now: () => number;
-  /** What to do when the token is spent, or is not the newest of so many any more. */
+  /** Callbacks by token hash, called once the token is spent or displaced by newer ones. */
   readonly #tokens = new Map<string, () => void>();
   readonly #sessions = new Map<string, Guest>();
 
@@ -40,19 +41,19 @@ export class Guests {
     return token;
   }
 
-  /** Calls back once the token is good for nothing, which may be now. */
+  /** Calls back once the token is no longer valid, which may be at once. */
   whenSpent(token: string, callback: () => void): void {
     const key = digest(token);
     if (this.#tokens.has(key)) this.#tokens.set(key, callback);
     else callback();
   }
 
-  /** No token is good for anything any more. */
+  /** Invalidates every token. */
   close(): void {
     for (const key of [...this.#tokens.keys()]) this.#spend(key);
   }
 
-  /** The secret of the session that the token gives; undefined when it is none, or was taken. */
+  /** Exchanges a token for a new session's secret; undefined for an unknown or spent token. */
   admit(token: string): string | undefined {
     if (!this.#spend(digest(token))) return undefined;
     const secret = newSecret();
@@ -74,18 +75,8 @@ export class Guests {
   }
 
   #newGuest(): Guest {
-    let left = actsPerSecond;
-    let countedAt = this.#now();
-    return {
-      mayAct: () => {
-        const now = this.#now();
-        left = Math.min(actsPerSecond, left + ((now - countedAt) / 1_000) * actsPerSecond);
-        countedAt = now;
-        if (left < 1) return false;
-        left -= 1;
-        return true;
-      },
-    };
+    const acts = new TokenBucket(actsPerSecond, actsPerSecond);
+    return { mayAct: () => acts.tryTake(this.#now()) };
   }
 }
 

@@ -32,7 +32,9 @@ const isMeantToStay = `${escapes('MCP_TROUPE_RUN=stay')} & exec sleep 601`;
 const isAdoptedAtOnce = `read line; (${escapes()} &) ; exec sleep 601`;
 const isAdoptedLater = `(${escapes()} & read line); exec sleep 601`;
 
-async function startFamily(script: string, cgroup: KeeperPorts['cgroup']) {
+type Before = (keeper: ProcessKeeper | undefined, clock: VirtualClock) => void;
+
+async function startFamily(script: string, cgroup: KeeperPorts['cgroup'], before?: Before) {
   const clock = new VirtualClock();
   const problems: (readonly Problem[])[] = [];
   let tell = (): void => {};
@@ -48,6 +50,7 @@ async function startFamily(script: string, cgroup: KeeperPorts['cgroup']) {
       tell();
     },
   });
+  before?.(keeper, clock);
   const kept = keeper?.expect('db', 'db.0');
   const env = { PATH: process.env['PATH'], ...kept?.prepare() };
   const child = spawn('/bin/sh', ['-c', script], {
@@ -79,7 +82,7 @@ async function end(keeper: ProcessKeeper, kept: KeptProcess): Promise<void> {
 }
 
 describe.runIf(hasProcessTable)('a descendant without environment and session', () => {
-  it('is found by a look at parents and children', async () => {
+  it('is found by a snapshot of parents and children', async () => {
     const { keeper, kept, escaped } = await startFamily(isChild, withoutCgroups);
     expect(await kept.descendants()).toContain(escaped);
     await end(keeper, kept);
@@ -99,7 +102,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is reported by the first look and known after it was adopted, until its server is gone', async () => {
+  it('is reported by the first snapshot and stays known after its parent has died, until its server is gone', async () => {
     const family = await startFamily(isAdoptedLater, withoutCgroups);
     const { keeper, kept, child, escaped, clock, problems, told } = family;
     clock.advanceBy(1_000);
@@ -121,6 +124,24 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(await kept.descendants()).toContain(escaped);
     await end(keeper, kept);
     expect(problems.at(-1)).toEqual([]);
+  });
+
+  it('is reported a second after its server started, also when other servers ran before', async () => {
+    const { keeper, kept, escaped, clock, problems, told } = await startFamily(
+      isChild,
+      withoutCgroups,
+      (other, time) => {
+        const { pid } = spawn('sleep', ['602'], { detached: true, stdio: 'ignore' });
+        if (pid === undefined) throw new Error('no process here');
+        started.push(pid);
+        other?.expect('quiet', 'quiet.0').started(pid);
+        time.advanceBy(1_000);
+      },
+    );
+    clock.advanceBy(1_000);
+    await told;
+    expect(problems.at(-1)).toMatchObject([{ file: `/proc/${escaped}` }]);
+    await end(keeper, kept);
   });
 
   it('is spared when it was started to stay, and reported all the same', async () => {
