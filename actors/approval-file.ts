@@ -15,9 +15,9 @@ import { readPrivateJson } from './private-file.ts';
 import { replaceWhole } from './whole-file.ts';
 
 const version = 2;
-/** Version 1 had pins of tools only, and did not say when an approval was used. */
+/** Version 1 had pins of tools only and did not record when an approval was used. */
 const knownVersions = [1, version];
-// Ten thousand decisions with what was shown for each: as many as there may be servers.
+// Ten thousand decisions, as many as there may be servers, each with what was shown for it.
 const maxBytes = 16 * 1024 * 1024;
 // A year: longer than most pauses in the work on a project.
 const keptUnusedMs = 365 * 24 * 3_600_000;
@@ -78,8 +78,8 @@ export async function writeApprovals(
 }
 
 /**
- * Leaves out grants that were not used for a year and whose project folder is gone. All
- * else stays, a rejection above all: without it, the server would be asked about again.
+ * Drops grants that were unused for a year and whose project folder is gone. Everything
+ * else stays, above all rejections: without one, the user would be asked about the server again.
  */
 export async function withoutForgotten(
   records: readonly StoredApproval[],
@@ -93,7 +93,7 @@ export async function withoutForgotten(
   return records.filter((record) => !isOld(record) || !gone.has(record.project));
 }
 
-/** A folder that merely cannot be read, as on a disk that does not answer, is still there. */
+/** Says whether a folder is gone; one that merely cannot be read still counts as present. */
 async function isGone(folder: string): Promise<boolean> {
   return lstat(folder).then(
     () => false,
@@ -101,7 +101,7 @@ async function isGone(folder: string): Promise<boolean> {
   );
 }
 
-/** Says that nothing more fits into the file, in place of a code. */
+/** The problem shown when nothing more fits into the file. */
 export const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
 
 /** What is only there to be compared by a person goes before a decision does. */

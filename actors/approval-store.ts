@@ -108,7 +108,7 @@ class Store implements ApprovalStore {
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
     else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
-    // From the file on, a thousand decisions in a row would compare a million records.
+    // Comparing with the whole file instead would compare a million records for a thousand decisions.
     const records = withEntry(this.#records, entry);
     if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
     if (this.#hasWriteWaiting) return;

@@ -19,7 +19,7 @@ export interface Executable {
   readonly file: string;
   /** What that leads to over all links: what a person approves. */
   readonly realPath: string;
-  /** `realPath` is the path as written: it leads out of a folder beside which nothing is touched. */
+  /** `realPath` is the path as written, because it leads out of the folder that may be touched. */
   readonly isUnfollowed?: true;
 }
 
@@ -44,10 +44,10 @@ export async function findExecutable({
 }
 
 /**
- * The same for an entry that a project folder brings, without touching what it names outside of
- * the folder. A path that leads outside is known by where it leaves the folder, one that is
- * written outside by its spelling; neither is looked up. Undefined also when a variable or a
- * PATH of its own decides.
+ * Like {@link findExecutable} for an entry of a project folder, without touching anything that it
+ * names outside of the folder. A path that leads outside is identified by where it leaves the folder,
+ * one that is written outside by its spelling; neither is looked up. Also undefined when a variable
+ * or the entry's own PATH decides.
  */
 async function findConfined(
   spec: StdioSpec,
@@ -64,7 +64,7 @@ async function findConfined(
       const written = path.isAbsolute(command) ? command : file;
       return { file: written, realPath: written, isUnfollowed: true };
     }
-    // A place of the user's own PATH; a relative one starts in a folder that the entry names.
+    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the entry names.
     if (!isInside && !path.isAbsolute(place)) continue;
     for (const ending of endings(command, env)) {
       const at = file + ending;
@@ -86,8 +86,8 @@ async function executableWithin(file: string, within: string): Promise<Executabl
  * What admission knows an executable by: its real path. One that is written with a
  * secret in it is known by a digest.
  *
- * @param within - real path of the project folder for an entry that it brings, beside which
- *   nothing is touched but the user's own PATH
+ * @param within - real path of the project folder, for an entry that it brings; outside of it only
+ *   the user's own PATH is touched
  */
 export async function approvedPathOf(
   spec: StdioSpec,
@@ -103,8 +103,8 @@ export async function approvedPathOf(
 /**
  * The launch of the very program that was approved, whatever PATH says a moment later.
  *
- * @param approved - null when nothing was found then, or nothing could be looked up
- * @param within - as it was given when the program was looked up
+ * @param approved - null when nothing was found at approval, or nothing could be looked up
+ * @param within - as given when the program was looked up
  * @throws SettingError when the command leads elsewhere now.
  */
 export async function launchAsApproved(
@@ -121,18 +121,18 @@ export async function launchAsApproved(
     throw movedError(launch.command);
   }
   if (found === undefined) return launch;
-  // A script finds its neighbours, and an interpreter its name, by the path it is started with;
-  // a binary is told its name by argv0.
+  // A script finds the files beside it, and an interpreter finds its name, by the path it is started
+  // with; a binary gets its name from argv0.
   const { file, isUnfollowed } = found;
-  // It is approved, so it may be followed now.
+  // The program is approved, so the path may be followed now.
   const realPath = isUnfollowed ? await realpath(file).catch(() => file) : found.realPath;
   const command = (await isBinary(realPath)) ? realPath : file;
   return { ...launch, command, argv0: launch.command, realPath };
 }
 
 /**
- * Whether the path that is about to be started still leads to the program that was
- * approved. Synchronous, so that nothing of ours comes between this and the start.
+ * Checks that the path about to be started still leads to the approved program.
+ * Synchronous, so that no other code of ours runs between the check and the start.
  *
  * @throws SettingError when it leads elsewhere.
  */
@@ -142,7 +142,7 @@ export function assertSameProgram({ command, argv0, realPath }: StdioLaunch): vo
   try {
     present = realpathSync(command);
   } catch {
-    // It is gone, which is not what was approved either.
+    // A missing program is not the approved one either.
   }
   if (present !== realPath) throw movedError(argv0 ?? command);
 }
@@ -153,7 +153,7 @@ function movedError(command: string): SettingError {
   );
 }
 
-// Enough for the header of every format of executables, which all hold a zero byte; text does not.
+// Enough for the header of every executable format. All of them hold a zero byte; text does not.
 const headBytes = 512;
 
 async function isBinary(file: string): Promise<boolean> {
@@ -164,7 +164,7 @@ async function isBinary(file: string): Promise<boolean> {
     const head = buffer.subarray(0, bytesRead);
     return head.subarray(0, 2).toString('latin1') !== '#!' && head.includes(0);
   } catch {
-    // A script that cannot be read cannot be run either.
+    // A script that cannot be read cannot run either.
     return true;
   } finally {
     await handle?.close().catch(() => undefined);
@@ -196,7 +196,7 @@ function placesOf(command: string, searchPath: string): readonly string[] {
 }
 
 function hasFolder(command: string): boolean {
-  // On Windows `C:tool` is in the present folder of that drive.
+  // On Windows `C:tool` is in that drive's current folder.
   const isOnDrive = process.platform === 'win32' && command.includes(':');
   return command.includes('/') || command.includes(path.sep) || isOnDrive;
 }

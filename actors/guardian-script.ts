@@ -100,8 +100,8 @@ remain() {
   [ -n "$groups" ]
 }
 
-# Those that left their group: by their environment, and by the control group that they cannot leave
-# by starting. Who was started to stay says so.
+# Processes that left their group: found by their environment, and by the control group, which they
+# inherit. Processes that were started to stay are left out.
 marked() {
   [ "$way" = proc ] || return 0
   set +f
@@ -159,7 +159,7 @@ while read -r order pid start; do
     bye) exit 0 ;;
   esac
 done
-# Who was being started when the host died may not carry the mark yet.
+# A process that was just being started when the host died may not carry the mark yet.
 [ "$fresh" = 1 ] && rest
 await "$inputRests" || { send TERM; await "$termRests"; } || killAll "$killRests" || exit 1
 [ -z "$file" ] || rm -f "$file"

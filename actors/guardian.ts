@@ -2,11 +2,10 @@
  * The guardian: a small process that ends our servers when we die without doing it.
  *
  * It holds the other end of a pipe that breaks with us, however that happens. It is
- * started just before the first server, whose mark it knows already: from the first
- * instruction of a server on there is a process that ends it. The start is not waited for;
- * orders wait in the pipe, and its end is seen even when we die while the guardian boots. It runs
- * in a session of its own, so that Ctrl-C does not reach it; it neither keeps this process running
- * nor inherits anything of it. A guardian that dies is replaced a few times, and then reported.
+ * started just before the first server, whose mark it already knows, so every server has a
+ * guardian from its first instruction on. We do not wait for it to start: orders wait in the pipe,
+ * and it notices the broken pipe even if we die while it boots. It runs in its own session, so that
+ * Ctrl-C does not reach it; it neither keeps this process running nor inherits anything from it. A guardian that dies is replaced a few times, and then reported.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -23,11 +22,11 @@ const inputGraceMs = 1_000;
 const termGraceMs = 1_000;
 // SIGKILL cannot be refused; who is still there after this hangs in the kernel.
 const killedMs = 300;
-// Want of descriptors or processes passes; the next server tries again.
+// A lack of descriptors or processes is transient; the next server tries again.
 const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
 // Somebody who kills it again and again means it.
 const maxRestarts = 3;
-// Beside what the pipe holds: thousands of orders, of which a guardian reads one in microseconds.
+// In addition to what the pipe holds: thousands of orders, each of which a guardian reads in microseconds.
 const maxUnreadBytes = 65_536;
 // It has nothing to do but to exit; a busy machine may take a while to let it.
 const farewellMs = 500;
@@ -39,7 +38,7 @@ export interface GuardianOrders {
   readonly mark: string;
   /** Removed when nothing is left; absent = there is none. */
   readonly file?: string;
-  /** The control group of the run, whose members are ended as well; absent = there is none. */
+  /** The run's control group, whose members are ended as well; absent = there is none. */
   readonly cgroup?: string;
   /** Reports that nobody guards any more, and why. */
   readonly report: (why: string) => void;
@@ -61,7 +60,7 @@ export class Guardian {
     return this.#child?.pid;
   }
 
-  /** From now on what carries the mark ends with us. */
+  /** Starts guarding: from now on every process with the mark ends with us. */
   start(): void {
     if (this.#child === undefined && !this.#isOver) this.#start();
   }
@@ -116,7 +115,7 @@ export class Guardian {
 
   #say(order: string): void {
     const child = this.#child;
-    // It was stopped, or hangs. Its successor is told of all groups at once.
+    // The guardian was stopped or hangs. Its successor receives all groups at once.
     if ((child?.stdin?.writableLength ?? 0) > maxUnreadBytes) child?.kill('SIGKILL');
     else child?.stdin?.write(`${order}\n`);
   }

@@ -10,9 +10,9 @@ import { headBytes, TooLongError } from './http-too-long.ts';
 import type { InputBudget } from './input-budget.ts';
 import { maxMessageBytes } from './session-connection.ts';
 
-// A chunk can hold thousands of tiny events; between two pieces others may be heard.
+// A chunk can hold thousands of tiny events; other servers get their turn between two pieces.
 const pieceCharacters = 8_192;
-// A line without data costs as little as this share of a message, and as much more as it is long.
+// A line without data costs this share of a message, plus a share for its length.
 const workPerIdleLine = 1 / 16;
 const idleCharactersPerWork = 2_048;
 
@@ -24,7 +24,7 @@ export interface StreamEvent {
 }
 
 export interface EventListeners {
-  /** Lines that carry no data are charged to it, and it says when to go on. */
+  /** Charged for lines that carry no data; also says when reading may go on. */
   readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
   /** Must not throw. */
   readonly onEvent: (event: StreamEvent) => void;

@@ -51,7 +51,7 @@ interface HandedOver {
   readonly post: Post;
   /** What the server answered already. */
   answer?: Response | undefined;
-  /** It was written as JSON and given to the connection: it may have reached the server. */
+  /** The request was serialized and given to the connection, so it may have reached the server. */
   hasLeft: boolean;
   /** Called when the stream of the answer is over, and not because it was given up. */
   readonly onStreamEnd: (() => void) | undefined;
@@ -473,7 +473,7 @@ async function assertSessionId(response: Response): Promise<void> {
   );
 }
 
-/** Why a message has not left: the SDK writes it as JSON, and does not say whether that is what failed. */
+/** Explains why a message has not left: the SDK serializes it and does not say whether that failed. */
 function unsent(error: unknown, message: JSONRPCMessage): unknown {
   try {
     JSON.stringify(message);

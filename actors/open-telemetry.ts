@@ -186,13 +186,13 @@ export class OpenTelemetry {
   }
 
   /**
-   * Runs the work exactly once, within this trace as far as the context manager obeys: one that never
-   * calls back, calls back late, or calls back twice neither drops nor repeats the work.
+   * Runs the work exactly once, and within this trace if the context manager behaves. A context
+   * manager that calls back never, late or twice neither drops nor repeats the work.
    */
   within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
     let begun: Promise<Value> | undefined;
     const runOnce = (): Promise<Value> => {
-      // Async, so that a throw counts as run, too.
+      // Async, so that work that throws also counts as run.
       begun ??= (async () => work())();
       return begun;
     };

@@ -4,11 +4,11 @@
  * folder writes them down for the next run. Reports facts and problems; ending a
  * process while we live is for the session that started it.
  *
- * A descendant that dropped both its environment and its session is found by looks at who is whose
- * child, every few seconds and when the server ends; what such a look finds is reported, because the
- * next one may come too late. Where control groups can be made, each server gets one, whose
- * members are found whatever they do. A process that was started before its parent was put into
- * the group is put there by the next look.
+ * A descendant that dropped both its environment and its session is found by snapshots of parents and
+ * children, every few seconds and when the server ends. What a snapshot finds is reported, because
+ * the next one may come too late. Where control groups can be created, each server gets one, whose
+ * members are found whatever they do. A process that started before its parent was put into the
+ * group is added by the next snapshot.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -31,9 +31,9 @@ import {
   writeRegistry,
 } from './process-registry.ts';
 
-// A look at 1,000 processes takes 15 ms of processor time, in steps: about a thousandth of one core.
+// A snapshot of 1,000 processes takes 15 ms of processor time, in steps: a thousandth of one core.
 const lookEveryMs = 15_000;
-// What a server starts it starts mostly at once: the first look is for that.
+// Servers start most of their processes at once; the first snapshot finds those.
 const firstLookMs = 1_000;
 const nameCharacters = 100;
 
@@ -47,15 +47,15 @@ export interface ActorProcess {
 /** One process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
   /**
-   * Called just before the start: from now on the guardian ends what carries the variables that are
-   * returned, which belong to the environment of the process.
+   * Called just before the start; returns variables for the process's environment. From now on the
+   * guardian ends every process that carries them.
    */
   readonly prepare: () => Readonly<Record<string, string>>;
   /** Called at once after the start, while the number cannot have been given away again. */
   readonly started: (pid: number) => void;
   /** Called when it is asked something, the first time and whenever else. */
   readonly asked: () => void;
-  /** Called before it is ended: a last look at its children while it still is their parent. */
+  /** Called before the process is ended: takes a last snapshot while its children still have it as parent. */
   readonly ending: () => Promise<void>;
   /** Descendants of it, in its group or not, as far as the system tells. */
   readonly descendants: () => Promise<readonly number[]>;
@@ -81,7 +81,7 @@ export interface KeeperPorts {
   readonly stateDir?: string | undefined;
   readonly clock: Clock;
   readonly wallNow: () => number;
-  /** What puts servers into control groups; default: the system's, undefined where it has none to give. */
+  /** Opens the run's control group. Default: the system's; undefined where none is delegated. */
   readonly cgroup?: ((run: string) => RunCgroup | undefined) | undefined;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
@@ -146,7 +146,7 @@ class Keeper implements ProcessKeeper {
     return {
       prepare: () => {
         this.#guardian.start();
-        // The next run looks for the mark, should we and the guardian die before the process is registered.
+        // If we and the guardian die before the process is registered, the next run looks for the mark.
         if (!this.#isRegistered) this.#register();
         return { [markVariable]: mark };
       },
@@ -239,7 +239,7 @@ class Keeper implements ProcessKeeper {
     if (this.#escaped.get(leader)?.file === file) return;
     const fate = isMeantToStay(pid)
       ? 'and is meant to outlive it; end it by hand if it should not'
-      : 'it is ended with its server, but what it starts before the next look may not be';
+      : 'it ends with its server, but a process that it starts before the next check may not';
     this.#escaped.set(leader, {
       file,
       message: `server ${printableLine(server, nameCharacters)} started process ${pid} (${printableLine(name, nameCharacters)}), which left its environment and session; ${fate}`,

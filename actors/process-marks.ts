@@ -11,10 +11,10 @@ import { createLook } from './process-look.ts';
 
 /** The variable that every server gets. */
 export const markVariable = 'MCP_TROUPE_RUN';
-/** The value with which a server starts a daemon that is meant to outlive it. */
+/** The value that a server gives to a daemon that is meant to outlive it. */
 const staysValue = 'stay';
 
-/** Whether a process was started to outlive its server, and says so in its environment. */
+/** Says whether a process's environment declares that it is meant to outlive its server. */
 export function isMeantToStay(pid: number): boolean {
   try {
     const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
@@ -29,7 +29,7 @@ interface MarkedProcess {
   readonly environment: Buffer;
 }
 
-/** The processes that run and carry exactly this mark, or one of this run. */
+/** Finds the running processes with exactly this mark or, given a run, with any of its marks. */
 export async function findMarked(mark: string): Promise<readonly number[]> {
   if (!hasProcessTable) return [];
   const wanted = `${markVariable}=${mark}${mark.includes('.') ? '\0' : '.'}`;

@@ -32,7 +32,7 @@ const registrySchema = z.strictObject({
   place: z.strictObject({ host: text, boot: text, namespace: text }),
   // A host may well be number 1, in a container.
   owner: z.strictObject({ pid: z.int().min(1), start }),
-  // Only a folder of that very run's name: its members are ended.
+  // Must be named after this run, because the group's members are ended.
   cgroup: z.string().max(4_096).startsWith('/').optional(),
   servers: z.array(z.strictObject({ pid, start, server: z.string() })),
 });
@@ -47,7 +47,7 @@ export interface ProcessRegistry {
   readonly run: string;
   readonly place: ProcessPlace;
   readonly owner: ProcessIdentity;
-  /** The control group whose groups its servers were put into; absent = there was none. */
+  /** The run's control group, above the servers' groups; absent = there was none. */
   readonly cgroup?: string | undefined;
   readonly servers: readonly RegisteredServer[];
 }

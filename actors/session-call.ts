@@ -186,7 +186,7 @@ async function attempt<Result>(
   let sendings = 0;
   const leave: Leave = (sendOnce) => {
     sendings += 1;
-    // The SDK's own error for this is known by its text alone, and servers relay that text.
+    // The SDK's own error for this can be recognized only by its text, which servers may relay.
     return setup.client.transport === undefined
       ? Promise.reject(new NotSentError(closedMessage))
       : sendOnce();
@@ -195,7 +195,7 @@ async function attempt<Result>(
     return { result: await send(leave) };
   } catch (error) {
     const failure = callFailureOf(error, isAborted(signal), setup);
-    // The server answered an earlier sending with a question, and may have begun by then.
+    // The server answered an earlier sending with a question and may already have begun.
     return { failure: sendings > 1 ? { ...failure, written: true } : failure };
   }
 }
@@ -240,7 +240,7 @@ async function callTool(
   const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
     // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
-    // Without a definition it would send again what the server refuses with HeaderMismatch (-32020).
+    // Without a definition the SDK would resend what the server refuses with HeaderMismatch (-32020).
     const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
     const result = await client.callTool(params, {
       ...options,
@@ -312,7 +312,7 @@ function wantsInput(error: unknown, { rpcCode }: Seen): boolean {
   return error instanceof InputRequiredError || rpcCode === urlRequiredCode;
 }
 
-/** The server wants something first. Whether it has begun, its answer cannot prove. */
+/** The server wants something first. Its answer cannot prove whether it has begun. */
 function inputRequired(why: string): CallFailure {
   const message = printableLine(why, messageCharacters);
   return { reason: 'inputRequired', written: true, message };

@@ -31,7 +31,7 @@ import { createWatching } from './session-watched.ts';
 
 const instructionsCharacters = 16_384;
 const notifiedIntervalMs = 1_000;
-// A server whose every list is followed by news of another is listed ever more rarely.
+// The lists of a server that keeps announcing changes are fetched less and less often.
 const maxNotifiedIntervalMs = 30_000;
 // News of watched resources are gathered this long, so that a flood of them is a few events.
 const watchedIntervalMs = 100;

@@ -21,8 +21,8 @@ export type Seen = Omit<FailureDescription, 'phase'>;
 
 export interface ConnectionEvents extends InputEvents {
   /**
-   * An open connection broke off while its process lives; `ended` follows soon and tells why. Not
-   * sent where `ended` comes at once.
+   * An open connection broke off while its process lives; `ended` follows soon with the reason. Not
+   * sent when `ended` comes at once.
    */
   broke(): void;
   /** The connection is over, and not because we closed it. Comes at most once. */
@@ -49,7 +49,7 @@ export interface ConnectionSetup {
 export interface Connection {
   readonly kind: TransportKind;
   readonly transport: Transport;
-  /** What every message that arrives passes. */
+  /** The stages that every incoming message passes. */
   readonly stages: MessageStages;
   readonly pid: number | undefined;
   /** What the connection knows of a failure besides the error itself and its HTTP status. */

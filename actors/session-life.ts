@@ -116,7 +116,7 @@ export class Session {
     this.#finish();
   }
 
-  /** Ends it by force, whatever is being waited for. */
+  /** Ends the session by force, whatever it is waiting for. */
   kill(): void {
     this.close();
     this.#opening.connection?.dispose();
@@ -278,7 +278,7 @@ export class Session {
 
   #finish(failure?: Failure): void {
     if (this.#state === 'closing' || this.#state === 'over') return;
-    // The end of a process that still runs takes as long as its policy allows.
+    // A process that still runs may take as long to end as its policy allows.
     if (failure !== undefined && endOf(failure) === undefined) this.#announceLoss();
     this.#withdraw();
     this.#state = 'closing';
@@ -293,12 +293,12 @@ export class Session {
     })();
   }
 
-  /** Reports that an open session serves no more, although its process has yet to end. */
+  /** Reports that an open session no longer serves, although its process has yet to end. */
   #announceLoss(): void {
     const hasProcess = this.#opening.connection?.pid !== undefined;
     if (this.#state !== 'open' || this.#isLossAnnounced || !hasProcess) return;
     this.#isLossAnnounced = true;
-    // A list under way must not bring the server back to ready.
+    // A list request in flight must not make the server ready again.
     this.#catalog?.stop();
     this.#send({ type: 'session.lost' });
   }
@@ -342,7 +342,7 @@ export class Session {
 
   #remark(line: string, stream: LogStream = 'troupe'): void {
     const { server, session } = this.#input;
-    // What a server wrote to a stream of its own was redacted before it was cut.
+    // Lines from the server's own streams were redacted before they were cut.
     const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
     this.#ports.log(server, printableLine(clean, remarkCharacters), { session, stream });
   }

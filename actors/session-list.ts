@@ -98,13 +98,13 @@ const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
   'resources/templates/list': 'resourceTemplates',
   'prompts/list': 'prompts',
 };
-// A symbol, so that nothing a server writes can be taken for it.
+// A symbol, so that no field of a server's answer can collide with it.
 const wholePage = Symbol('the page as it came');
 
 /**
- * What the SDK is given for a result of the 2026-07-28 revision. One that says nothing of its type is
- * complete, as the revision has it; the SDK rejects it. A page of a list passes whole: the SDK's
- * schemas reject all of it for one malformed item, and `listAll` checks each item.
+ * Adapts a result of the 2026-07-28 revision for the SDK. A result without a type is complete by that
+ * revision, but the SDK rejects it. A page of a list passes unchecked, because the SDK's schemas
+ * reject the whole page for one malformed item; `listAll` checks each item.
  */
 export function modernResult(
   result: Readonly<Record<string, unknown>>,

@@ -1,10 +1,10 @@
 /**
- * Turns the text of a wire into JSON-RPC messages of a checked shape.
+ * Parses text from the wire into JSON-RPC messages of a checked shape.
  *
- * What is nested too deeply or holds too many values is refused before it is parsed, because
- * parsing blocks the event loop. A malformed answer becomes an error for the request it names:
- * the SDK would drop it, and the request would wait for its whole timeout. Requests whose response
- * stream was lost fail in the same way.
+ * Text that is nested too deeply or holds too many values is refused before it is parsed, because
+ * parsing blocks the event loop. A malformed answer becomes an error for the request it names; the
+ * SDK would drop it and let the request run into its timeout. Requests whose response stream was
+ * lost fail in the same way.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -29,30 +29,30 @@ export function ownErrorFor(
   return { jsonrpc: '2.0', id, error: { code: ownErrorCode, message, data: mark } };
 }
 
-// No honest message comes near; recursion over a value fails at some thousands.
+// No honest message comes close; recursion over a value fails at a few thousand levels.
 const maxDepth = 256;
 // `{`, `[`, `,` and `:` outside of strings. Half a million take JSON.parse 60 ms as objects and
-// 10 ms as numbers, during which no other server is heard. A table of 45,000 rows and 5 columns fits.
+// 10 ms as numbers, during which no other server is served. A table of 45,000 rows and 5 columns fits.
 const maxMarks = 500_000;
-// Batches exist only in the 2025-03-26 revision, where nobody was seen to send more than a few.
+// Batches exist only in the 2025-03-26 revision, and known servers send only a few messages in one.
 const maxBatch = 256;
 const tooDeep = `more than ${maxDepth} levels`;
 const tooManyValues = `more than ${maxMarks.toLocaleString('en')} values`;
 export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
-/** What a text of JSON holds, counted without parsing it. */
+/** The structure of a JSON text, counted without parsing it. */
 export interface Structure {
   readonly marks: number;
-  /** Why it must not be parsed. */
+  /** Why the text must not be parsed. */
   readonly excess?: string;
 }
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
-// A short string is walked through; in a longer one the search for its end is native.
+// A short string is scanned by character; in a longer one `indexOf` searches for the end.
 const walkedCharacters = 32;
 
-/** Counts in one pass, which ends at the first limit that is exceeded. */
+/** Counts in one pass, which stops at the first exceeded limit. */
 export function structureOf(text: string): Structure {
   let depth = 0;
   let marks = 0;
@@ -70,7 +70,7 @@ export function structureOf(text: string): Structure {
   return { marks };
 }
 
-/** The position of the quote that ends the string; that of the text's end when none does. */
+/** Returns the position of the string's closing quote, or of the text's end without one. */
 function endOfString(text: string, start: number): number {
   let at = start;
   let walkUntil = start + walkedCharacters;
@@ -97,18 +97,18 @@ function isEscaped(text: string, end: number, start: number): boolean {
   return (end - first) % 2 === 1;
 }
 
-/** What a text of the wire held. */
+/** The messages of a text, and the cost of reading it. */
 export interface Reading {
   readonly messages: readonly JSONRPCMessage[];
-  /** What it cost to read: about one for each 2 µs. */
+  /** Cost of reading it; one unit is about 2 µs. */
   readonly work: number;
 }
 
-// Decoding and scanning 2 kB, and parsing 16 values, cost about as much as one small message.
+// Decoding and scanning 2 kB, or parsing 16 values, costs about as much as one small message.
 const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
-/** Reads a line of stdio or the data of an event: none of its messages when it is no JSON-RPC. */
+/** Reads a stdio line or an event's data; returns no messages when it is not JSON-RPC. */
 export function readText(text: string): Reading {
   const base = 1 + text.length / charactersPerWork;
   if (!mayBeMessage(text)) return { messages: [], work: base };
@@ -135,7 +135,7 @@ function mayBeMessage(text: string): boolean {
   return first === openBrace || first === openBracket;
 }
 
-// Most servers write the id before the result: then the rest of a huge text need not be looked at.
+// Most servers write the id before the result, so the rest of a huge text need not be scanned.
 const envelopePiece = 65_536;
 
 function excessive(text: string, why: string): readonly JSONRPCMessage[] {
@@ -148,17 +148,17 @@ function excessive(text: string, why: string): readonly JSONRPCMessage[] {
   return refusedAnswer(reader.envelope(), why);
 }
 
-/** What the request is told whose answer is not taken; nothing when it is not known which. */
+/** Returns the error for the request whose answer is refused; nothing when that request is unknown. */
 export function refusedAnswer(envelope: Envelope, why: string): readonly JSONRPCMessage[] {
   const { id, isResult, isError, isMethod } = envelope;
   if (id === undefined || isMethod || !(isResult || isError)) return [];
   return [ownErrorFor(id, isError ? badResponse : resultTooLarge, why)];
 }
 
-/** The message in the one shape that all later stages rely on; an error for a request that it answers wrongly. */
+/** Normalizes a message to the shape that later stages rely on; a malformed answer becomes an error. */
 function shaped(value: unknown): readonly JSONRPCMessage[] {
   if (!isRecord(value)) return [];
-  // Servers in the style of JSON-RPC 1.0 write the half that is absent as null.
+  // Servers in the style of JSON-RPC 1.0 write null for the absent half.
   const result = value['result'] ?? undefined;
   const error = value['error'] ?? undefined;
   if ((value['method'] ?? undefined) === undefined) return shapedAnswer(value, result, error);
@@ -168,7 +168,7 @@ function shaped(value: unknown): readonly JSONRPCMessage[] {
 
 function shapedRequest({ jsonrpc, id, method, params }: Record<string, unknown>) {
   const isFit = jsonrpc === '2.0' && typeof method === 'string';
-  // Absent parameters are often written as null.
+  // Some servers write null for absent parameters.
   const given = params ?? undefined;
   if (!isFit || !(given === undefined || isRecord(given))) return [];
   const rest = given === undefined ? { method } : { method, params: given };
@@ -194,7 +194,7 @@ function wrong(id: unknown, why: string): readonly JSONRPCMessage[] {
   return isId(id) ? [ownErrorFor(id, badResponse, why)] : [];
 }
 
-/** As the SDK takes it: a text, or a whole number. */
+/** Accepts ids as the SDK does: a string or an integer. */
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }

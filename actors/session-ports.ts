@@ -33,9 +33,9 @@ export interface SessionTarget {
   readonly policy: ServerPolicy;
   /** What was approved as the program to run; null = nothing was found. Absent: no approval is needed. */
   readonly executable?: string | null;
-  /** The project folder, for a server that it brings: the program is known as far as it is in there. */
+  /** The project folder, for a server that it brings: the program is looked up only inside it. */
   readonly within?: string;
-  /** The names that its variables file was approved with, sorted; null = it could not be read. Absent: no approval is needed. */
+  /** The approved names of its variables file, sorted; null = the file could not be read. Absent: no approval is needed. */
   readonly envFileNames?: readonly string[] | null;
 }
 
@@ -124,7 +124,7 @@ export interface SessionPorts {
    * are not asked again until they have answered the old handshake. Absent = never.
    */
   readonly leftWhenAsked?: GenerationSet;
-  /** A command leads to another program than was approved, or its variables file sets other names; nothing was started. */
+  /** A command leads to another program than the approved one, or its variables file sets other names; nothing was started. */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;

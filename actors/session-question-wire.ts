@@ -3,9 +3,9 @@
  * it is told. Only what the session announced is taken; the SDK's client refuses the rest.
  *
  * A question belongs to a call when that is certain: it came on the response stream of the
- * call's own POST, or one call alone is at the server and no other caller had one there a moment
- * ago. A call that was given up counts as being there until its late answer comes, because the
- * server may still be at work on it. A question that belongs to no call for certain is never put
+ * call's own POST, or only one call is at the server and no other caller had a call there in the
+ * last minute. A call that was given up counts as being there until its late answer comes, because
+ * the server may still be working on it. A question without a certain call is never put
  * to a caller.
  */
 
@@ -28,7 +28,7 @@ import type { SessionQuestions } from './session-questions.ts';
 const givenUpMs = 600_000;
 // More calls than may be at work at once; beyond it nothing is certain any more.
 const maxAtServer = 256;
-// A server that answers first and asks afterwards does so soon. Nothing in the protocol says for whom.
+// A server that asks after its answer does so soon, and the protocol does not say for which call.
 const aftermathMs = 60_000;
 const invalidParams = -32_602;
 // As the specification has it for a model that a person did not let speak.
@@ -82,7 +82,7 @@ class Wire implements QuestionWire {
   readonly #open = new Map<string | number, OpenQuestion>();
   #sending: AtServer | undefined;
   #hasLostCount = false;
-  /** When a call was answered last: of the latest caller, and of the latest before it that is another. */
+  /** When calls were last answered, for the two most recent different callers. */
   #answered: readonly Answered[] = [];
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
@@ -135,7 +135,7 @@ class Wire implements QuestionWire {
     this.#answered = before === undefined ? [latest] : [latest, before];
   }
 
-  /** Whether the server may still be at work on what another caller asked for. */
+  /** Says whether the server may still be working on another caller's call. */
   #hasAftermath(caller: object | undefined): boolean {
     const since = this.#clock.now() - aftermathMs;
     return this.#answered.some((each) => each.caller !== caller && each.at > since);

@@ -1,7 +1,6 @@
 /**
- * Lets a signal through at once, then at most once per interval; the last one is never lost. The
- * interval doubles while signals keep coming, up to a maximum, and is short again after one
- * without any.
+ * Passes a signal on at once, then at most once per interval; the last one is never lost. The interval
+ * doubles while signals keep coming, up to a maximum, and resets after an interval without any.
  */
 
 import type { Clock } from '../src/domain/clock.ts';

@@ -10,14 +10,14 @@ import { isWithin, wayWithin } from './way-within.ts';
 export type FileReading =
   | {
       readonly text: string;
-      /** Who may change the file besides its owner; absent = no other user, or it is not known. */
+      /** Who besides its owner may change the file; absent = no other user, or unknown. */
       readonly openTo?: 'everyone' | 'group';
     }
   | { readonly missing: true }
   /** It is there and cannot be used; what is wrong and what to do. */
   | { readonly message: string };
 
-/** @param within - real path of the folder that the file must not lead out of; absent = any. */
+/** @param within - real path of the folder that the file must not lead out of; absent = no limit. */
 export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
 
 /**
@@ -29,7 +29,9 @@ export const readSettingsFile: ReadFile = async (file, within) => {
   try {
     const way = within === undefined ? undefined : await wayWithin(file, within);
     if (way?.isInside === false)
-      return { message: 'this leads out of the project folder; put the file itself in its place' };
+      return {
+        message: 'this link leads out of the project folder; replace it with the file itself',
+      };
     // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
     handle = await open(way?.place ?? file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const found = await handle.stat();
@@ -43,7 +45,7 @@ export const readSettingsFile: ReadFile = async (file, within) => {
   }
 };
 
-/** @param within - real path of a folder beside which nothing is touched; absent = anything may be. */
+/** @param within - real path of the only folder that may be touched; absent = no limit. */
 export type LookAtFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
 
 /**
@@ -63,8 +65,8 @@ export const lookAtFolder: LookAtFolder = async (folder, within) => {
 };
 
 /**
- * The user's primary group is taken for a group of their own, as systems with the umask 002
- * set it up.
+ * Says who else may change a file. The user's primary group is assumed to be private, as systems
+ * with the umask 002 set it up.
  */
 function openTo({
   mode,
@@ -73,13 +75,13 @@ function openTo({
   readonly mode: number;
   readonly gid: number;
 }): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
-  // On Windows these numbers say nothing.
+  // On Windows these modes are meaningless.
   if (process.getgid === undefined) return {};
   if ((mode & 0o002) !== 0) return { openTo: 'everyone' };
   return (mode & 0o020) !== 0 && gid !== process.getgid() ? { openTo: 'group' } : {};
 }
 
-/** The folder that a file of it must not lead out of. A host may name a project's file elsewhere. */
+/** Returns the folder that a project's file must not lead out of. A host may name such a file elsewhere. */
 export function confinesOfFile(
   { file, scope }: { readonly file: string; readonly scope: Scope },
   projectRoot: string,

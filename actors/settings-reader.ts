@@ -210,7 +210,7 @@ async function readFileOf(
     const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
     if ('text' in reading) {
       const { text } = reading;
-      // What a folder brings waits for approval, whoever wrote it.
+      // A folder's servers wait for approval anyway, so its files may be writable by others.
       const openTo = isPrivileged(scope) ? reading.openTo : undefined;
       // One file of many was edited: the others mean what they meant.
       if (text === before?.text && openTo === before.openTo)

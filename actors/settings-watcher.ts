@@ -23,7 +23,7 @@ export interface WatchListener {
   slowed(message: string | undefined): void;
 }
 
-/** By absolute path of a file, the real path of the folder out of which its links are not followed. */
+/** For each absolute path of a file, the real path of the folder that its links must not leave. */
 export type Confines = ReadonlyMap<string, string>;
 
 /** Watches files until the returned function is called. Never throws. */
@@ -284,8 +284,8 @@ function everyFile(names: ReadonlyMap<string, ReadonlySet<string>>): ReadonlySet
 }
 
 /**
- * The folders and the names in them that decide what is found at a path, as far as it leads, or
- * as far as it stays in a folder.
+ * Lists the folders, and the names in them, that decide what a path leads to, as far as it exists
+ * and stays within a folder.
  */
 async function routeTo(file: string, within: string | undefined): Promise<readonly Hop[]> {
   const hops: Hop[] = [];
@@ -294,7 +294,7 @@ async function routeTo(file: string, within: string | undefined): Promise<readon
   let linkCount = 0;
   for (;;) {
     const [name, ...more] = rest;
-    // Beside the folder nothing is even looked up: a link of a clone may name one of the network.
+    // Outside the folder nothing is even looked up: a cloned repository's link may name a network folder.
     if (name === undefined || isBeside(path.join(folder, name), within)) return hops;
     rest = more;
     if (name === '..') {

@@ -24,18 +24,18 @@ export interface LineListeners {
   onSkipping(): void;
   /** It has ended. */
   onSkipped(envelope: Envelope): void;
-  /** Says true when enough was read for now; absent = never. */
+  /** Returns true when enough was read for now; absent = never. */
   isSpent?(): boolean;
 }
 
 export interface LineReader {
-  /** Hands out the lines of a chunk, or holds what is left of it when enough was read. */
+  /** Hands out a chunk's lines, and holds the rest once enough was read. */
   push(chunk: Buffer): void;
-  /** Lines that have arrived wait for {@link goOn}. */
+  /** Whether lines that have arrived wait for {@link goOn}. */
   readonly isHeld: boolean;
-  /** Hands out what was held, as far as it may. */
+  /** Hands out held lines until enough was read again. */
   goOn(): void;
-  /** No chunk follows: a last line that has no line end is handed out after the others. */
+  /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
   end(): void;
 }
 
@@ -94,7 +94,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     return heldBytes <= maxLineBytes || skip();
   };
 
-  /** What of the chunk was not read, because enough was. */
+  /** Returns the part of the chunk that was not read because enough was. */
   const read = (chunk: Buffer): Buffer | undefined => {
     let start = 0;
     while (!isStopped && start < chunk.length) {
@@ -119,7 +119,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
   return inTurns(read, finish);
 }
 
-/** Keeps chunks that could not be read to their end, in order, until reading may go on. */
+/** Keeps partly read chunks in order until reading may go on. */
 function inTurns(read: (chunk: Buffer) => Buffer | undefined, finish: () => void): LineReader {
   let held: Buffer[] = [];
   let hasEnded = false;

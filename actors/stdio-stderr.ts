@@ -1,10 +1,10 @@
 /**
- * What a server process writes to stderr, or to stdout without being MCP: its last lines, safe to
- * print and without secrets, and all lines passed on at a bounded rate.
+ * Collects what a server process writes to stderr, or to stdout when it is not MCP: keeps the last
+ * lines, safe to print and without secrets, and passes all lines on at a bounded rate.
  *
- * The stream is always drained, and a line costs the same however many came before it. Past its
- * budget whole chunks are dropped unread and only counted; their last lines are kept as they came,
- * so that the tail of a process that dies in a flood is still right.
+ * The stream is always drained, and a line costs the same however many came before it. Beyond the
+ * budget whole chunks are dropped unread and only counted. Their last lines are kept raw, so that
+ * the tail of a process that dies in a flood is still correct.
  */
 
 import { StringDecoder } from 'node:string_decoder';
@@ -21,17 +21,17 @@ const unendedCharacters = lineCharacters * 4;
 const tailLines = 20;
 // A chatty server logs tens of lines a second; a flood must not drown the others' lines.
 const passedPerSecond = 200;
-// A stack trace has a hundred lines, a verbose start a thousand; redacting more takes a core's time.
+// A stack trace has a hundred lines, a verbose start a thousand; redacting more would occupy a core.
 const linesPerSecond = 1_000;
 const bytesPerSecond = 1_048_576;
-// What is dropped costs little, but counting its lines at the speed of a pipe would take a core.
+// Dropped output costs little, but counting its lines at full pipe speed would occupy a core.
 const drainedPerSecond = 4_194_304;
-// The last lines of what is dropped.
+// Enough for the last lines of dropped output.
 const droppedTailBytes = 8_192;
 const lineFeed = 0x0a;
 
 export interface StderrRing {
-  /** Takes a chunk; returns for how many milliseconds the stream should rest, 0 = not at all. */
+  /** Takes a chunk; returns how long to pause the stream, in milliseconds; 0 = not at all. */
   push(chunk: Buffer): number;
   /** Hands on a last line that has no line end. */
   end(): void;
@@ -44,7 +44,7 @@ export interface StderrSetup {
   readonly secrets: readonly string[];
   readonly stream: 'stderr' | 'stdout';
   readonly pass: (line: string) => void;
-  /** Lines are dropped; the sentence says why. */
+  /** Called when lines are dropped; the sentence says why. */
   readonly onDrop: (why: string) => void;
 }
 
@@ -55,7 +55,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];
   let partial = '';
-  /** The last bytes of what was dropped since the last line. */
+  /** The last bytes that were dropped since the last line was read. */
   let dropped: Buffer | undefined;
   let windowStart = Number.NEGATIVE_INFINITY;
   let readLines = 0;
@@ -103,7 +103,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
 
   const read = (chunk: Buffer): void => {
     if (dropped !== undefined) {
-      // The line that was under way is part of what was dropped.
+      // The rest of the current line is dropped as well.
       const end = chunk.indexOf(lineFeed);
       if (end === -1) return drop(chunk);
       drop(chunk.subarray(0, end + 1));
@@ -140,7 +140,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
   };
 }
 
-/** The last lines of what was dropped, but for a first one that may have lost its beginning. */
+/** Returns the last dropped lines, without a first one that may have lost its beginning. */
 function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
   if (dropped === undefined) return [];
   const lines = dropped.toString('utf8').split('\n');

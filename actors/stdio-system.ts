@@ -8,7 +8,7 @@ export interface StdioLaunch {
   readonly args: readonly string[];
   /** What the program is told as its own name. Default: the command. */
   readonly argv0?: string;
-  /** Real path that the command was approved as; it is checked again just before the start. */
+  /** The approved real path of the command; checked again just before the start. */
   readonly realPath?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;

@@ -241,7 +241,7 @@ export class StdioTransport implements Transport, Connection {
     child.stderr.on('error', () => {});
   }
 
-  /** Lets others be heard, and holds a server up that writes faster than it may. */
+  /** Yields to other servers, and holds back a server that writes faster than its budget allows. */
   #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
     const { budget } = this.stages;
     if (this.#isOver || !(reader.isHeld || budget.isSpent)) return;

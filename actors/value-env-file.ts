@@ -41,8 +41,8 @@ export async function readEnvFile(
 }
 
 /**
- * The names that approval binds to, sorted. Undefined when there is no such file, or it
- * cannot be used at present. Never rejects.
+ * Reads the names that an approval binds to, sorted. Undefined when there is no such file,
+ * or it cannot be used at present. Never rejects.
  */
 export async function envFileNamesOf(
   { values }: StdioSpec,
@@ -57,7 +57,7 @@ export async function envFileNamesOf(
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
 }
 
-/** Says what a file sets that was not approved with it; undefined when all of it was. */
+/** Says how a file's names differ from the approved ones; undefined when they are the same. */
 export function nameNotApproved(
   env: Readonly<Record<string, string>>,
   approved: readonly string[] | null,
@@ -117,8 +117,8 @@ async function textOf(handle: FileHandle): Promise<string | undefined> {
 }
 
 /**
- * What a folder brings may change after its server was approved, so such a file gives
- * values, and what runs is written in the entry. This is a second line of defence: the
+ * A folder's file may change after its server was approved, so it may set only values;
+ * whatever decides what runs belongs into the entry. This is a second line of defence: the
  * names are approved with the server, the values are not.
  */
 function variablesOf(text: string, within: string | undefined): EnvFileReading {

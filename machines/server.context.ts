@@ -52,7 +52,7 @@ export interface ServerContext extends ServerInput {
   readonly crashTimes: readonly number[];
   /** When ready sessions were lost for whatever cause, or exchanged because calls failed: newest `policy.storm.reconnectStorm.limit`. */
   readonly lossTimes: readonly number[];
-  /** Sessions in a row that ended because the server sent too much; a sustained ready period ends the row. */
+  /** Consecutive sessions that ended because the server sent too much; a sustained ready period resets it. */
   readonly floods: number;
   readonly impairments: readonly DegradedReason[];
   /** Looks in a row that found nobody; at most `policy.health.failures`. */
@@ -105,7 +105,7 @@ const floodLoss: Failure = {
 // The first flood may be an accident of that run, the second a coincidence.
 export const floodsToSuspend = 3;
 
-/** What is known once a server was disconnected for a flood. */
+/** Records that a server was disconnected for a flood. */
 export function afterFlood({ floods }: ServerContext): Partial<ServerContext> {
   const counted = Math.min(floods + 1, floodsToSuspend);
   return { loss: floodLoss, lastError: floodLoss, floods: counted };
@@ -186,7 +186,7 @@ export function trips(
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
 }
 
-/** Too many sessions were lost in a short time; or ended in a flood, which is always suspended. */
+/** Says whether too many sessions were lost in a short time, or ended in a flood; floods always suspend. */
 export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
   const { loss, floods, lossTimes, policy } = context;
   const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;

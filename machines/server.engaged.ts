@@ -168,7 +168,7 @@ export const engagedStates = serverSetup.createStateConfig({
           },
         },
         watch: watchStates,
-        // A server that sends faster than it may be read is held up; one that goes on is disconnected.
+        // A server that sends faster than its budget allows is held back; if it goes on, it is disconnected.
         input: {
           initial: 'flowing',
           states: {
@@ -270,7 +270,7 @@ export const engagedStates = serverSetup.createStateConfig({
         },
       },
     },
-    // The session broke off by itself and no longer serves; its process has yet to end.
+    // The session broke off and no longer serves; its process has yet to end.
     ending: {
       tags: 'busy',
       on: {
@@ -304,7 +304,7 @@ export const engagedStates = serverSetup.createStateConfig({
       },
       after: {
         closeDeadline: { actions: 'tellSessionToKill' },
-        // The next session waits for the end of this one's process, or for the proof that it has none.
+        // The next session waits until this one's process has ended, by force if need be.
         killDeadline: { actions: 'announceAbandoned', target: settle },
       },
     },

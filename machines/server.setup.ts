@@ -110,10 +110,10 @@ export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
-/** Somebody waits for it to run. */
+/** A caller waits for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
-// SIGKILL takes milliseconds, and a session waits a quarter of a second for its effect; twice that.
+// SIGKILL takes milliseconds, and a session waits a quarter of a second for it to take effect; twice that.
 const killMs = 500;
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
@@ -230,7 +230,7 @@ export const serverSetup = setup({
     ),
     /** It does not answer any more: the session is lost. */
     recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
-    /** It sent too much for too long: the session is lost, and the flood counted. */
+    /** It sent too much for too long: the session is lost and the flood is counted. */
     recordFlood: assign(({ context }) => afterFlood(context)),
     /** The machine slept; how far apart all servers are looked after now. */
     noteWake: assign(({ event }) => {
@@ -278,11 +278,11 @@ export const serverSetup = setup({
     tellSessionToList: sendTo('session', { type: 'session.list' }),
     /** Ends the session in steps: input closed, asked, killed. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
-    /** Ends the session by force: the orderly end took too long. */
+    /** Ends the session by force, because the orderly end took too long. */
     tellSessionToKill: sendTo('session', { type: 'session.kill' }),
 
     // What became of it.
-    // What was never started has not failed: the try is taken back, and the waits alone grow.
+    // A server that was never started has not failed: the attempt does not count, and only the waits grow.
     recordFailedStart: assign(({ event, context }) => {
       assertEvent(event, ['session.closed', 'session.listFailed']);
       const loss = lossOf(event);
@@ -430,7 +430,7 @@ export const serverSetup = setup({
     /** Too many sessions that served ended by a crash, and the policy answers so. */
     isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
       trips(context.crashTimes, context, context.policy.storm.crashLoop, params.action),
-    /** Too many sessions that served were lost, and the policy answers so; or too many ended in a flood. */
+    /** Too many sessions that served were lost, and the policy answers so, or too many ended in a flood. */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isReconnectStorm(context, params.action),
     // Whoever sleeps when given up has to wait as well: a demand must not ask at once again.
@@ -508,7 +508,7 @@ export const serverSetup = setup({
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
     /** How long listing may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
-    /** How long an orderly end may take; then it is forced. */
+    /** How long an orderly end may take before it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
     /** How long an end may take, the forced one included. */
     killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
@@ -534,7 +534,7 @@ export const serverSetup = setup({
     doubtPause: 2_000,
     // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
     relistPause: 30_000,
-    // Ten seconds: long enough for a burst of a verbose start, too short to get used to.
+    // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.
     floodDeadline: floodLimitMs,
     /** How long no call goes out. */
     circuitCooldown: ({ context }) => context.cooldownMs,

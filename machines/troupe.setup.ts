@@ -195,7 +195,7 @@ export const troupeSetup = setup({
       // A decision about what was shown before an edit decides nothing.
       if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
       const decision = decisionBy[event.type];
-      // Whoever keeps them bounds them: dropping one here would contradict what is on record.
+      // The approval store bounds them; dropping one here would contradict the records.
       return {
         decisions: withDecision(context.decisions, { server: name, fingerprint, decision }),
       };

@@ -1,10 +1,10 @@
 /**
- * npm run fuzz: servers of both eras, over stdio and HTTP, that send every message in mutated form.
+ * npm run fuzz: starts servers of both eras, over stdio and HTTP, that mutate every message they send.
  *
  *     npm run fuzz -- --messages 1000000 --seed 7
  *
- * Holds that the host lives, that every call settles and that a neighbour answers; exit code 1
- * when one of these fails.
+ * Checks that the host survives, that every call settles and that a neighbouring server answers; exit
+ * code 1 when a check fails.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -23,11 +23,11 @@ const { values } = parseArgs({
 const wanted = Number(values.messages);
 const seed = Number(values.seed);
 
-// Backoffs, deadlines and budgets pass a hundred times as fast, so that every message is looked at.
+// Backoffs, deadlines and budgets pass a hundred times as fast, so that every message is processed.
 const clock = fastClock(100);
 const concurrency = 4;
 const perRequest = 25;
-// Far beyond every deadline of the sped-up clock: what has not settled by then never will.
+// Far beyond every deadline of the accelerated clock: a call that has not settled by then never will.
 const settleMs = 20_000;
 const neighbourMs = 5_000;
 

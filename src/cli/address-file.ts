@@ -1,7 +1,7 @@
 /**
- * Files that lead a browser to an address with a token. What a program is started with every user
- * of the machine can read; a file in a private folder only its owner can. So a browser is given
- * the file, which is removed when its token is spent.
+ * Files that lead a browser to an address with a token. Every user of the machine can read a
+ * program's arguments, but only the owner can read a file in a private folder. The browser therefore
+ * gets the file, which is removed once its token is spent.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -10,13 +10,13 @@ import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { makePrivateFolder } from './control-socket-path.ts';
 
-// What a troupe that was killed left behind leads nowhere; a day later nobody wonders about it.
+// Files left behind by a killed troupe lead nowhere; they are removed after a day.
 const leftoverMs = 86_400_000;
 
 /**
- * Writes a file, open to its owner alone, that leads to this address until it is spent.
- * @param stateFolder - the file goes into a folder `inspector` of it
- * @returns its path
+ * Writes a file, readable only by its owner, that leads to this address until the token is spent.
+ * @param stateFolder - the file goes into its folder `inspector`
+ * @returns the file's path
  */
 export async function writeAddressFile(
   inspector: { whenSpent(address: string, callback: () => void): void },
@@ -28,7 +28,7 @@ export async function writeAddressFile(
   await removeLeftovers(folder);
   const file = path.join(folder, `${randomUUID()}.html`);
   await writeFile(file, pageLeadingTo(url), { flag: 'wx', mode: 0o600 });
-  // At once when we stop: nothing that is asynchronous may be done by then.
+  // Synchronous: when we stop, asynchronous work may not finish.
   inspector.whenSpent(url, () => rmSync(file, { force: true }));
   return file;
 }
@@ -42,7 +42,7 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
-/** @param url - of ours: it holds nothing that HTML reads as its own */
+/** @param url - one of ours, without characters that are special in HTML */
 function pageLeadingTo(url: string): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0; url=${url}"><title>Troupe inspector</title>

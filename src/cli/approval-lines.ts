@@ -11,7 +11,8 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it is not what was approved',
   executableMoved: 'its command leads to another program than the one that was approved',
   revoked: 'its approval was taken back',
-  toolsChanged: 'some of what it announces is not what was approved, and is held back',
+  toolsChanged:
+    'some definitions that it announces differ from what was approved, and are held back',
 };
 
 /** Nothing is cut: a line may be as long as what it shows. */

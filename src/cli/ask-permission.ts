@@ -12,9 +12,9 @@ import type { CliSession } from './cli-session.ts';
 export type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
   Partial<Pick<PermissionRequest, 'description'>>;
 
-// A name or a description is recognized by less.
+// Enough to recognize a name or a description.
 const maxShownLength = 400;
-// Arguments that fit a screen. Of longer ones both ends are shown, and all of them on demand.
+// As much as fits a screen. Longer arguments are shown by both ends, and in full on demand.
 const maxArgumentsLength = 1_600;
 
 const answers: Readonly<Record<string, PermissionAnswer>> = {

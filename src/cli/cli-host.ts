@@ -28,11 +28,11 @@ export interface CliHost {
   readonly onStopSignal: (listener: (signal: StopSignal) => void) => () => void;
   /** Subscribes to the news that nobody reads stdout any more. */
   readonly onOutputClosed: (listener: () => void) => void;
-  /** Says that what is still to be written to stdout will never be read, so the end need not wait for it. */
+  /** Gives up pending output to stdout that will never be read, so that the exit need not wait for it. */
   readonly giveUpOutput?: () => void;
   /** Subscribes to exceptions that nobody caught; returns how to unsubscribe. */
   readonly onCrash: (listener: (error: unknown) => void) => () => void;
-  /** Opens a file in a browser; settles with whether that began. Default: as this system does it. */
+  /** Opens a file in a browser; resolves with whether a browser started. Default: the system's opener. */
   readonly openFile?: (file: string) => Promise<boolean>;
   /** Subscribes to remarks of whoever runs us, which `up` shows among its own. */
   readonly onRemark?: (listener: (line: string) => void) => void;

@@ -31,7 +31,7 @@ export interface ControlClient {
     types: readonly ControlEvent['type'][] | undefined,
     listener: (event: ControlEvent) => void,
   ): Promise<void>;
-  /** Reads nothing more until the function that is returned is called. */
+  /** Stops reading until the returned function is called. */
   pause(): () => void;
   close(): void;
 }
@@ -201,7 +201,7 @@ function goneWhile(command: ControlCommand): TroupeError {
   );
 }
 
-/** A call that was under way may have run; any other command can be given again. */
+/** A call in flight may have run; any other command can be repeated. */
 function outcomeOf(command: ControlCommand): Outcome {
   return command === 'call' ? 'unknown' : 'not_executed';
 }

@@ -75,7 +75,7 @@ export interface ControlResults {
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
   reload: { readonly troupe: TroupeStatus };
-  /** An address that shows the charts to one browser, and a file that leads there where it was asked for. */
+  /** An address that shows the charts to one browser, and on request a file that leads there. */
   inspect: { readonly url: string; readonly file?: string };
   events: { readonly types: readonly TroupeEventName[] };
 }

@@ -51,7 +51,7 @@ export const controlArgs = {
   stop: settle,
   restart: settle,
   reload: nothing,
-  /** `open`: a file that leads a browser to the address is wanted as well. */
+  /** `open`: also write a file that leads a browser to the address. */
   inspect: z.object({ open: z.boolean().optional() }),
   events: z.object({ types: z.array(name).max(20).optional() }),
 } as const;

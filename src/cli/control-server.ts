@@ -54,7 +54,7 @@ const maxRequestsInFlight = 64;
 const usualLimits: OutboxLimits = {
   // A client that does not read its events loses some rather than filling our memory.
   noteBytes: 1_048_576,
-  // The longest answer fits, and a second one of another client.
+  // The longest answer fits, and one for a second client.
   unsentBytes: maxAnswerBytes,
   unsentTotalBytes: 2 * maxAnswerBytes,
 };
@@ -71,7 +71,7 @@ export async function openControlServer(
   makePrivateFolder(path.dirname(socketPath));
   await removeStaleSocket(socketPath);
   const sockets = new Set<Socket>();
-  // Nothing but a request tells a client from a connection that was left open.
+  // Only a request distinguishes a client from a connection that was left open.
   const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClients });
   const outbox = new Outbox({ ...usualLimits, ...limits });
   const server = createServer((socket) => {
@@ -200,7 +200,7 @@ function serveClient(
       const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
       const checked = checkedCommand(command, args);
       send({ id, result: await handler(checked.command, checked.args, context) });
-      // Who follows events waits for them, and is not idle until it leaves.
+      // A client that follows events waits for them, so it does not count as idle.
       if (checked.command !== 'events') end();
     } catch (error) {
       send({ id, error: errorDocumentOf(error) });

@@ -19,8 +19,8 @@ export async function followEvents(
 ): Promise<number> {
   const request = listenForStop(host);
   let unread = false;
-  // Our reader sets the pace: what it has no time for is dropped and counted by the troupe, rather
-  // than kept here.
+  // Our reader sets the pace: the troupe drops and counts events that it does not read in time, rather
+  // than keeping them here.
   let isWaiting = false;
   const waitForReader = (): void => {
     if (isWaiting || !host.stdout.writableNeedDrain) return;

@@ -1,4 +1,4 @@
-/** Says which files an import may take for the project's, and where it may write. */
+/** Decides which files count as the project's for an import, and where it may write. */
 
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,15 +7,15 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 import { type Launch, realOrPlanned } from './launch.ts';
 
-/** Whether a file is reached through the project folder, however the folder is spelled. */
+/** Says whether a path leads through the project folder, however the folder is spelled. */
 export async function isOfProject(file: string, projectRoot: string): Promise<boolean> {
   return (await placeInProject(file, projectRoot)) !== undefined;
 }
 
 /**
- * The file that is written for a target, without links. The user's own settings may be a link, as
- * dotfile managers make one; a link of a project may not lead out of it, or a cloned repository
- * could have its servers written where they need no approval.
+ * Returns the real path to write for a target. The user's own settings may be a link, as dotfile
+ * managers create them. A project's link may not lead out of the project; otherwise a cloned
+ * repository could have its servers written where they need no approval.
  *
  * @throws TroupeError `INVALID_CONFIG` for a target in the project that leads out of it.
  */
@@ -29,11 +29,11 @@ export async function writablePlace(
   if (isInside) return place;
   throw new TroupeError(
     'INVALID_CONFIG',
-    `${printableLine(file, 500)} leads out of the project folder, to ${printableLine(place, 500)}; nothing is written: put a file in place of the link, or give --to another file`,
+    `${printableLine(file, 500)} leads out of the project folder, to ${printableLine(place, 500)}; nothing was written; replace the link with a file, or give --to another file`,
   );
 }
 
-/** The path from the project folder on, when the way to a file leads through the folder. */
+/** Returns the path within the project folder when a file's path leads through that folder. */
 async function placeInProject(file: string, projectRoot: string): Promise<string | undefined> {
   if (isWithin(file, projectRoot)) return file;
   const { root } = path.parse(file);

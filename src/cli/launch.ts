@@ -153,14 +153,14 @@ function foldersOfSystem(): { readonly config: string; readonly data: string } {
 }
 
 /**
- * A folder that a variable names for good. A relative one would be looked for in whichever
- * project is current, whose files would then count as the user's own.
+ * Checks that a folder from a variable is absolute. A relative one would lead into the current
+ * project, whose files would then count as the user's own.
  */
 function fixedFolder(folder: string, variable: string): string {
   if (path.isAbsolute(folder)) return folder;
   throw new TroupeError(
     'USAGE',
-    `${variable} leads to ${folder}, which is not an absolute path; set it to one, or give --state-dir`,
+    `${variable} leads to ${folder}, which is not an absolute path; set an absolute path, or give --state-dir`,
   );
 }
 
@@ -171,7 +171,7 @@ function configFile(file: string, cwd: string): string {
       'settings are read from files only, because they are watched; give --config a file name',
     );
   }
-  // A link in it is followed at each reading: it may lead elsewhere by then.
+  // Links are resolved at each reading, because they may change.
   return path.resolve(cwd, expandHome(file));
 }
 

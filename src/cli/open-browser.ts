@@ -1,13 +1,13 @@
 /**
- * Opens a file in the browser of this system; without a shell, which would read it as words. Never
- * an address with a secret: what a program is started with, every user of the machine can read.
+ * Opens a file in the system's browser, without a shell, which would split the path into words. Never
+ * pass an address with a secret: every user of the machine can read a program's arguments.
  */
 
 import { spawn } from 'node:child_process';
 
 type Opener = readonly [program: string, ...words: readonly string[]];
 
-/** What opens files here; the file comes behind it. */
+/** Returns the command that opens files on a platform; the file is its last argument. */
 export function openerOf(platform: NodeJS.Platform): Opener {
   if (platform === 'darwin') return ['open'];
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];

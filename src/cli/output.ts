@@ -38,7 +38,7 @@ export interface Output {
    * a terminal. Whatever is printed next takes its place, and so does undefined.
    */
   progress(text: string | undefined): void;
-  /** A remark beside the answer, on stderr; a reader that lags misses some. */
+  /** Prints a remark to stderr, apart from the answer; a reader that lags misses some. */
   note(text: string): void;
   error(error: ErrorDocument): void;
 }

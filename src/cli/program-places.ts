@@ -30,7 +30,7 @@ export interface PlaceFacts {
 /** All files that a program may keep servers in, the user's first; most of them do not exist. */
 export function placesOf(program: ProgramName, facts: PlaceFacts): readonly string[] {
   const { home, env, projectRoot } = facts;
-  // A relative folder would be one of the project, whose files would then count as the user's own.
+  // A relative folder would be in the project, whose files would then count as the user's own.
   const folderIn = (variable: string, usual: string): string => {
     const folder = env[variable] ?? '';
     return path.isAbsolute(folder) ? folder : usual;

@@ -7,11 +7,11 @@ import { realClock } from '../runtime/real-clock.ts';
 /**
  * Replaces a file whole, or makes it: a reader sees the old text or the new one.
  *
- * The rights of the file stay as they are; a new file is for its owner alone. Nothing is
- * written when the file is no longer what it was. Of several of us that write one file at
- * once, each sees what the one before it wrote.
+ * The file's mode stays as it is; a new file is readable only by its owner. Nothing is
+ * written when the file has changed meanwhile. Processes that write one file at once take
+ * turns, so each sees what the one before it wrote.
  *
- * @param target - without links: a link in its place is replaced, not followed
+ * @param target - a real path; a link in its place is replaced, not followed
  * @param before - what the file held when the new text was made; undefined = there was none
  * @returns whether it was written
  */

@@ -5,7 +5,7 @@ import { version } from '../domain/version.ts';
 import type { CliHost, StopSignal } from './cli-host.ts';
 import { runCli } from './program.ts';
 
-// A reader that reads at all takes a pipe full of text within this.
+// A reader that still reads empties a full pipe within a second.
 const lastWordsMs = 1_000;
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
@@ -53,8 +53,8 @@ export async function runInThisProcess(
     },
   };
   const exitCode = await runCli(host);
-  // A pipe may still hold the end of what we wrote. A reader such as `less` takes its time; after a
-  // signal to stop it has a moment.
+  // A pipe may still hold the end of our output. A reader such as `less` may take its time, but after a
+  // stop signal it gets only a moment.
   const isWritten = new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   if (wasStopped) void delay(lastWordsMs).then(giveUpOutput);
   await Promise.race([isWritten, isGivenUp]);

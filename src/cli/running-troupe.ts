@@ -118,7 +118,7 @@ function equal(
   return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));
 }
 
-/** The same path, whatever it leads to by now, or two that lead to one file. */
+/** Says whether two paths are the same, or lead to the same file. */
 function isSameFile(one: string, other: string | undefined): boolean {
   return one === other || (other !== undefined && realOrPlanned(one) === realOrPlanned(other));
 }

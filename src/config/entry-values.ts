@@ -211,7 +211,7 @@ function envFileFault(
   if (envFile === undefined) return undefined;
   const fault = (message: string): BrokenRule => ({ path: ['envFile'], message });
   if (envFile.trim() === '') return fault('"envFile" is empty; write ".env" or leave it out');
-  // Its names are approved with the server, so the file must be known before that.
+  // Its names are approved with the server, so the file must be known before approval.
   if (isGated && referencesIn(envFile).some(({ kind }) => kind === 'input'))
     return fault(`"envFile" of a ${scope} file may not depend on an input; write its path`);
   if (!envFile.startsWith('~')) return undefined;

@@ -58,8 +58,8 @@ export interface ParsedSettings {
 // More than any person manages, and few enough to be read in a moment.
 const maxServers = 10_000;
 
-// Of one file of a project folder, read before anybody approved of it. Each costs some 50 µs
-// here, and a search along PATH.
+// For one file of a project folder, which is read before it is approved. Each server costs about
+// 50 µs here and a search along PATH.
 const maxFolderServers = 1_000;
 
 /** Keys under which some program keeps its servers or lists of them: given twice, a reviewer may read the other one. */

@@ -1,24 +1,24 @@
 /**
  * Bounds what a JSON or TOML text may cost, in one pass over its characters before a
- * parser sees it. The verdict depends on the text alone, never on the load of the
- * machine or on how much stack is left.
+ * parser sees it. The result depends only on the text, never on the machine's load or
+ * on how much stack is left.
  */
 
-/** Where a text goes beyond a bound, and what to do about it. */
+import { maxSettingsBytes } from './settings-bytes.ts';
+
+/** Where a text exceeds a bound, and what to do about it. */
 export interface Excess {
   /** Characters from the start of the text. */
   readonly offset: number;
   readonly message: string;
 }
 
-import { maxSettingsBytes } from './settings-bytes.ts';
-
 /** Far beyond any settings and far below where a recursive reader runs out of stack. */
 export const maxDepth = 256;
 
 export const tooDeepMessage = `the text is nested deeper than ${maxDepth} levels; flatten it`;
 
-/** A bound that shows only while a tree is built: its message and its line, 1-based. */
+/** Thrown when a bound is exceeded while a tree is built; the line is 1-based. */
 export class TreeLimit extends Error {
   readonly line: number;
 
@@ -36,33 +36,33 @@ export interface TextBounds {
   readonly tokens: number;
 }
 
-/** Settings of the user's own: ten thousand servers of forty tokens each. */
+/** The user's own settings: ten thousand servers of forty tokens each. */
 export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 };
 
 /**
- * A file that a project folder brings, which is read before anybody approved of it: a thousand
- * servers of forty tokens each. The worst of them takes some 50 ms.
+ * A file of a project folder, which is read before it is approved: a thousand servers of forty
+ * tokens each. The worst such text takes about 50 ms.
  */
 export const folderText: TextBounds = { length: 256_000, tokens: 40_000 };
 
-/** TOML, which one program writes, and which takes several times as long to read as JSON. */
+/** TOML, which only one program writes and which takes several times as long to parse as JSON. */
 export const tomlText: TextBounds = { length: maxSettingsBytes, tokens: 40_000 };
 
 /**
- * YAML, by the tokens of its parser: ten or so a line, blanks and line ends included, and one
- * for a text of many lines. A thousand lines is more than any program writes, and few enough
- * for the parser's slowest paths, whose time grows by the square of the tokens.
+ * YAML, in tokens of its parser: about ten a line, blanks and line ends included, and one for a
+ * block scalar. A thousand lines are more than any program writes, and few enough for the
+ * parser's slowest paths, whose time grows with the square of the tokens.
  */
 export const yamlText: TextBounds = { length: 256_000, tokens: 10_000 };
 
-/** Most characters of a number, a key or another word without quotes. No number needs 400. */
+/** Maximum length of a number, a key or another word without quotes. No number needs 400 characters. */
 const maxWordLength = 1_000;
 
 export function tooManyTokens({ tokens }: TextBounds): string {
   return `the text holds more than ${tokens} tokens; split it into several files`;
 }
 
-/** Finds the first place where the text is nested too deeply or holds too much. */
+/** Finds the first place where the text is nested too deeply or holds too many tokens. */
 export function excessOf(
   text: string,
   language: 'json' | 'toml',
@@ -108,7 +108,7 @@ function endOfWord(text: string, start: number): number {
   return at;
 }
 
-/** The end of a string or comment that starts here; undefined when none does. */
+/** Returns the end of a string or comment that starts here; undefined when none does. */
 function endInJson(text: string, start: number): number | undefined {
   if (text[start] === '"') return endOfString(text, start);
   if (text.startsWith('//', start)) return endOf(text, '\n', start);
@@ -123,7 +123,7 @@ function endInToml(text: string, start: number): number | undefined {
   return endOfString(text, start, text.startsWith(triple, start) ? triple : char);
 }
 
-/** A string ends at its quote; without three quotes also at the end of its line, where it is a mistake. */
+/** Returns the string's end: its closing quote or, for an unterminated single-line string, the line's end. */
 function endOfString(text: string, start: number, quote = '"'): number {
   let at = start + quote.length;
   while (at < text.length) {

@@ -27,7 +27,7 @@ export interface SpecFact {
 export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
 export type PinKind = (typeof pinKinds)[number];
 
-/** Something a server announced as it was when the server was approved, or when it first turned up afterwards. */
+/** A definition that a server announced, as it was at approval or when it first appeared afterwards. */
 export interface ToolPin {
   /** Absent: a tool. */
   readonly kind?: PinKind;
@@ -43,7 +43,7 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly decision: Decision;
   /** Wall milliseconds. */
   readonly decidedAt: number;
-  /** Wall milliseconds: when a server last ran on this grant, to within a month. Absent: never since. */
+  /** When a server last ran on this grant, in wall-clock milliseconds, accurate to a month. Absent: never since the decision. */
   readonly usedAt?: number;
   readonly facts: readonly SpecFact[];
   readonly pins: readonly ToolPin[];
@@ -57,7 +57,7 @@ export interface ApprovalChange {
   readonly now?: string;
 }
 
-/** A tool, or something else a server announces, that is not what was approved. */
+/** A tool or another definition that differs from what was approved. */
 export interface ToolChange {
   /** Absent: a tool. */
   readonly kind?: PinKind;
@@ -67,21 +67,21 @@ export interface ToolChange {
   readonly diff: readonly string[];
 }
 
-/** Something from outside the settings that is inserted into a value when the server connects. */
+/** A source outside the settings whose value is inserted when the server connects. */
 export interface ValueOrigin {
-  /** Your environment, an answer you are asked for, your keychain, or a program's output. */
+  /** Your environment, an input you are asked for, your keychain, or a program's output. */
   readonly kind: 'environment' | 'input' | 'keychain' | 'command';
-  /** `${NAME}`, `${input:id}` or `${keychain:service/account}`; of a command its words. */
+  /** `${NAME}`, `${input:id}` or `${keychain:service/account}`; for a command, its words. */
   readonly reference: string;
 }
 
-/** A value that a server is given: the text of its settings, references unresolved. */
+/** A value that a server gets: the text from its settings, with references unresolved. */
 export interface ApprovalValue {
-  /** As in settings: `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
+  /** Key as in the settings: `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
   readonly field: string;
-  /** Absent when settings of your own hold it, where it may be a secret. */
+  /** Absent when your own settings hold it, because it may be a secret. */
   readonly text?: string;
-  /** What is inserted, each once. Absent: nothing. */
+  /** Sources that are inserted, each once. Absent: none. */
   readonly from?: readonly ValueOrigin[];
 }
 
@@ -105,7 +105,7 @@ export interface ApprovalRequest {
   readonly because?: ApprovalReason;
   /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
   readonly changes?: readonly ApprovalChange[];
-  /** What the server announces otherwise than it was approved, and is held back: tools, instructions, prompts and resources. */
+  /** Definitions that differ from what was approved and are held back: tools, instructions, prompts and resources. */
   readonly toolChanges?: readonly ToolChange[];
   /** What a person should think of, one sentence each. */
   readonly warnings?: readonly string[];
@@ -119,15 +119,15 @@ export interface ApprovalRequest {
   readonly cwd?: string;
   /** Names of the variables; {@link values} says what they are set to. */
   readonly envNames?: readonly string[];
-  /** A file of more variables. Its names are approved; its values are read at each start. */
+  /** A file with more variables. Its names are approved; its values are read at each start. */
   readonly envFile?: string;
   /** Names of the variables in that file at present. Absent when it cannot be read. */
   readonly envFileNames?: readonly string[];
   readonly url?: string;
-  /** The host that the URL leads to, when it is written otherwise: in other letters, or as a number. */
+  /** The host that the URL leads to, when its text shows another: in other letters, or as a number. */
   readonly host?: string;
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
-  /** Every variable and header, and every other text that takes something from outside the settings. */
+  /** Every variable and header, and every other text with a reference to a source outside the settings. */
   readonly values?: readonly ApprovalValue[];
 }

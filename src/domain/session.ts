@@ -31,7 +31,7 @@ export type SessionCommand =
   | { readonly type: 'session.probe' }
   /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
   | { readonly type: 'session.close' }
-  /** Closes by force, at once; answered by `session.closed` like an orderly close. */
+  /** Closes at once by force; answered by `session.closed` like an orderly close. */
   | { readonly type: 'session.kill' }
   /** Lets go of everything at once, by force, without an answer. */
   | { readonly type: 'io.dispose' };
@@ -69,13 +69,13 @@ export type SessionFact =
       readonly failure?: Failure;
     })
   | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
-  /** The server sends faster than it may be read: reading pauses, again and again. */
+  /** The server sends faster than its budget allows: reading pauses repeatedly. */
   | (Stamp & { readonly type: 'session.paused' })
-  /** It was read without a pause for a while. */
+  /** Reading has not paused for a while. */
   | (Stamp & { readonly type: 'session.resumed' })
   /**
-   * An open session broke off and serves no more, but its process still has to end; `session.closed`
-   * follows and tells the failure. At most one per session; none where the end is known at once.
+   * An open session broke off and no longer serves, but its process still has to end; `session.closed`
+   * follows with the failure. At most one per session; none where the end is known at once.
    */
   | (Stamp & { readonly type: 'session.lost' })
   /**
@@ -136,7 +136,7 @@ export interface CallFailure {
    * `invalidArguments`: they are no JSON, which is the caller's fault.
    * `unsupported`: the server does not offer such a thing at all.
    * `resultTooLarge`: the result was seen and not taken, so the request did run.
-   * `inputRequired`: the server asked for something first that it was not given.
+   * `inputRequired`: the server asked for input first and did not get it.
    */
   readonly reason:
     | 'crashed'

@@ -57,8 +57,8 @@ export interface DesiredServer {
   /** Fingerprint of what decides the connection, keyed by the installation: 64 hex digits. */
   readonly generation: string;
   /**
-   * The same without a key, to which approvals bind. It is never shown: equal secrets give equal
-   * hashes, and a guess can be tested. Absent: the generation has no key either.
+   * The same fingerprint without the key; approvals bind to it. It is never shown, because equal
+   * secrets give equal hashes, against which guesses can be tested. Absent: the generation is not keyed.
    */
   readonly specDigest?: string;
   readonly transport: TransportKind;
@@ -80,7 +80,7 @@ export interface DesiredServer {
    */
   readonly executable?: string;
   /**
-   * Names of the variables that the `envFile` of a gated server sets at present, sorted; they are
+   * Names of the variables that a gated server's `envFile` sets at present, sorted; they are
    * approved with the server. Absent: there is no such file, or it cannot be used.
    */
   readonly envFileNames?: readonly string[];

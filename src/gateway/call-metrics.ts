@@ -76,7 +76,7 @@ export class CallMetrics {
     this.#unread += 1;
   }
 
-  /** A log line or news of progress was dropped, because its client reads too slowly. */
+  /** A log line or progress notification was dropped because its client reads too slowly. */
   droppedNote(): void {
     this.#dropped += 1;
   }

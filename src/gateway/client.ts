@@ -48,7 +48,7 @@ const maxRounds = 16;
 const unsaidLevel: LogLevel = 'info';
 // More than any client shows; the runtime has a bound of its own for each server.
 const maxWatched = 256;
-// Every list, and every resource that a client watches or listens for on one more stream.
+// Every list, and every resource that a client watches or listens for on a second stream.
 const maxMissed = 2 * maxWatched;
 
 interface News {
@@ -81,7 +81,7 @@ export class GatewayClient implements Audience {
   readonly #handedOver = new WeakMap<Request, LightCall>();
   readonly #watched = new Map<string, () => void>();
   readonly #ears: ClientEars;
-  /** Changes of lists and watched resources that it could not be told yet, each once. */
+  /** Changes of lists and watched resources that could not be sent yet, each once. */
   readonly #missed = new Map<string, News>();
   readonly #leave: () => void;
   #level: LogLevel | undefined;
@@ -317,10 +317,10 @@ export class GatewayClient implements Audience {
     });
   }
 
-  /** Sends news now, or once when the client hears again. */
+  /** Sends a change now, or once when the client can receive again. */
   #tell(news: News): void {
     if (this.#ears.canHear()) this.#send(news);
-    // What is not watched any more by then was watched when it changed; more than that is not kept.
+    // Kept also for resources that are no longer watched by then, because they were when they changed.
     else if (this.#missed.size < maxMissed) this.#missed.set(JSON.stringify(news), news);
   }
 

@@ -6,8 +6,8 @@ import type { Refusal } from './http-door.ts';
 
 /** As long as a line or a body of a server may be. */
 export const maxBodyBytes = 16 * 1_048_576;
-// Only the revision of 2025-03-26 knows batches, and its clients put a handful together. A body of
-// 16 MB has room for 500,000, which would be answered in one turn.
+// Only the 2025-03-26 revision has batches, and its clients send a handful of messages in one. A body
+// of 16 MB has room for 500,000, which would be answered in one turn of the event loop.
 const maxBatch = 64;
 
 const parseError = -32_700;
@@ -47,12 +47,12 @@ function parse(bytes: Buffer): Body {
   });
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    // Before it is parsed, which blocks every other client.
+    // Checked before parsing, which blocks every other client.
     const { excess } = structureOf(text);
     if (excess !== undefined) return refused(`the body has ${excess}`, invalidRequest);
     const value: unknown = JSON.parse(text);
     if (Array.isArray(value) && value.length > maxBatch)
-      return refused(`a batch has ${maxBatch} messages at most; send several`, invalidRequest);
+      return refused(`a batch may hold ${maxBatch} messages; send several batches`, invalidRequest);
     return { value };
   } catch {
     return refused('the body is not JSON', parseError);

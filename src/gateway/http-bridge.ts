@@ -75,7 +75,7 @@ export async function sendWeb(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      // Chunks are read only for a client that lags: nearly all are written without a look.
+      // Chunks are inspected only for a client that lags; nearly all are written as they are.
       if (outbox.lags(response) && isNoteEvent(value)) outbox.note(response, value);
       else outbox.write(response, value);
     }

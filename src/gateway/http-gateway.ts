@@ -64,7 +64,7 @@ const usualLimits: HttpLimits = {
 // Longer than the pauses of a client at work, so that it need not connect anew for each call.
 const keepAliveMs = 60_000;
 const maxHeaderBytes = 16_384;
-// Connections of clients with a token; strangers have places of their own.
+// Connections of clients with a token; strangers have a limit of their own.
 const maxClientSockets = 512;
 // A machine that vanished says no goodbye; its system is asked whether it is still there.
 const probeAfterMs = 60_000;
@@ -218,7 +218,7 @@ class Reception {
     return refuseUnknown(knock, this.#rules) ?? refusePath(request);
   }
 
-  /** From now on the connection is a client's; anybody may ask for the health, and stays a stranger. */
+  /** Counts the connection as a client's from now on; a health check needs no token and stays a stranger's. */
   #welcome(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
     if (request.url === '/healthz') return undefined;
     const end = this.#connections.begin(request.socket);
@@ -281,7 +281,7 @@ class Reception {
   #refuse(response: ServerResponse, refusal: Parameters<typeof refuse>[1]): void {
     this.#gateway.metrics.refused(refusal.status);
     const { socket } = response.req;
-    // A stranger's connection ends with the refusal: it would only keep a place from others.
+    // A stranger's connection ends with the refusal; it would only keep a slot from others.
     if (!this.#connections.isKnown(socket)) response.setHeader('connection', 'close');
     refuse(response, refusal);
   }

@@ -1,15 +1,15 @@
-/** Messages that a client can miss: what its servers log, and how far its calls are. */
+/** Messages that a client can miss: log lines of its servers, and its calls' progress. */
 
 import { isRecord } from '../policies/is-record.ts';
 
-// Changes of lists and resources are not among them: a client that misses one keeps stale data.
+// Changes of lists and resources are not included: a client that misses one keeps stale data.
 const notes: ReadonlySet<unknown> = new Set(['notifications/message', 'notifications/progress']);
 
 export function isNote(message: unknown): boolean {
   return isRecord(message) && notes.has(message['method']) && !('id' in message);
 }
 
-/** The same of one event of a stream, as the SDK writes it: one event in each chunk. */
+/** The same for one event of a stream; the SDK writes one event per chunk. */
 export function isNoteEvent(chunk: Uint8Array): boolean {
   const data = /^data: (.*)$/mu.exec(Buffer.from(chunk).toString('utf8'))?.[1];
   try {

@@ -8,9 +8,9 @@ import {
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import { printableLine, spelledOutWithin } from '../policies/printable.ts';
 
-// A name or a description is recognized by less.
+// Enough to recognize a name or a description.
 const maxShownLength = 400;
-// A page of text. A form cannot show more on demand, so it says how much is missing.
+// A page of text. A form cannot show more on demand, so it states how much is missing.
 const maxArgumentsLength = 4_000;
 const field = 'decision';
 
@@ -27,7 +27,7 @@ export function permissionQuestion(request: PermissionRequest, askedAt: string):
     ...(description === undefined ? [] : [`It says: ${shown(description)}`]),
     `With: ${withArguments}`,
     ...(withArguments.length > maxArgumentsLength
-      ? ['Not all arguments are shown; deny the call unless you see them elsewhere.']
+      ? ['Not all arguments are shown; deny the call unless you can see them elsewhere.']
       : []),
   ];
   const titles: Readonly<Record<PermissionAnswer, string>> = {

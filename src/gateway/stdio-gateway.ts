@@ -24,7 +24,7 @@ export interface StdioGatewayOptions {
   readonly stdout: Writable;
   /** What the host may leave unread. Default: {@link outboxLimits} */
   readonly limits?: Partial<OutboxLimits>;
-  /** The host left too much unread: what stdout still holds will never be read. */
+  /** Called when the host left too much unread: pending output to stdout will never be read. */
   readonly onUnread?: () => void;
 }
 
@@ -75,7 +75,7 @@ export function startStdioGateway(
   stdout.on('drain', () => {
     for (const client of clients) client.tellMissed();
   });
-  // Not the SDK's own: it waits for the host with every message, and keeps them all meanwhile.
+  // Replaces the SDK's own, which waits for the host with every message and keeps them all meanwhile.
   transport.send = (message) => {
     if (stdout.destroyed) return Promise.reject(new Error('Not connected'));
     const line = serializeMessage(message);

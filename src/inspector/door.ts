@@ -11,7 +11,7 @@ export interface Knock {
   readonly hosts: readonly string[];
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
-  /** A person opens an address in a window of its own, as the browser says. */
+  /** Whether the browser reports a top-level navigation by the user. */
   readonly isNavigation: boolean;
 }
 
@@ -26,8 +26,8 @@ const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 /**
  * Refuses who calls us by a name that is not ours, which is what a page does that has turned
- * its own name to our address, and whatever another site has caused. Opening the page itself
- * is not refused, wherever the link stood: it holds nothing, and can be neither framed nor read.
+ * its own name to our address, and whatever another site has caused. Opening the page itself is
+ * allowed from any link: the page holds no data and can be neither framed nor read.
  */
 export function refuseStranger(knock: Knock, port: number): Refusal | undefined {
   const { method, target, hosts, origin, fetchSite, isNavigation } = knock;

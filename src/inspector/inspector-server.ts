@@ -1,11 +1,11 @@
 /**
- * The inspector's server: a page, and what it asks, for one person at this machine. The page itself
- * anybody here may load, and learns nothing by it; what it asks for is answered to whoever opened an
- * address that holds a fresh token, and nobody else.
+ * The inspector's server: a page and its API, for one user of this machine. Any local user may load
+ * the page, which holds no data. The API answers only pages that were opened by an address with a
+ * fresh token.
  *
- * The token stands behind the `#` of an address, so no browser sends it by itself. The page
- * exchanges it for a secret, and sends that as a header with every request. There is no cookie:
- * browsers send cookies of 127.0.0.1 to every port of it, whoever listens there.
+ * The token stands behind the `#` of an address, so browsers never send it. The page exchanges it
+ * for a secret, which it sends as a header with every request. There is no cookie, because browsers
+ * send cookies of 127.0.0.1 to every port, whichever program listens there.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -37,7 +37,7 @@ const headersMs = 10_000;
 const requestMs = 30_000;
 const maxHeaderBytes = 16_384;
 const lookEveryMs = 1_000;
-// Streams, and a few windows that ask at the same time. Strangers have places of their own.
+// Streams, and a few windows that ask at the same time. Strangers have a limit of their own.
 const maxPageSockets = 128;
 
 export interface InspectorOptions {
@@ -53,7 +53,7 @@ export interface InspectorServer {
   readonly port: number;
   /** A new address, which lets one browser in, once. */
   newAddress(): string;
-  /** Calls back once an address is good for nothing any more, at the latest when the inspector closes. */
+  /** Calls back once an address is no longer valid, at the latest when the inspector closes. */
   whenSpent(address: string, callback: () => void): void;
   close(): void;
 }
@@ -128,7 +128,7 @@ class Reception {
   /** Answers one request, whatever happens. */
   async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    // Until it has shown a secret, a connection would only keep a place from others.
+    // Until it has shown a secret, a connection would only keep a slot from others.
     if (!this.#rooms.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
     this.#outbox.add(response);
     try {
@@ -162,7 +162,7 @@ class Reception {
     response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
   }
 
-  /** Answers a page that was let in, or wants to be. */
+  /** Answers a request with a secret, or exchanges a token for one. */
   async #answerPage(
     request: IncomingMessage,
     response: ServerResponse,
@@ -281,9 +281,14 @@ const plainText = 'text/plain; charset=utf-8';
 const unknownGuest = refused(
   401,
   'PERMISSION_DENIED',
-  'you were not let in: open the address that troupe inspect prints; each works once',
+  'this page is not authorized; open the address that troupe inspect prints, which works once',
 );
-const crowded = refused(503, 'OVERLOADED', 'too many connections are in use; close a window', true);
+const crowded = refused(
+  503,
+  'OVERLOADED',
+  'too many connections are in use; close a window and try again',
+  true,
+);
 
 function say(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { ...guardingHeaders, 'content-type': plainText }).end(`${message}\n`);

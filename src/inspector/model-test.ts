@@ -100,8 +100,8 @@ const written: Readonly<Record<string, Step>> = {
 };
 
 /**
- * What a test says for an event; the others come by themselves, or have no words in a script. A map,
- * because an event of a journal may have the name of what every object inherits.
+ * The statement for each event; other events follow by themselves or have no counterpart in a script.
+ * A map, because an event in a journal may be named like an inherited property.
  */
 const steps: ReadonlyMap<string, Step> = new Map([
   ...said.map((type): [string, Step] => [
@@ -111,7 +111,7 @@ const steps: ReadonlyMap<string, Step> = new Map([
   ...Object.entries(written),
 ]);
 
-// A server of the sample has few; a journal of somebody else must not fill the memory of a test.
+// More than a real server lists; a journal from elsewhere must not exhaust a test's memory.
 const mostTools = 10_000;
 
 function countIn(count: unknown): number {

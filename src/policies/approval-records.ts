@@ -12,7 +12,7 @@ export type ApprovalEntry =
       readonly fingerprint: string;
       readonly pins: readonly ToolPin[];
     }
-  /** A server is admitted by it. */
+  /** A server was admitted by this grant. */
   | {
       readonly kind: 'use';
       readonly server: string;
@@ -39,7 +39,7 @@ export function withEntry(
   });
 }
 
-/** The entries that still say something once this one is added: a decision replaces all about its subject. */
+/** Drops entries that an added one supersedes: a decision replaces all entries about its subject. */
 export function withoutSuperseded(
   entries: readonly ApprovalEntry[],
   added: ApprovalEntry,
@@ -86,14 +86,14 @@ export function recordOf(
   return index.get(keyOf(subject));
 }
 
-// Every pass asks for every gated server; a list of records is never changed in place.
+// Every pass looks up every gated server; a list of records is never changed in place.
 const indexes = new WeakMap<readonly ApprovalRecord[], ReadonlyMap<string, ApprovalRecord>>();
 
 function keyOf({ server, fingerprint }: Subject): string {
   return `${fingerprint}:${server}`;
 }
 
-/** The servers about which the two lists say something different. */
+/** Returns the servers whose records differ between two lists. */
 export function serversThatDiffer(
   before: readonly ApprovalRecord[],
   now: readonly ApprovalRecord[],
@@ -121,7 +121,7 @@ function withPins(before: readonly ToolPin[], more: readonly ToolPin[]): readonl
   return [...before.filter((pin) => !pinned.has(pinKey(pin))), ...more];
 }
 
-/** Names what a pin is about: a prompt may have the name of a tool. */
+/** Returns a key for a pin's subject; the kind is included because a prompt may share a tool's name. */
 export function pinKey({ kind, tool }: Pick<ToolPin, 'kind' | 'tool'>): string {
   return `${kind ?? 'tool'}:${tool}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Lists what a server would be given, for the user who decides about it: the text of the
- * settings, never what its references stand for.
+ * Lists the values that a server would get, for the user who decides about it: the text of
+ * the settings, never the values of its references.
  */
 
 import type { ApprovalValue, ValueOrigin } from '../domain/approval.ts';
@@ -14,11 +14,11 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Every variable and header, and every other text that holds a reference.
+ * Lists every variable and header, and every other text with a reference.
  *
- * A folder's text is shown in full: it is the folder's, and hiding it would hide what
- * the folder does. Settings of the user hold the user's own secrets, so of their
- * variables and headers only references are shown, and names that decide what runs.
+ * A folder's text is shown in full, because hiding it would hide what the folder does. The
+ * user's settings hold the user's own secrets, so for their variables and headers only
+ * references are shown, and variables that decide what runs.
  */
 export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly ApprovalValue[] {
   if (spec.type === 'memory') return [];
@@ -46,7 +46,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   ];
 }
 
-/** Where texts of the user's own settings can hold no secret. */
+/** Says whether a text of the user's own settings cannot be a secret. */
 function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
   return !isLiteral && /^\$\{[^}]*\}$/u.test(text) && referencesIn(text).length === 1;
@@ -86,8 +86,8 @@ function originOf(reference: Reference): readonly ValueOrigin[] {
 }
 
 /**
- * The host that a URL leads to, when its text does not show it: in Punycode, as a
- * number, or behind something that only looks like a host.
+ * Returns the host that a URL leads to, when its text does not show it: because it is
+ * written in Punycode, as a number, or behind text that only looks like a host.
  *
  * Undefined when the text shows the host, or when a reference decides it.
  */
@@ -109,7 +109,7 @@ const origins: Readonly<Record<ValueOrigin['kind'], string>> = {
   command: 'output of a command',
 };
 
-/** A title and what it is about: `header`, `X-Key from ${KEY} (your environment)`; text around a reference is quoted before it. */
+/** Returns a title and a description: `header`, `X-Key from ${KEY} (your environment)`. Text around a reference is quoted before it. */
 export function approvalValueLine({
   field,
   text,

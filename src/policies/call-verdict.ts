@@ -1,10 +1,10 @@
 /**
- * Decides what a failed sending means for its call: the reason, and whether the request may have run.
+ * Decides what a failed request means for its call: the reason, and whether the request may have run.
  *
- * The reason may follow from anything the failure says. Whether the request ran may not: only evidence
- * that the server cannot write into an answer proves that it did not. A request without a connection
- * never left this process, and a few HTTP statuses are defined as "not applied". The text and the code
- * of an error prove nothing, because a server may relay both from somewhere else, after it began.
+ * The reason may follow from anything in the failure. That the request did not run may not: only
+ * evidence that the server cannot write into an answer proves that. A request without a connection
+ * never left this process, and a few HTTP statuses are defined as "not applied". An error's text and
+ * code prove nothing, because a server may relay both from elsewhere after it began.
  */
 
 import type { Failure } from '../domain/failure.ts';
@@ -42,8 +42,8 @@ function provesNotRun(
     case 307:
     case 308:
       return true;
-    // MCP, Streamable HTTP, session management: how a server refuses a session that it has ended. The
-    // 2026-07-28 revision has no sessions, and says "no such method" by this status.
+    // MCP, Streamable HTTP, session management: a server refuses a session that it has ended with this
+    // status. The 2026-07-28 revision has no sessions and uses the status for "no such method".
     case 404:
       return (
         kind === 'http' && era === 'legacy' && hasSessionId === true && rpcCode !== methodNotFound

@@ -2,9 +2,9 @@ import type { StdioSpec } from '../domain/server-spec.ts';
 import { referencesIn } from './expand-variables.ts';
 
 /**
- * Says whether it can be known what a command leads to without expanding a variable and without
- * searching folders that the entry itself names. Before approval nothing else is looked up: a
- * path with a secret in it, or a folder of a network, must not be touched for a project's file.
+ * Says whether a command can be resolved without expanding a variable and without searching folders
+ * that the entry itself names. Before approval no other command is resolved: a project's file must
+ * not cause a path with a secret in it, or a network folder, to be touched.
  */
 export function isCommandPlain({ command, cwd, env, values }: StdioSpec): boolean {
   const isOpen = (text: string): boolean =>

@@ -2,12 +2,12 @@
  * Recognizes environment variables that make programs load code or configuration,
  * find other programs, or fetch packages from elsewhere.
  *
- * One rule for both uses: an approval request warns about such a name, and a
- * variables file that a folder brings may not set it. It goes by families and
- * endings rather than by a list of known names, because every tool adds its own.
+ * The rule has two uses: an approval request warns about such a name, and a folder's
+ * variables file may not set it. It matches families and endings rather than a list of
+ * known names, because every tool adds its own.
  */
 
-// Everything these programs read from the environment steers what they run or load.
+// Every variable of these programs can decide what they run or load.
 const families = [
   'LD|DYLD|BASH|XDG|NPM_CONFIG|YARN|PNPM|COREPACK|BUN|DENO|TS_NODE|PIP|UV|GEM|BUNDLE',
   'CARGO|RUSTC|RUSTUP|GIT|DOCKER|DOTNET|LUA|OPENSSL|SSL_CERT|NODE_REPL|JULIA|GUILE|TCL|ERL|GCONV',
@@ -32,7 +32,7 @@ const endings = [
 
 const decisive = new RegExp(`^(?:(?:${families})_.*|${single}|.*(?:${endings}))$`, 'iu');
 
-/** Says whether a name has the form that every program and shell takes for a variable and nothing else. */
+/** Says whether every program and shell reads a name as that of a plain variable. */
 export function isPlainVariable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name);
 }

@@ -54,7 +54,7 @@ interface FailureRow {
   readonly wasConnected?: true;
 }
 
-// What this process lacks, not the server: file descriptors of its own or of the system, process slots.
+// This process, not the server, lacks file descriptors or process slots.
 const starved: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
 
 const neverReached: ReadonlySet<string> = new Set([
@@ -184,7 +184,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'protocol', status: [100, 599] },
   { kind: 'protocol', rpcCodes: 'any' },
 
-  // Nothing was started or reached for want of means of ours, so it says nothing about the server.
+  // Nothing was started or reached because we lack resources, which says nothing about the server.
   { kind: 'notStarted', codes: starved, phases: beforeReady },
   { kind: 'unavailable', codes: starved },
 

@@ -69,7 +69,7 @@ export interface ApprovalSubject {
   readonly name: string;
   /** Where the command leads to; absent where that is no question. */
   readonly executable?: string;
-  /** Names that the variables file sets, sorted; absent where there is none to read. */
+  /** Names that the variables file sets, sorted; absent without a readable file. */
   readonly envFileNames?: readonly string[];
 }
 
@@ -105,7 +105,7 @@ export function approvalFingerprint(desired: DesiredServer): string {
   return fingerprint;
 }
 
-// Every pass asks for that of every gated server, and settings are never changed in place.
+// Every pass asks for every gated server's fingerprint, and settings are never changed in place.
 const approvalFingerprints = new WeakMap<DesiredServer, string>();
 
 /**

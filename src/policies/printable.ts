@@ -56,14 +56,15 @@ export function quotedWord(text: string): string {
   return `"${spelledOut(text.replace(/["\\]/gu, String.raw`\$&`))}"`;
 }
 
-/** A name as it is, or quoted where it could be read as two. */
+/** Returns a name as it is, or quoted where it could be read as two words. */
 export function nameWord(name: string): string {
   return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
 }
 
 /**
- * The same, with the middle left out of what is longer than `most`: beginning and end
- * stay, and the text says how much is missing, so that nothing hides behind a cut.
+ * Like {@link spelledOut}, but leaves out the middle of a text longer than `most` characters. The
+ * beginning and the end stay, and the text states how much is missing, so that nothing can hide
+ * behind a cut.
  */
 export function spelledOutWithin(text: string, most: number): string {
   const all = spelledOut(text);

@@ -1,14 +1,14 @@
 /**
- * Puts text of strangers into text that we generate: programs, pictures, metrics, command lines.
- * Names of servers and tools, types of events and messages of failures come from settings, servers
- * and journals of others, so whatever is generated is read back as the same text, or as nothing else.
+ * Quotes untrusted text for generated text: programs, pictures, metrics, command lines. Server and
+ * tool names, event types and failure messages come from settings, servers and journals, so quoted
+ * text must always be read back as text, never as code or markup.
  */
 
 /** What reads the generated text. */
 export type Reader = 'script' | 'shell' | 'markup' | 'mermaid' | 'metrics';
 
 const quoters: Readonly<Record<Reader, (text: string) => string>> = {
-  // The two line ends that JSON leaves as they are.
+  // JSON does not escape these two line ends.
   script: (text) =>
     JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029'),
   shell: (text) =>
@@ -22,7 +22,7 @@ const quoters: Readonly<Record<Reader, (text: string) => string>> = {
     text
       .replace(notXml, '\ufffd')
       .replace(/[#:;"'`<>&\\\s]/gu, (it) => (it === ' ' ? it : `#${it.codePointAt(0)};`)),
-  // A line feed is written as the format says; what else ends a line for some reader is replaced.
+  // The format defines an escape for a line feed; other characters that may end a line are replaced.
   metrics: (text) =>
     `"${text
       .replace(otherLineEnds, '\ufffd')
@@ -42,12 +42,12 @@ const named: ReadonlyMap<string, string> = new Map([
 const otherLineEnds = /[\u0000\v\f\r\u0085\u2028\u2029]/gu;
 const notXml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
-/** The text as this reader takes it for text; with quotation marks where it wants some. */
+/** Quotes a text for a reader, with quotation marks where the reader needs them. */
 export function quotedFor(reader: Reader, text: string): string {
   return quoters[reader](text);
 }
 
-/** JSON data as an expression of a script. */
+/** Returns JSON data as an expression for a script. */
 export function literal(data: unknown, indent?: number): string {
   return (
     JSON.stringify(data, undefined, indent)

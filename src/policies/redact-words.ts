@@ -1,25 +1,26 @@
 /**
- * The one redactor of what servers and systems say: log lines, errors, last words, whatever leaves
- * for a person's eyes or a file. It takes out the secrets that are known, and what looks like one.
- * Results of tools do not come here: the host asked for them.
+ * Redacts text from servers and the system before it reaches a user or a file: log lines, errors,
+ * output. Removes known secrets and text that looks like a secret. Tool results are not redacted,
+ * because the host asked for them.
  *
- * Takes time in proportion to the text and to the number of secrets, and looks at a bounded beginning only.
+ * Takes time in proportion to the text and to the number of secrets, and reads only a bounded
+ * beginning of a long text.
  */
 
 import { isRecord } from './is-record.ts';
 import { looksSecret, redact, safeCut } from './redact.ts';
 
-// Eight times what is shown of the longest line; the end of a longer text is let go unread.
+// Eight times the longest line that is shown; the rest of a longer text is dropped unread.
 const searchedCharacters = 16_384;
-// More than any key or token; what is longer is a document.
+// More than any key or token; longer text is a document.
 const longestToken = 4_096;
-// Deeper than any error or log record of a person's making.
+// Deeper than any reasonable error or log record.
 const deepest = 32;
 
 const shown = '[redacted]';
 const token = `{1,${longestToken}}`;
 
-// The beginnings that services give their keys so that they can be found, and signed tokens (JWT).
+// Prefixes that services give their keys so that scanners find them, and signed tokens (JWT).
 const knownKeys = new RegExp(
   String.raw`(?<![\w-])(?:(?:sk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|npm_|hf_)[\w-]{6,${longestToken}}|eyJ[\w-]{6,${longestToken}}(?:\.[\w-]${token}){1,4})`,
   'gu',
@@ -28,12 +29,12 @@ const authorizationHeader = new RegExp(
   String.raw`((?<![\w-])(?:proxy-)?authorization["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?)[^\s"',;]${token}`,
   'giu',
 );
-// All of the line: a cookie header has several values.
+// The whole line, because a cookie header has several values.
 const cookieHeader = new RegExp(
   String.raw`((?<![\w-])(?:set-)?cookie["']?\s{0,4}[:=]\s{0,4}["']?)[^\r\n"']${token}`,
   'giu',
 );
-// "bearer" is hardly ever followed by anything but a token, except by these words.
+// "bearer" is nearly always followed by a token, except before these words.
 const bearerAndToken = new RegExp(
   String.raw`(?<![\w-])(bearer\s{1,4})(?!(?:auth|token|scheme|header|credential|realm|access|method)|(?:is|was|and|or|in|for|with|from|not)\b)[\w.~+/=-]{4,${longestToken}}`,
   'giu',
@@ -47,13 +48,13 @@ const userAlone = /(:\/\/)([^\s/?#:@]{8,1024})@/gu;
 
 const nameBeforeValue = /(?<![\w.-])([\w.-]{1,100})["']?(\s{0,4}[:=]\s{0,4})["']?/gu;
 const valueHere = new RegExp(String.raw`[^\s"',;&)}\]]{4,${longestToken}}`, 'uy');
-// Under these names stands nothing else; "token" and "session" are words of prose as well.
+// These names always hold secrets; "token" and "session" also occur in prose.
 const surelySecret = /secret|passw|passphrase|api.?key|access.?key|private.?key|authorization/iu;
 const keyName = /(?:^|[_.-])key$/iu;
 const noSecret =
   /^(?:true|false|none|null|undefined|bearer|basic|token|digest|negotiate|\[redacted\]?)$/iu;
 
-/** Takes known secrets out of words for people, and whatever looks like a secret. */
+/** Redacts known secrets, and text that looks like a secret. */
 export function redactWords(text: string, secrets: readonly string[] = []): string {
   const beginning = text.length <= searchedCharacters ? text : beginningOf(text, secrets);
   const known = redact(beginning, secrets)
@@ -67,7 +68,7 @@ export function redactWords(text: string, secrets: readonly string[] = []): stri
   return withoutNamedValues(known);
 }
 
-/** The same for every text in a value that is data; what is nested too deeply is left out. */
+/** Redacts every text in a JSON-like value; parts that are nested too deeply are replaced. */
 export function redactData(value: unknown, secrets: readonly string[] = [], depth = 0): unknown {
   if (typeof value === 'string') return redactWords(value, secrets);
   if (depth >= deepest) return typeof value === 'object' ? shown : value;
@@ -78,7 +79,7 @@ export function redactData(value: unknown, secrets: readonly string[] = [], dept
   );
 }
 
-/** Cut where neither a known secret nor what may be a part of a token is cut in two. */
+/** Cuts a text where neither a known secret nor a possible token is split. */
 function beginningOf(text: string, secrets: readonly string[]): string {
   const cut = safeCut(text.slice(0, searchedCharacters), secrets);
   const lowest = Math.max(0, cut - longestToken);
@@ -93,7 +94,7 @@ function hideWhenRandom(end: string) {
     looksRandom(word) ? `${begin}${shown}${end}` : all;
 }
 
-/** `name=value` and `name: value`, where the name says that the value is a secret. */
+/** Redacts values in `name=value` and `name: value` whose name marks them as secret. */
 function withoutNamedValues(text: string): string {
   let clean = '';
   let done = 0;
@@ -118,7 +119,7 @@ function isSecretValue(name: string, sign: string, value: string): boolean {
   return surelySecret.test(name) || (sign === '=' && !/^\d+$/u.test(value)) || looksRandom(value);
 }
 
-/** Neither a word of prose nor a number. */
+/** Says whether a value is neither a word of prose nor a number. */
 function looksRandom(value: string): boolean {
   return value.length >= 20 || !/^(?:[a-z]+|[A-Z]?[a-z]+|\d+)[.!?:]?$/u.test(value);
 }

@@ -62,6 +62,6 @@ const lostOnTheWay: ReadonlySet<CallFailure['reason']> = new Set([
   'crashed',
   'streamLost',
   'unavailable',
-  // An answer that only says so: the session is exchanged, and what it did before is not known.
+  // The answer only claims this: the session is replaced, and what ran before is unknown.
   'sessionMissing',
 ]);

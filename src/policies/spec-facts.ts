@@ -11,10 +11,10 @@ import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from './
 
 type Value = readonly [field: string, value: string];
 
-/** What was found of a server outside its settings: where its command leads, what its `envFile` sets. */
+/** Facts about a server from outside its settings: where its command leads, and what its `envFile` sets. */
 export type FoundFacts = Pick<DesiredServer, 'executable' | 'envFileNames'>;
 
-/** Lists all that decides what would run, each field with a digest of its value. */
+/** Lists every field that decides what would run, with a digest of its value. */
 export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly SpecFact[] {
   const values = valuesOf(spec, found);
   const secrets = secretsOf([

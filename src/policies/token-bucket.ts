@@ -1,8 +1,8 @@
 /**
  * Limits a rate and allows short bursts.
  *
- * The bucket starts full with `burst` tokens and gains `perSecond` tokens a second. Taking never
- * fails: it may leave the bucket in debt, and the caller asks afterwards whether it has to wait.
+ * The bucket starts full with `burst` tokens and gains `perSecond` tokens a second. `take` may leave
+ * the bucket in debt, for callers that learn the cost afterwards and then wait; `tryTake` never does.
  */
 export class TokenBucket {
   readonly #perSecond: number;
@@ -17,7 +17,7 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens and says whether there were enough.
+   * Takes tokens, whether or not there are enough, and says whether there were.
    *
    * @param now - monotonic milliseconds
    */
@@ -42,7 +42,7 @@ export class TokenBucket {
   }
 
   #fill(now: number): void {
-    // The first call finds the bucket full, whatever the clock says.
+    // The first call finds the bucket full, whatever the time.
     const gained = ((now - this.#filledAt) / 1_000) * this.#perSecond;
     this.#tokens = Math.min(this.#burst, this.#tokens + gained);
     this.#filledAt = now;

@@ -1,5 +1,5 @@
 /**
- * Tells whether what a server announces is still what was approved.
+ * Decides whether a server's definitions are still the approved ones.
  *
  * What counts is what a model is shown and what a call must look like. The order
  * of tools or keys, marks of a protocol era and the dialect a schema names do not.
@@ -11,26 +11,26 @@ import type { ExposedTool, ListedTool } from '../domain/tool.ts';
 import { pinKey } from './approval-records.ts';
 import { digestOf } from './fingerprint.ts';
 
-/** Something that is pinned, under the name it is announced by. */
+/** A definition that is pinned under the name that its server announces. */
 export interface Announced {
   /** Absent: a tool. */
   readonly kind?: PinKind;
   readonly tool: string;
-  /** What counts of it. */
+  /** The part of the definition that is compared. */
   readonly meaning: unknown;
 }
 
 // Enough for most tools; of a longer one the digest alone is kept.
 const longestKept = 4_096;
-// All of them: a session hands on no more.
+// Whole instructions: a session keeps no more.
 const longestInstructions = 16_384;
 /**
- * How many prompts, resources and templates of one server are pinned, of each. Addresses
- * of resources come and go (one for each log, say), so their pins must not grow for ever.
+ * Maximum number of pinned prompts, of resources and of templates of one server. Resource
+ * addresses come and go (one for each log, for example), so their pins must not grow forever.
  */
 const maxPinsOfKind = 1_000;
 
-/** What stands before a name in a list; nothing before that of a tool. */
+/** Returns the prefix of a definition's name in a list; empty for a tool. */
 export function kindWords(kind: PinKind | undefined): string {
   return kind === undefined ? '' : kindTitles[kind];
 }
@@ -42,12 +42,12 @@ const kindTitles: Readonly<Record<PinKind, string>> = {
   resourceTemplate: 'resource template ',
 };
 
-/** Everything of a catalog that is pinned, in its order. */
+/** Lists a catalog's pinned definitions, in its order. */
 export function announcedBy(catalog: Catalog): readonly Announced[] {
   const { tools, prompts, resources, resourceTemplates, instructions = '' } = catalog;
   return [
     ...tools.map((tool) => announcedTool(tool)),
-    // Also when there are none: those that a server adds later are not what was approved.
+    // Also without instructions: those that a server adds later were not approved.
     { kind: 'instructions', tool: '', meaning: instructions },
     ...joined(
       prompts.map(({ name, title, description, arguments: args }) => ({
@@ -77,7 +77,7 @@ export function announcedTool(tool: ListedTool): Announced {
   return { tool: tool.name, meaning: meaningOf(tool) };
 }
 
-/** Several of one name are one: held back together, or not at all. */
+/** Joins definitions of the same name into one, which is held back as a whole. */
 function joined(announced: readonly Announced[]): readonly Announced[] {
   const byName = new Map<string, Announced>();
   for (const one of announced) {
@@ -88,7 +88,7 @@ function joined(announced: readonly Announced[]): readonly Announced[] {
   return [...byName.values()];
 }
 
-/** It as it is now, to be compared with later. */
+/** Pins a definition as it is now, for later comparison. */
 export function pinOf({ kind, tool, meaning }: Announced): ToolPin {
   const definition = definitionOf(meaning);
   const longest = kind === 'instructions' ? longestInstructions : longestKept;
@@ -100,7 +100,7 @@ export function pinOf({ kind, tool, meaning }: Announced): ToolPin {
   };
 }
 
-/** What has no pin yet, pinned, as far as there is room for it. */
+/** Pins definitions that have no pin yet, up to the limit of each kind. */
 export function newPins(
   pins: readonly ToolPin[],
   announced: readonly Announced[],
@@ -119,7 +119,7 @@ export function newPins(
   });
 }
 
-/** What is not as it was pinned, each with a comparison for a person. What is gone is no change. */
+/** Lists definitions that differ from their pins, each with a diff for the user. A missing definition is not a change. */
 export function changedTools(
   pins: readonly ToolPin[],
   announced: readonly Announced[],

@@ -77,7 +77,7 @@ export function isApprovalOrder(event: HostEvent): event is ApprovalOrder {
 // A dead network folder must not keep settings from being read.
 const loadMs = 1_000;
 const shownTools = 5;
-// A month: a twelfth of the time after which an unused approval may be forgotten.
+// A month: a twelfth of the time after which an unused grant may be removed.
 const useNotedMs = 30 * 24 * 3_600_000;
 
 interface Comparison {
@@ -103,12 +103,12 @@ export class ApprovalDesk {
   /** What the root knows. */
   #known: readonly ApprovalDecision[] = [];
   #isKeeping = false;
-  /** The last comparison of each catalog: it is asked for at every look at a server. */
+  /** The last comparison of each catalog, which is requested with every status of a server. */
   readonly #compared = new WeakMap<Catalog, Comparison>();
   readonly #held = new WeakMap<readonly ToolChange[], HeldBack>();
-  /** Servers that were told of as announcing more than is pinned. */
+  /** Servers already reported for announcing more than is pinned. */
   readonly #hasUnpinned = new Set<string>();
-  /** The records that the listener saw last. */
+  /** The records at the last change notification. */
   #followed: readonly ApprovalRecord[] = [];
 
   constructor(ports: ApprovalDeskPorts) {
@@ -170,7 +170,7 @@ export class ApprovalDesk {
     });
   }
 
-  /** The program and the names in a variables file that a server may start with; nothing where approval is not needed. */
+  /** Returns the program and the variables-file names that a server may start with; empty where no approval is needed. */
   boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames'> {
     const { parts, projectRoot } = this.#ports;
     if (!desired.gated) return {};
@@ -218,7 +218,7 @@ export class ApprovalDesk {
     obey({ ...order, fingerprint });
   }
 
-  /** A server told all its tools, or another list: what was not there before is pinned as it is now. */
+  /** A server listed its tools or other definitions: new ones are pinned as they are now. */
   noteListed(server: string, generation: string): void {
     const desired = this.#servers().find(({ name }) => name === server);
     if (desired?.generation !== generation) return;
@@ -237,7 +237,7 @@ export class ApprovalDesk {
     return this.#heldBackOf(desired).tools;
   }
 
-  /** What else is neither shown nor asked for, by `pinKey`: instructions, prompts and resources. */
+  /** Other definitions that are held back, by `pinKey`: instructions, prompts and resources. */
   heldOffers(desired: DesiredServer): ReadonlySet<string> {
     return this.#heldBackOf(desired).offers;
   }
@@ -281,7 +281,7 @@ export class ApprovalDesk {
     this.#ports.root().send({ type: 'approvals.changed', decisions });
   }
 
-  /** Seldom enough that the file is not written for it every day. */
+  /** Records a grant's use, at most once a month so that the file is rarely written for it. */
   #noteUse(desired: DesiredServer): void {
     if (!desired.gated) return;
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
@@ -374,7 +374,7 @@ export class ApprovalDesk {
     const left = announced.filter((one) => !pinned.has(pinKey(one))).length;
     if (left === 0 || this.#hasUnpinned.has(server)) return;
     this.#hasUnpinned.add(server);
-    const line = `announces more than is pinned: a change of ${left} of its prompts and resources would not be noticed`;
+    const line = `announces more than can be pinned: changes of ${left} of its prompts and resources will not be noticed`;
     this.#ports.remark(server, line);
   }
 

@@ -1,4 +1,4 @@
-/** What a user must see of every gated server before deciding. References stay unresolved. */
+/** Collects what a user must see of a gated server before deciding. References stay unresolved. */
 
 import type {
   ApprovalReason,
@@ -50,7 +50,7 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
   };
 }
 
-/** What a tool is announced with are words of its server. */
+/** A diff contains text from the server, so it is redacted. */
 function shownChange({ diff, ...change }: ToolChange): ToolChange {
   return { ...change, diff: diff.map((line) => redactWords(line)) };
 }
@@ -122,7 +122,7 @@ function warningsOf(
   return [
     ...(isMissing ? [unknownProgram(spec, desired)] : []),
     ...(isUnread
-      ? ['the variables file cannot be used at present; once it can, approval is needed again']
+      ? ['the variables file cannot be used at present; once it can, you need to approve again']
       : []),
     ...unpinnedPackages(spec.command, spec.args),
     ...Object.keys(spec.env)
@@ -136,6 +136,6 @@ function warningsOf(
 
 function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {
   return isFolderScope(source.scope) && !isCommandPlain(spec)
-    ? 'a variable or a PATH of its own decides which program this is; it is looked up only after approval'
-    : 'the command is not found at present; when it is, this is asked again';
+    ? 'a variable or its own PATH decides which program this is; it is looked up only after approval'
+    : 'the command is not found at present; once it is, you need to approve again';
 }

@@ -57,7 +57,7 @@ export function toolErrand(
   };
 }
 
-/** What of a server besides its tools is not what was approved, by `pinKey`. */
+/** Definitions other than tools that differ from what was approved, by `pinKey`. */
 type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
 
 export function requestErrand(

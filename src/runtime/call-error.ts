@@ -7,12 +7,12 @@ import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/printable.ts';
 
-// JSON-RPC 2.0: not understood, not a request, no such method. Mostly the call did not run, but a
-// server may relay such a code from somewhere else in the middle of its work. Invalid parameters
-// (-32602) are not among them: a tool checks its arguments itself.
+// JSON-RPC 2.0: parse error, invalid request, method not found. Usually the call did not run, but a
+// server may relay such a code from elsewhere in the middle of its work. Invalid parameters (-32602)
+// are not included, because tools check their arguments themselves.
 const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
 const internalError = -32603;
-// Enough of an exception's text to recognize it.
+// Enough to recognize an exception by its text.
 const faultCharacters = 500;
 
 /**
@@ -81,7 +81,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
   );
 }
 
-/** Any other exception is a bug of ours, and its caller must still learn what became of the call. */
+/** Wraps any other exception, which is a bug of ours; the caller must still learn the call's outcome. */
 export function asTroupeError(error: unknown, server: string, outcome: Outcome): TroupeError {
   if (error instanceof TroupeError) return error;
   const text = error instanceof Error ? error.message : String(error);
@@ -146,7 +146,7 @@ function nextStep({ reason }: CallFailure, outcome: Outcome, server: string): st
     return `It did not run: correct the address of ${server} in the settings.`;
   if (reason === 'unsupported') return 'Ask a server that does.';
   if (reason === 'inputRequired')
-    return 'Check whether it ran, then call again where the question can be answered (onQuestion, or troupe up and troupe questions).';
+    return 'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).';
   if (reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
     ? 'Nobody can know whether it ran: check before you call again.'

@@ -95,7 +95,7 @@ export function changedTool(server: string, tool: string): TroupeError {
 export function changedOffer(server: string, offer: string): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `The ${offer} of ${server} is not what was approved, and is held back. See what changed and decide: troupe approve ${server}`,
+    `The ${offer} of ${server} differs from what was approved and is held back. See what changed and decide: troupe approve ${server}`,
     { server },
   );
 }

@@ -169,7 +169,7 @@ export class CallWatch {
 
   answered({ result }: Pick<Report, 'result'>): void {
     const { isError, resultType } = isRecord(result) ? result : {};
-    // What a modern server asks first is passed on. Whether it has begun, it does not say.
+    // A modern server's question is passed on; its answer does not say whether it has begun.
     const outcome = resultType === 'input_required' ? 'unknown' : 'executed';
     this.#end(outcome, isError === true ? 'tool_error' : undefined);
   }

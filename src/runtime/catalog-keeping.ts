@@ -22,7 +22,7 @@ export interface CatalogKeepingPorts {
   readonly onKnown: (owner: SessionOwner) => void;
   /** They are not any more. */
   readonly onForgotten: (owner: SessionOwner) => void;
-  /** All tools of this generation, or another of its lists, were told anew. */
+  /** This generation's tools, or another of its lists, were listed again. */
   readonly onListed: (owner: SessionOwner) => void;
 }
 
@@ -71,14 +71,14 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
         ...(shownTools === undefined ? {} : { shownTools }),
         ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
       });
-      // Also a list with gaps: a server must not avoid its pins by announcing one malformed tool.
+      // Also for a list with gaps: a server must not evade its pins by announcing a malformed tool.
       this.#ports.onListed(owner);
       this.#save(owner);
     },
     putSide: (owner, lists) => {
       this.#lifetimes.keep(owner);
       this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
-      // The instructions come with the tools, and are not known to be absent before.
+      // Instructions arrive with the tools; until then they cannot be pinned as absent.
       if (this.#extras.has(keyOf(owner))) this.#ports.onListed(owner);
       this.#save(owner);
     },

@@ -26,11 +26,11 @@ export interface CatalogsPorts {
   readonly listeners: Listeners;
   /** Made later than this; told which catalogs are known. */
   readonly root: () => RootRef;
-  /** All tools of this generation, or another of its lists, were told anew. */
+  /** This generation's tools, or another of its lists, were listed again. */
   readonly onListed: (owner: SessionOwner) => void;
   /** Tools of a server that are neither shown nor called. */
   readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
-  /** What else of it is held back, by `pinKey`. */
+  /** Other definitions that are held back, by `pinKey`. */
   readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
   /** Something that a person who looks at this server should know. */
   readonly remark: (server: string, line: string) => void;
@@ -149,7 +149,7 @@ export class Catalogs {
     });
   }
 
-  /** All that a server announced, whether or not it is shown. */
+  /** Returns all that a server announced, whether or not it is shown. */
   listedBy({ server, generation }: SessionOwner): Catalog {
     return this.#store.get(server, generation);
   }

@@ -94,7 +94,7 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'session.recovered': ({ context: { session, impairments }, now: at }) =>
     impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
   'session.notified': nobody,
-  // They lead to no other state by themselves: the time that a pause lasts does.
+  // These change no state by themselves; only a long pause does.
   'session.paused': nobody,
   'session.resumed': nobody,
   // One look moves a server by what it finds, and a wake-up only when it looks.

@@ -3,21 +3,21 @@ import type { StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 
 /**
- * Says what a command leads to at present; undefined when that is nothing, or cannot be known.
+ * Resolves a command at present; undefined when it leads nowhere or cannot be resolved.
  *
- * @param within - real path of the folder beside which nothing may be touched; absent = anything may be
+ * @param within - real path of the only folder that may be touched; absent = no limit
  */
 export type FindExecutable = (spec: StdioSpec, within?: string) => Promise<string | undefined>;
 
-/** The project folder, for a server that it brings: what that names elsewhere is not looked up. */
+/** Returns the project folder for a server that it brings; its paths outside are not looked up. */
 export function confinesOf({ source }: DesiredServer, projectRoot: string): string | undefined {
   return isFolderScope(source.scope) ? projectRoot : undefined;
 }
 
-/** Reads the names that the `envFile` of an entry sets at present; undefined when it cannot be used. */
+/** Reads the names that an entry's `envFile` sets at present; undefined when it cannot be used. */
 export type ReadEnvFileNames = (spec: StdioSpec) => Promise<readonly string[] | undefined>;
 
-/** The same settings; gated servers name the variables that their `envFile` sets. */
+/** Adds to each gated server the names that its `envFile` sets. */
 export async function withEnvFileNames<Reading extends MergedSettings>(
   reading: Reading,
   namesOf: ReadEnvFileNames | undefined,

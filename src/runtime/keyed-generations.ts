@@ -3,17 +3,17 @@ import type { SettingsReader } from '../../actors/settings-reader.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 
-// A dead network folder must not keep settings from being read.
+// A second: an unreachable network folder must not delay settings for longer.
 const loadMs = 1_000;
 
 /**
- * The same settings, with generations that say nothing to those without the key.
+ * Wraps a reader so that generations reveal nothing to readers without the key.
  *
- * A generation is shown in every status and record, and would otherwise be the hash of a
- * spec with its literal secrets: equal on every machine for equal secrets, and good enough
- * to test a guess. Approvals keep binding to the plain hash, which is not shown.
+ * A generation is shown in every status and record. Without a key it is the hash of a spec
+ * with its literal secrets, which is equal on every machine for equal secrets and lets anyone
+ * test a guess. Approvals keep binding to the plain hash, which is not shown.
  *
- * @param load - the key; one that comes too late is replaced by a random one for the whole run
+ * @param load - loads the key; if it takes too long, a random key is used for the whole run
  */
 export function keyedReader(
   reader: SettingsReader,

@@ -40,13 +40,13 @@ export function nextStepFor(
   }
 }
 
-/** How much of a server is held back because it changed: tools, and what else it announces. */
+/** How many of a server's definitions are held back because they changed: tools and others. */
 export interface HeldCount {
   readonly tools: number;
   readonly offers: number;
 }
 
-/** The step that would bring back what is held because it changed. */
+/** Returns the step that would release changed definitions that are held back. */
 export function stepForHeld(
   { name }: DesiredServer,
   { tools, offers }: HeldCount,

@@ -15,7 +15,7 @@ import type { Sighting } from './status-board.ts';
 export interface OfferListPorts {
   readonly sightings: () => readonly Sighting[];
   readonly catalogs: CatalogStore;
-  /** What of a server is not what was approved, by `pinKey`. */
+  /** Definitions that differ from what was approved, by `pinKey`. */
   readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
   readonly onResources: (server: string) => void;
   readonly onPrompts: (server: string) => void;
@@ -69,7 +69,7 @@ export class OfferList {
     });
   }
 
-  /** The same catalog as long as the same is held back: lists are compared by identity. */
+  /** Returns the same object as long as the same definitions are held back, because lists are compared by identity. */
   #without(held: ReadonlySet<string>, catalog: Catalog): Catalog {
     if (held.size === 0) return catalog;
     const before = this.#filtered.get(catalog);

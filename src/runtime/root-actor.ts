@@ -50,9 +50,9 @@ export interface TroupeParts {
   ) => PermissionStore;
   /** Looks for what the commands of gated servers lead to. Default: nobody does, and commands are started as written. */
   readonly findExecutable?: FindExecutable;
-  /** The key of the installation, by which generations are shown. Default: they have none. */
+  /** Loads the installation's key, with which shown generations are keyed. Default: they are not keyed. */
   readonly generationKey?: () => Promise<Buffer>;
-  /** Reads which variables the files of gated servers set. Default: they are not read, and no approval binds to them. */
+  /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
   /** Where catalogs outlive the run. Default: nowhere. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;

@@ -69,7 +69,7 @@ function foundBy(
   return { files, plugins };
 }
 
-/** The path of a file; one that is written below the project folder is so however that is spelled. */
+/** Resolves a file's path; one below the project folder gets that folder's real path, however it is spelled. */
 function fileIn(
   file: string,
   { projectRoot: written }: TroupeOptions,

@@ -38,7 +38,7 @@ interface MoreFacts {
   /** Default: the one of the settings. */
   readonly transport?: TransportKind;
   readonly lists?: RefusingLists;
-  /** What is held back, because it is not what was approved. */
+  /** Definitions that are held back because they differ from what was approved. */
   readonly heldCount?: HeldCount | undefined;
 }
 

@@ -192,8 +192,8 @@ export interface CallOptions {
   /** What the host calls this call; its questions carry it. */
   readonly requestId?: string;
   /**
-   * Whose call this is, in a host that calls for several: a question that may belong to the work of
-   * another caller never comes to this call's `onQuestion`. Compared by identity. Default: the host itself.
+   * Identifies the caller, in a host that calls for several: a question that may belong to another
+   * caller's work never reaches this call's `onQuestion`. Compared by identity. Default: the host itself.
    */
   readonly caller?: object;
   /** Asks a person about this call, in place of the troupe's `askPermission`. */

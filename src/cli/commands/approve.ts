@@ -20,7 +20,7 @@ export function defineApprovalCommands(define: DefineCommand): void {
     summary:
       'let a server start that the project folder brought; without a server, list what waits',
     details:
-      'All that would run is shown first, and in a terminal you are asked. Without a terminal, --yes or --fingerprint is required. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
+      'Shows all that would run, and asks for confirmation in a terminal. Without a terminal, --yes or --fingerprint is required. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
     examples: 'troupe approve db',
   }));
   define(decisionCommand('reject', '<server>', {
@@ -50,7 +50,7 @@ function decisionCommand(decision: Decision, argument: string, words: Words): Co
     options: (command) => {
       command.option(
         '--fingerprint <hex>',
-        'decide about this and nothing else, as it was shown; does not ask',
+        'decide only about this fingerprint, as it was shown; does not ask',
       );
       if (decision === 'approve')
         command.option(
@@ -109,7 +109,7 @@ function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest
 }
 
 /**
- * Asks at a terminal. Elsewhere, as under an agent that has a shell, nothing is taken for a yes.
+ * Asks at a terminal. Elsewhere, such as under an agent with a shell, nothing counts as a yes.
  * @throws TroupeError `USAGE` without a terminal.
  */
 async function isAgreed(
@@ -120,7 +120,7 @@ async function isAgreed(
   if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) {
     throw new TroupeError(
       'USAGE',
-      `approving without a terminal needs a decision in the command: troupe approve ${server} --fingerprint ${fingerprint}, or --yes for whatever it is now`,
+      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or add --yes to approve its present state`,
       { server },
     );
   }

@@ -144,7 +144,7 @@ async function readWords(
   const found = tools.find((each) => each.tool === tool);
   if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
   const request = (await approvals()).find((each) => each.server === server);
-  // Held back, and so not listed: the runtime refuses a call without words in the same way.
+  // A tool that is held back is not listed; the runtime refuses a call without words in the same way.
   if (request?.toolChanges?.some((change) => change.tool === tool) === true)
     throw changedTool(server, tool);
   const known = tools.map((each) => ({ name: each.tool }));

@@ -52,9 +52,9 @@ export const defineImport = (define: DefineCommand): void =>
   });
 
 interface Target {
-  /** As it was named. */
+  /** The path as named. */
   readonly file: string;
-  /** What that leads to, without links: here it is written. */
+  /** The real path, which is written. */
   readonly place: string;
   readonly before: string | undefined;
   readonly sources: readonly ImportSource[];

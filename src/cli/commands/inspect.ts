@@ -25,9 +25,9 @@ export const defineInspect = (define: DefineCommand): void =>
   });
 
 /**
- * Prints an address, and opens it where that is wanted.
- * @param file - leads there; a browser is given this, never the address, because every user of the
- *   machine sees what a program is started with. Empty: there is none, so no browser is opened
+ * Prints an address, and opens it in a browser when a file is given.
+ * @param file - leads to the address; a browser gets this and never the address, because every user
+ *   of the machine can see a program's arguments. Empty: a browser was requested, but there is no file
  */
 export async function showAddress(
   { host, output }: CliSession,

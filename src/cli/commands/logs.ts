@@ -82,7 +82,7 @@ async function follow(
     shown = 0;
     for (const line of [...log.lines, ...early]) print(line);
   });
-  // Without it nothing would ever be printed. Whatever ends the connection, the one that follows it tells.
+  // Without the opening lines nothing would ever be printed. `following` reports how the connection ended.
   opening.catch(() => client.close());
   return following;
 }

@@ -3,8 +3,8 @@
  * with comments, TOML or YAML. The readers of the last two are loaded when such a
  * text is met, so that nobody else pays for them.
  *
- * A file named `.json` or `.jsonc` is read as JSON alone: what it holds besides never
- * reaches a parser of another language.
+ * A file named `.json` or `.jsonc` is read only as JSON; its text never reaches another
+ * language's parser.
  */
 
 import { readableText, readTree, type TreeReading } from '../settings-tree.ts';
@@ -13,10 +13,10 @@ import { type TextBounds, tomlText, yamlText } from '../text-bounds.ts';
 type SettingsLanguage = 'json' | 'toml' | 'yaml';
 
 export interface SettingsText {
-  /** Name or path of the file; its ending may decide the language. */
+  /** The file's name or path; its extension may decide the language. */
   readonly file: string;
   readonly text: string;
-  /** Of a text in JSON. Default: those of settings of the user's own. */
+  /** Bounds for a JSON text. Default: those of the user's own settings. */
   readonly bounds?: TextBounds;
 }
 

@@ -1,9 +1,9 @@
 /**
- * The place of every table head and every key of a valid TOML text, as a tree of its
- * names. Keys inside a value stand on the line of the key that has the value.
+ * Finds the line of every table header and every key of a valid TOML text, as a tree of
+ * names. Keys inside a value get the line of the key that has the value.
  *
- * A step down costs the length of one name, so that neither long names nor many tables
- * below one another cost more than the text is long.
+ * A step down costs the length of one name, so the total cost stays linear in the text's
+ * length, whatever the names and however deep the tables.
  */
 
 import { maxDepth, TreeLimit, tooDeepMessage } from '../text-bounds.ts';
@@ -17,7 +17,7 @@ export interface TomlPlace {
 
 interface GrowingPlace extends TomlPlace {
   readonly below: Map<string | number, GrowingPlace>;
-  /** How many tables of a list there are so far; 0 = this is none. */
+  /** Number of the list's tables so far; 0 = this is not a list. */
   tableCount: number;
 }
 
@@ -43,7 +43,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** Walks over one head or one pair; false at the end. */
+  /** Consumes one header or one pair; false at the end. */
   statement(): boolean {
     this.#skipBlank();
     if (this.#at >= this.#text.length) return false;
@@ -97,7 +97,7 @@ class Walk {
     try {
       return String(JSON.parse(inner));
     } catch {
-      // An escape that JSON has not: the key keeps the line of its table.
+      // JSON lacks this escape; the key keeps its table's line.
       return inner;
     }
   }
@@ -126,7 +126,7 @@ class Walk {
     while (this.#at < this.#text.length && !this.#text.startsWith(quote, this.#at))
       this.#take(quote.startsWith('"') && this.#peek() === '\\' ? 2 : 1);
     this.#take(quote.length);
-    // A text in three quotes may end with one or two that belong to it.
+    // A triple-quoted string may end with one or two quotes of its own.
     while (quote.length === 3 && this.#peek() === quote[0]) this.#take();
   }
 
@@ -159,7 +159,7 @@ class Walk {
   }
 }
 
-/** Goes down a dotted path and makes what is missing on the way; of a list it takes the last table. */
+/** Follows a dotted path and creates missing places; in a list it takes the last table. */
 function follow(from: GrowingPlace, path: KeyPath, line: number): GrowingPlace {
   let place = from;
   for (const name of path) {

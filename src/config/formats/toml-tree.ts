@@ -32,7 +32,7 @@ function treeOf(
   inherited: number,
   depth: number,
 ): TreeNode {
-  // What lies inside a value stands on the line of the key that has the value.
+  // Nodes inside a value get the line of the key that has the value.
   const line = place?.line ?? inherited;
   if (depth > maxDepth) throw new TreeLimit(tooDeepMessage, line);
   if (Array.isArray(value)) {

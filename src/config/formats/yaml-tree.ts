@@ -1,9 +1,9 @@
 /**
  * YAML as a tree that knows the line of every key, read by the package `yaml`.
  *
- * The package composes a document by recursion and does work that grows faster than
- * the text, so the text is bounded while its tokens are read, before that begins. The
- * verdict depends on the text alone, never on time or on how much stack is left.
+ * The package composes a document by recursion, and its work grows faster than the text.
+ * The text is therefore bounded while its tokens are read, before composition begins. The
+ * result depends only on the text, never on time or on how much stack is left.
  */
 
 import {
@@ -24,7 +24,7 @@ import {
 import type { TreeMember, TreeNode, TreeReading } from '../settings-tree.ts';
 import { maxDepth, TreeLimit, tooDeepMessage, tooManyTokens, yamlText } from '../text-bounds.ts';
 
-/** Most aliases of a YAML text. People use a handful, to share an environment between servers. */
+/** Maximum number of aliases in a YAML text. A handful is usual, to share an environment between servers. */
 const maxAliases = 100;
 
 const notValid = 'the text is not valid YAML; fix it here or just above';
@@ -56,7 +56,7 @@ function documentsOf(body: string, counter: LineCounter): readonly Document.Pars
   return [...composer.compose(boundedTokens(body, counter))];
 }
 
-// Marks the next token as the text of a scalar, which may look like anything.
+// Marks the next token as a scalar's text, which may look like any token.
 const scalarMark = '\u001f';
 
 /** @throws TreeLimit where the text goes beyond a bound. */
@@ -80,7 +80,7 @@ function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[]
     const next = [...parser.next(lexeme)];
     if (next.some(({ type }) => type === 'error')) refuse(notValid);
     tokens.push(...next);
-    // Each level is one entry; the document and the value at the end take two more.
+    // Each level is one entry; the document and the innermost value take two more.
     if (parser.stack.length > maxDepth + 2) refuse(tooDeepMessage);
   }
   tokens.push(...parser.end());
@@ -89,11 +89,11 @@ function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[]
 
 class TreeBuilder {
   readonly #counter: LineCounter;
-  /** The last node so far under each anchor: an alias means the last one above it. */
+  /** The last node so far under each anchor; an alias refers to the last one above it. */
   readonly #anchors = new Map<string, Node>();
-  /** What each alias stands for, found where it is written. */
+  /** Each alias's target, resolved where the alias is written. */
   readonly #targets = new Map<Node, Node>();
-  /** How many aliases are being written out. */
+  /** How many aliases are being expanded. */
   #expanding = 0;
   #nodes = 0;
 
@@ -131,12 +131,12 @@ class TreeBuilder {
     depth: number,
     inherited: number,
   ): readonly TreeMember[] {
-    // Of `<<`, which takes in another map, what is written here wins.
+    // `<<` merges another map; keys that are written here win.
     let written: Set<string> | undefined;
     return pairs.flatMap(({ key, value }) => {
       this.#noteAnchor(key);
       const line = this.#lineOf(key) ?? inherited;
-      // To write one out as a name takes twice as long with each map within a map.
+      // Turning such a key into a name takes twice as long with each level of nesting.
       if (isCollection(key))
         throw new TreeLimit('a key is a list or a map; write a name in its place', line);
       const node = this.tree(value, depth + 1, line);
@@ -157,7 +157,7 @@ class TreeBuilder {
   }
 }
 
-/** @param written - names that are taken; those of the members are added */
+/** @param written - names that are already taken; the merged members' names are added */
 function mergedMembers(node: TreeNode, written: Set<string>): readonly TreeMember[] {
   const sources = node.kind === 'array' ? node.items : [node];
   const members = sources.flatMap((it) => (it.kind === 'object' ? it.members : []));

@@ -1,9 +1,9 @@
 /**
- * The secret that lets this page in. It stays with this tab and this address: unlike a cookie,
- * nothing sends it by itself, and no other port of this machine ever gets it.
+ * The secret that authorizes this page. It stays with this tab and this address: unlike a cookie, the
+ * browser never sends it by itself, and no other port of this machine gets it.
  *
- * It comes from the token of the address, which is exchanged once; from this tab, when the page is
- * loaded again; or from another tab of the same address, when this one was opened from it.
+ * It comes from the address's token, which is exchanged once; from this tab's storage after a reload;
+ * or from another open tab of the same address.
  */
 
 const storageKey = 'troupe-inspector-secret';
@@ -21,31 +21,31 @@ others.addEventListener('message', ({ data }: MessageEvent<Asked>) => {
   if (data.type === 'asked' && secret !== undefined) others.postMessage({ type: 'told', secret });
 });
 
-/** Whether the address holds a token that was not taken yet. */
+/** Says whether the address holds an unused token. */
 export function hasToken(): boolean {
   return tokenInHash.test(location.hash);
 }
 
-/** Finds the secret, if there is one to be found. */
+/** Obtains the secret, if there is one. */
 export async function enter(): Promise<void> {
   const token = takeToken();
   if (token !== undefined) keep((await exchange(token)) ?? secret);
   if (secret === undefined) keep(await askOthers());
 }
 
-/** The secret is not good any more: the troupe behind this address is another one. */
+/** Forgets the secret, which is no longer valid: another troupe runs at this address. */
 export function forget(): void {
   keep(undefined);
 }
 
-/** Asks the server, and shows it the secret. */
+/** Sends a request with the secret to the server. */
 export function request(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (secret !== undefined) headers.set('authorization', `Bearer ${secret}`);
   return fetch(path, { credentials: 'omit', cache: 'no-store', ...init, headers });
 }
 
-/** Takes the token out of the address, so that it is in no bookmark and no history. */
+/** Removes the token from the address, so that it gets into no bookmark or history. */
 function takeToken(): string | undefined {
   const [, , token] = tokenInHash.exec(location.hash) ?? [];
   if (token === undefined) return undefined;
@@ -81,7 +81,7 @@ function askOthers(): Promise<string | undefined> {
   });
 }
 
-// Storage may be forbidden for this site; the page then works until it is loaded again.
+// Storage may be disabled for this site; the page then works until it is reloaded.
 function stored(): string | undefined {
   try {
     return sessionStorage.getItem(storageKey) ?? undefined;

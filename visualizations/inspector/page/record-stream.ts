@@ -1,25 +1,25 @@
 /**
- * Records as they come. The browser's own reader of event streams can send no header, so this one
- * reads the stream itself, and goes on after an interruption where it was.
+ * Streams records. `EventSource` cannot send headers, so this module reads the event stream itself
+ * and resumes after an interruption.
  */
 
 import { request } from './entry.ts';
 
-// As the server says; a troupe that was started again at the same place is found soon.
+// The server's own value; a troupe that restarts at the same address is found soon.
 const retryMs = 1_000;
 
 export interface RecordStreamEvents {
   readonly opened: () => void;
   readonly record: (text: string) => void;
-  /** Records are missing that will not come any more. */
+  /** Records are missing and will not be sent again. */
   readonly gap: () => void;
-  /** It is tried again. */
+  /** The connection broke; it is retried. */
   readonly interrupted: () => void;
-  /** It is not tried again. */
+  /** The server refused the stream; it is not retried. */
   readonly refused: () => void;
 }
 
-/** Reads records from number `from` on, until the function that is returned is called. */
+/** Reads records from number `from` on, until the returned function is called. */
 export function streamRecords(from: number, events: RecordStreamEvents): () => void {
   const over = new AbortController();
   void read(from, events, over.signal);
@@ -37,7 +37,7 @@ async function read(from: number, events: RecordStreamEvents, signal: AbortSigna
   }
 }
 
-/** Reads to the end of one connection; tells which record comes next. */
+/** Reads one connection to its end; returns the number of the next record. */
 async function readOnce(
   from: number,
   events: RecordStreamEvents,
@@ -55,7 +55,7 @@ async function readOnce(
       if (signal.aborted) break;
     }
   } catch {
-    // The connection broke, or nobody listens yet.
+    // The connection broke, or the server does not listen yet.
   }
   return { next };
 }
