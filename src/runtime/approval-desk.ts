@@ -374,7 +374,7 @@ export class ApprovalDesk {
     const left = announced.filter((one) => !pinned.has(pinKey(one))).length;
     if (left === 0 || this.#hasUnpinned.has(server)) return;
     this.#hasUnpinned.add(server);
-    const line = `announces more than can be pinned: changes of ${left} of its prompts and resources will not be noticed`;
+    const line = `announces more than is pinned: changes of ${left} of its prompts and resources will not be noticed`;
     this.#ports.remark(server, line);
   }
 

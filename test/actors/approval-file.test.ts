@@ -97,7 +97,7 @@ describe('approvals of projects that are gone', () => {
     ]);
   });
 
-  it('are not removed while nobody can say that the folder is gone', async () => {
+  it('are not removed while the folder cannot be read', async () => {
     const loop = path.join(folder, 'loop');
     symlinkSync(loop, loop);
     const records = [{ ...granted, project: path.join(loop, 'deep'), decidedAt: old }];

@@ -159,7 +159,7 @@ describe('a launch', () => {
     await expect(again).rejects.toThrow('another program');
   });
 
-  it('of a project is left as it is when only a variable or a PATH of its own tells what it is', async () => {
+  it('of a project is not looked up when a variable or its own PATH decides', async () => {
     for (const entry of [spec({ command: '${HOME}/tool' }), spec({ env: { PATH: at('one') } })]) {
       expect(await approvedPathOf(entry, { HOME: at('one') }, at('work'))).toBeUndefined();
       expect(await launchAsApproved(launch, entry, null, at('work'))).toBe(launch);

@@ -72,7 +72,7 @@ describe('the input budget of a connection', () => {
     expect(told).toEqual(['flooded at 0', 'calmed at 1000']);
   });
 
-  it('yields to the event loop after 256 units of work, and reports nothing of it', async () => {
+  it('yields to the event loop after 256 units of work, without reporting it', async () => {
     const { budget, told } = createBudget();
     budget.charge(255);
     expect(budget.free()).toBeUndefined();
@@ -82,7 +82,7 @@ describe('the input budget of a connection', () => {
     expect([budget.isSpent, told]).toEqual([false, []]);
   });
 
-  it('pauses until the work over its rate is paid for, and says so as long as that lasts', async () => {
+  it('pauses until the excess work is paid for, and reports that while it lasts', async () => {
     const { clock, budget, told } = createBudget();
     const story: string[] = [];
     const read = (): void => {

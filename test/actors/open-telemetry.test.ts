@@ -67,7 +67,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toHaveLength(1);
   });
 
-  it('runs work once whenever the context manager calls it, and if it never does', async () => {
+  it('runs work once, whether the context manager calls it never, late or twice', async () => {
     let runs = 0;
     const work = async (): Promise<number> => {
       runs += 1;

@@ -88,7 +88,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     await end(keeper, kept);
   });
 
-  it('is found by its control group, which is gone with it', async ({ skip }) => {
+  it('is found by its control group, which is removed with it', async ({ skip }) => {
     skip(probed === undefined, 'no control group of version 2 is delegated to this process');
     let path = '';
     const { keeper, kept, escaped } = await startFamily(isAdoptedAtOnce, (run) => {

@@ -177,7 +177,7 @@ describe('the throttle', () => {
     expect(fired).toEqual([0]);
   });
 
-  it('fires ever more rarely while signals keep coming, and soon again after a rest', () => {
+  it('fires less often while signals keep coming, and promptly again after a rest', () => {
     const clock = new VirtualClock();
     const fired: number[] = [];
     const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()), 4_000);

@@ -37,7 +37,7 @@ describe('a settings file that others may change', () => {
     createSettingsReader({ files: [{ file, scope }], projectRoot: path.dirname(file) });
 
   it.each(['user', 'config'] as const)(
-    'is not used as a %s file when that is every user, and says how to change that',
+    'is not used as a %s file when every user may, and says how to change that',
     async (scope) => {
       const file = chmodded(0o666);
       const reader = read(file, scope);
@@ -55,22 +55,19 @@ describe('a settings file that others may change', () => {
     },
   );
 
-  it('is used when that is the user’s own group, as under the umask 002', async () => {
+  it('is used when only the user’s own group may, as under the umask 002', async () => {
     const { settings } = await read(chmodded(0o664), 'user').read(0);
     expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
   });
 
   // Only root may give a file to a group that it is not in.
-  it.runIf(process.getuid?.() === 0)(
-    'is used with a warning when it is another group',
-    async () => {
-      const file = chmodded(0o664);
-      chownSync(file, 0, 12_345);
-      const { settings } = await read(file, 'user').read(0);
-      expect(namesOf(settings)).toEqual(['one']);
-      expect(settings.problems[0]?.message).toContain(`run: chmod g-w ${file}`);
-    },
-  );
+  it.runIf(process.getuid?.() === 0)('is used with a warning when another group may', async () => {
+    const file = chmodded(0o664);
+    chownSync(file, 0, 12_345);
+    const { settings } = await read(file, 'user').read(0);
+    expect(namesOf(settings)).toEqual(['one']);
+    expect(settings.problems[0]?.message).toContain(`run: chmod g-w ${file}`);
+  });
 
   it('is used when a project brings it, because that waits for approval', async () => {
     const { settings } = await read(chmodded(0o666), 'project').read(0);
@@ -96,7 +93,7 @@ describe('a settings file of a project', () => {
 });
 
 describe('the folder of a server that a project brings', () => {
-  it('is not looked at outside of the project', async () => {
+  it('is not looked up outside the project', async () => {
     const folder = temporaryFolder();
     symlinkSync('/', path.join(folder, 'out'));
     expect(await lookAtFolder('/nowhere/at/all', folder)).toBeUndefined();

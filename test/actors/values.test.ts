@@ -311,7 +311,7 @@ describe('a file of variables', () => {
     );
   });
 
-  it('of a folder is reached without a look at anything outside', async () => {
+  it('of a folder is resolved without touching anything outside', async () => {
     const root = folder();
     const outside = folder();
     writeFileSync(path.join(root, '.env'), 'A=1\n');

@@ -178,7 +178,7 @@ describe('the page of a running troupe', () => {
 });
 
 describe('the address of the inspector', () => {
-  it('lets one tab in, which stays in when it is loaded again, and lets further tabs in', async () => {
+  it('authorizes one tab, which stays authorized after a reload, and further tabs', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page, inspector } = await show(browser, inspected(troupe), '#/chart?server=db');
@@ -199,7 +199,7 @@ describe('the address of the inspector', () => {
     await stranger.locator('[data-tile=db][data-state-of=ready]').waitFor();
   });
 
-  it('is reached by a file of the user alone, which is gone when it was used', async () => {
+  it('is reached by a private file, which is removed once it was used', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page, inspector } = await show(browser, inspected(troupe));

@@ -106,7 +106,7 @@ async function startUp(): Promise<{ place: Place; url: string }> {
 }
 
 describe('another user of this machine', { timeout: patience }, () => {
-  it('reads and writes nothing of the state, and talks to no socket', async ({ skip }) => {
+  it('cannot read or write the state, and cannot use the socket', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place } = await startUp();
     // A decision and a token are there to be found.

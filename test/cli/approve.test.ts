@@ -59,7 +59,7 @@ describe('what a person decides by', () => {
     );
   });
 
-  it('names what of the environment goes where, and shows texts of the project in full', () => {
+  it('shows which environment variables go where, and the project’s texts in full', () => {
     const lines = approvalLines(
       approvalOf('db', {
         values: [

@@ -160,7 +160,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('does not say that a call did not run when its error cannot be read', async () => {
+  it('reports an unknown outcome for a call whose error cannot be read', async () => {
     const socketPath = path.join(temporaryFolder(), 'other.sock');
     const other = createServer((socket) => {
       socket.on('data', () => socket.write('{"id":1,"error":"later"}\n'));
@@ -216,7 +216,7 @@ describe('the control socket', () => {
     expect(troupe.listenerCount()).toBe(1);
   });
 
-  it('answers clients beside a crowd that asks nothing, and keeps who follows events', async () => {
+  it('answers clients beside a crowd of idle connections, and keeps a client that follows events', async () => {
     const { socketPath, troupe } = await serve();
     const follower = await rawLines(socketPath);
     follower.socket.write('{"id": 1, "command": "events"}\n');
@@ -232,7 +232,7 @@ describe('the control socket', () => {
     expect(await follower.next()).toMatchObject({ event: { type: 'tools.changed' } });
   });
 
-  it('leaves a client that reads none of its answers, and no other', async () => {
+  it('disconnects a client that reads none of its answers, and no other', async () => {
     const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
     const answer = 'x'.repeat(1_000_000);
     const limits = { unsentBytes: 4_000_000, unsentTotalBytes: 8_000_000 };

@@ -50,7 +50,7 @@ describe('events', () => {
     },
   );
 
-  it('that nobody reads are dropped and counted, not kept', async () => {
+  it('that are not read are dropped and counted, not kept', async () => {
     const { folder, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['events'], { folder });

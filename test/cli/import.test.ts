@@ -237,7 +237,7 @@ describe('troupe import', () => {
     expect(existsSync(path.join(folder, 'new.json'))).toBe(false);
   });
 
-  it('takes a file for the project’s also when the project is named over a link', async () => {
+  it('treats a file as the project’s when the project is reached over a link', async () => {
     const folder = temporaryFolder();
     put(folder, 'project/any.json', '{ "mcpServers": { "its": { "command": "its" } } }');
     symlinkSync('project', path.join(folder, 'alias'));
@@ -248,7 +248,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('follows a link of the user’s own and of a project inside it, and says first what it writes', async () => {
+  it('follows the user’s own links and links within the project, and first prints the path it writes', async () => {
     const folder = temporaryFolder();
     const dotfile = put(folder, 'dotfiles/troupe.json', '{}');
     mkdirSync(path.join(folder, 'state'));

@@ -200,7 +200,7 @@ describe('troupe replay', () => {
 });
 
 describe('--open', () => {
-  it('gives a browser a file of the user alone, and no program the address', async () => {
+  it('gives the browser a private file, and no program the address', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const opened: string[] = [];
@@ -242,7 +242,7 @@ describe('--open', () => {
     expect(opened.map((file) => existsSync(file))).toEqual([false]);
   });
 
-  it('says to open the address when no browser begins', async () => {
+  it('advises opening the address when no browser starts', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const openFile = (): Promise<boolean> => Promise.resolve(false);

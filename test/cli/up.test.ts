@@ -191,7 +191,7 @@ describe('commands beside a running troupe', () => {
     expect(run.stderr).toMatch(/the running troupe \(pid \d+\) has another --(config|allow)/);
   });
 
-  it('take a settings file for the same after a link took its place, or over another link', async () => {
+  it('count as the same file after a link replaced it, or over another link', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'mine.json');
     writeFileSync(file, '{}');

@@ -132,7 +132,7 @@ describe('a JSON text of a project folder', () => {
     expect(await verdictOf(text, project)).toContain(reason);
   });
 
-  it('is read with what a folder may bring, and what is quoted or commented counts once', async () => {
+  it('is read up to the folder’s bounds, and a quoted or commented part counts as one token', async () => {
     const quiet = `/* ${'[ '.repeat(9_000)} */ "a": "${'[{,:'.repeat(9_000)}"`;
     expect(await verdictOf(`{ ${quiet}, "mcpServers": {${servers(1_000)}} }`, project)).toBe(
       'read',

@@ -336,7 +336,7 @@ describe('a crowd without a token', () => {
     await closedOf(sockets, 600 - 64);
   });
 
-  it('is told at once, and its connection closed with the answer', async () => {
+  it('is refused at once, and its connection closes with the answer', async () => {
     const there = await gatewayStage();
     const heard = await speak(
       there,

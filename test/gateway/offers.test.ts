@@ -162,7 +162,7 @@ describe('a watched resource', () => {
     expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
   });
 
-  it('of a server that is not passed through is never told of, though it has the same address', async () => {
+  it('of a hidden server is never announced, though it has the same address', async () => {
     const there = await gatewayStage({ only: 'db', prepare: offering('db', 'web') });
     const session = await openSession(there.url);
     const heard = await listen(there.url, session);

@@ -42,7 +42,7 @@ describe('a host of the gateway over stdio that stops reading', () => {
     expect(await answered).toMatchObject({ result: { content: [{ text: 'the answer' }] } });
   });
 
-  it('hears once of lists that changed meanwhile, when it reads again', async () => {
+  it('receives one notification for each changed list when it reads again', async () => {
     const there = await notReading({ limits: { noteBytes: 100_000 } });
     for (let count = 0; count < 2; count += 1)
       there.sessions.of('db').say({ level: 'info', data: megabyte.slice(0, 200_000) });
@@ -65,7 +65,7 @@ describe('a host of the gateway over stdio that stops reading', () => {
     expect(await next).toMatchObject({ params: { data: 'last' } });
   });
 
-  it('is left when it leaves more answers unread than the bound', async () => {
+  it('is disconnected when it leaves more answers unread than the bound', async () => {
     const there = await notReading({ limits: { unsentBytes: 2 * megabyte.length } });
     for (let id = 1; id <= 2; id += 1) {
       there.begin(id, 'tools/call', { name: 'db__query' });

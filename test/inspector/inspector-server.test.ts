@@ -53,7 +53,7 @@ describe('the door of the inspector', () => {
     expect(await knock(inspector.port, '/api/session', inside)).toMatchObject({ status: 200 });
   });
 
-  it('sets no cookie, and believes none', async () => {
+  it('sets no cookie and accepts none', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const entered = await enter(inspector.newAddress());
@@ -82,7 +82,7 @@ describe('the door of the inspector', () => {
     },
   );
 
-  it('tells once when an address is spent, replaced by many newer ones, or closed with it', async () => {
+  it('reports once that an address is spent, displaced by newer ones, or closed with the inspector', async () => {
     const { inspected } = await recorded();
     const inspector = await startInspector(inspected);
     const spent: string[] = [];
@@ -125,7 +125,7 @@ describe('the door of the inspector', () => {
     expect(await enter(address)).toMatchObject({ status: 200 });
   });
 
-  it('shows its page to a person whom another site or a file of this user sent, and frames nowhere', async () => {
+  it('opens its page from another site or a local file, but never in a frame', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const { port } = inspector;

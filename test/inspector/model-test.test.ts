@@ -127,32 +127,29 @@ describe('a test that is exported from the records of a server', () => {
   it.each([
     ...['session.opened', 'session.closed', 'session.listFailed', 'session.impaired'],
     ...['server.demanded', 'session.listed', 'constructor', '__proto__', 'toString'],
-  ])(
-    'does only what it may do, from a journal of somebody else with the event %s',
-    async (type) => {
-      const evil = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//\u2028";
-      const facts = Object.fromEntries(
-        ['era', 'toolCount', 'failure', 'answer', 'reason'].map((name) => [name, evil]),
-      );
-      const file = journalFile(
-        { ...status, state: evil, reason: evil, catalog: evil },
-        { kind: 'event', n: 1, t: 1, to: 'x:4', type, facts },
-      );
-      const text = modelTestOf(await openJournal(file), 'x:4', 1);
-      expect(text).toContain('pwned');
-      const parsed = ts.createSourceFile('a.ts', text, ts.ScriptTarget.ES2023);
-      const named = new Set<string>();
-      const visit = (node: ts.Node): void => {
-        if (ts.isIdentifier(node)) named.add(node.text);
-        ts.forEachChild(node, visit);
-      };
-      visit(parsed);
-      expect([...named].filter((name) => foreign.includes(name))).toEqual([]);
-      expect(parsed.statements).toHaveLength(3);
-    },
-  );
+  ])('contains only statements of its own for a journal with the event %s', async (type) => {
+    const evil = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//\u2028";
+    const facts = Object.fromEntries(
+      ['era', 'toolCount', 'failure', 'answer', 'reason'].map((name) => [name, evil]),
+    );
+    const file = journalFile(
+      { ...status, state: evil, reason: evil, catalog: evil },
+      { kind: 'event', n: 1, t: 1, to: 'x:4', type, facts },
+    );
+    const text = modelTestOf(await openJournal(file), 'x:4', 1);
+    expect(text).toContain('pwned');
+    const parsed = ts.createSourceFile('a.ts', text, ts.ScriptTarget.ES2023);
+    const named = new Set<string>();
+    const visit = (node: ts.Node): void => {
+      if (ts.isIdentifier(node)) named.add(node.text);
+      ts.forEachChild(node, visit);
+    };
+    visit(parsed);
+    expect([...named].filter((name) => foreign.includes(name))).toEqual([]);
+    expect(parsed.statements).toHaveLength(3);
+  });
 
-  it('is not made of a journal that names a server as no settings may', async () => {
+  it('is refused for a journal with an invalid server name', async () => {
     const name = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//";
     const file = journalFile({ ...status, name }, { kind: 'gone', n: 1, t: 1, server: 'db' });
     await expect(openJournal(file)).rejects.toMatchObject({ code: 'USAGE' });

@@ -146,7 +146,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('close-by-force'));
   });
 
-  it('counts no attempt while this process has no means to start it', () => {
+  it('counts no attempt while this process lacks the resources to start it', () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { policy: attempts(1) })]));
     for (let time = 0; time < 10; time += 1) {

@@ -45,7 +45,7 @@ describe('what a server would be given', () => {
     ]);
   });
 
-  it('takes nothing for a reference where texts are literal', () => {
+  it('contains no reference where texts are literal', () => {
     const headers = { 'X-Literal': '${KEY}' };
     const spec: HttpSpec = {
       ...remote,

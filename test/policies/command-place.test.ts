@@ -18,7 +18,7 @@ describe('a command', () => {
     [{ command: 'npx', env: { PATH: '/opt' } }, false],
     [{ command: 'npx', env: { Path: '/opt' } }, false],
     [{ command: '/opt/npx', env: { PATH: '/opt' } }, true],
-  ] as const)('with %o leads to a place that its entry alone tells: %s', (change, expected) => {
+  ] as const)('with %o can be resolved before approval: %s', (change, expected) => {
     expect(isCommandPlain({ ...spec, ...change })).toBe(expected);
   });
 });

@@ -33,7 +33,7 @@ const hostile = [
 ];
 const anyText = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'binary' }));
 
-describe('text of strangers', () => {
+describe('untrusted text', () => {
   it('stays one string in a script', () => {
     fc.assert(
       fc.property(anyText, (text) => {
@@ -114,7 +114,7 @@ describe('text of strangers', () => {
   });
 });
 
-describe('the picture of a chart with names of strangers', () => {
+describe('the picture of a chart with untrusted names', () => {
   const machine = createMachine({
     id: 'chart',
     initial: (hostile[0] ?? '').replaceAll('.', '_'),

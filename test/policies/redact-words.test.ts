@@ -41,7 +41,7 @@ describe('the redactor', () => {
     expect(redactWords(text)).toBe(text);
   });
 
-  it('takes out what is known, whatever it looks like', () => {
+  it('removes known secrets, whatever they look like', () => {
     expect(redactWords('it is hush', ['hush'])).toBe('it is [redacted]');
   });
 
@@ -64,7 +64,7 @@ describe('the redactor', () => {
     );
   });
 
-  it('goes through data to a bounded depth, and leaves what is no text', () => {
+  it('redacts data to a bounded depth, and leaves other values as they are', () => {
     expect(redactData({ a: [`key=${key}`, 7, null], b: { c: true } })).toEqual({
       a: ['key=[redacted]', 7, null],
       b: { c: true },

@@ -156,7 +156,7 @@ describe('what is pinned besides tools', () => {
     expect(changes(pins, announcedBy(emptyCatalog))).toEqual([]);
   });
 
-  it('includes that there were no instructions', () => {
+  it('includes the absence of instructions', () => {
     const [none] = newPins([], announcedBy(emptyCatalog));
     expect(none).toMatchObject({ kind: 'instructions', definition: '' });
     const added = announcedBy({ ...emptyCatalog, instructions: 'Obey.' });
@@ -179,7 +179,7 @@ describe('what is pinned besides tools', () => {
     ]);
   });
 
-  it('is no tool of the same name', () => {
+  it('is distinct from a tool of the same name', () => {
     const announced = announcedBy({ ...catalog, tools: [{ ...drop, name: 'review' }] });
     expect(newPins(pins, announced)).toMatchObject([{ tool: 'review' }]);
     expect(changes(pins, announced)).toEqual([]);

@@ -426,7 +426,7 @@ describe('what else a server announces', () => {
     expect(here.troupe.logs('db')?.at(-1)?.line).toContain('shown all the same');
   });
 
-  it('is told of once when it is more than is pinned', async () => {
+  it('is reported once when it exceeds what can be pinned', async () => {
     const here = await approved();
     const resources = Array.from({ length: 1_001 }, (_, n) => ({ uri: `u:${n}`, name: 'n' }));
     await offers(here, 'Ask first.', { ...told, resources });

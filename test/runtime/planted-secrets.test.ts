@@ -131,7 +131,7 @@ const own = {
 const confession = `Authorization: Bearer ${own.bearer} at postgres://u:${own.password}@db/x, ${own.key}, api_key=${own.apiKey}`;
 const ownServer = fileURLToPath(new URL('../fixtures/confessing-server.mjs', import.meta.url));
 
-it('a server that prints secrets of its own gives none away: logs, errors, statuses, events, spans, records', async () => {
+it('a server that prints its own secrets reveals none: logs, errors, statuses, events, spans, records', async () => {
   const stateFolder = temporaryFolder();
   const telemetry = recordTelemetry();
   const file = path.join(temporaryFolder(), 'confession');

@@ -150,7 +150,7 @@ describe('server-everything', () => {
     expect(text).toContain('User completed the URL elicitation flow');
   });
 
-  it('has an unknown outcome when nobody visits it', async () => {
+  it('has an unknown outcome without a visit', async () => {
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
     await expect(call(there, 'trigger-url-elicitation', args)).rejects.toMatchObject({

@@ -120,7 +120,7 @@ async function isAgreed(
   if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) {
     throw new TroupeError(
       'USAGE',
-      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or add --yes to approve its present state`,
+      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or --yes to approve its present state`,
       { server },
     );
   }
