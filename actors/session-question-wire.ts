@@ -3,10 +3,9 @@
  * it is told. Only what the session announced is taken; the SDK's client refuses the rest.
  *
  * A question belongs to a call when that is certain: it came on the response stream of the
- * call's own POST, or only one call is at the server and no other caller had a call there in the
- * last minute. A call that was given up counts as being there until its late answer comes, because
- * the server may still be working on it. A question without a certain call is never put
- * to a caller.
+ * call's own POST, or only one call is at the server. A call that was given up counts as being
+ * there until its late answer comes, because the server may still be working on it. A question
+ * without a certain call is never put to a caller.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -28,8 +27,6 @@ import type { SessionQuestions } from './session-questions.ts';
 const givenUpMs = 600_000;
 // More calls than may be at work at once; beyond it nothing is certain any more.
 const maxAtServer = 256;
-// A server that asks after its answer does so soon, and the protocol does not say for which call.
-const aftermathMs = 60_000;
 const invalidParams = -32_602;
 // As the specification has it for a model that a person did not let speak.
 const rejected = -1;
@@ -49,11 +46,6 @@ interface AtServer extends WireCall {
   readonly open: Set<AbortController>;
   /** When its caller stopped waiting for it, in monotonic milliseconds. */
   overAt: number | undefined;
-}
-
-interface Answered {
-  readonly caller: object | undefined;
-  readonly at: number;
 }
 
 interface OpenQuestion {
@@ -82,8 +74,6 @@ class Wire implements QuestionWire {
   readonly #open = new Map<string | number, OpenQuestion>();
   #sending: AtServer | undefined;
   #hasLostCount = false;
-  /** When calls were last answered, for the two most recent different callers. */
-  #answered: readonly Answered[] = [];
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
     this.#connection = connection;
@@ -125,22 +115,6 @@ class Wire implements QuestionWire {
     this.#sending = undefined;
   }
 
-  #noteAnswered(id: number): void {
-    const call = this.#atServer.get(id);
-    if (call === undefined) return;
-    this.#atServer.delete(id);
-    const caller = call.party?.caller;
-    const before = this.#answered.find((each) => each.caller !== caller);
-    const latest = { caller, at: this.#clock.now() };
-    this.#answered = before === undefined ? [latest] : [latest, before];
-  }
-
-  /** Says whether the server may still be working on another caller's call. */
-  #hasAftermath(caller: object | undefined): boolean {
-    const since = this.#clock.now() - aftermathMs;
-    return this.#answered.some((each) => each.caller !== caller && each.at > since);
-  }
-
   /** Only calls that were given up are ever so many. */
   #forgetOldest(): void {
     const [oldest] = this.#atServer.keys();
@@ -151,7 +125,7 @@ class Wire implements QuestionWire {
   /** Whether the message is none of the client's business. */
   #takes(message: JSONRPCMessage): boolean {
     if (!('method' in message)) {
-      if ('id' in message) this.#noteAnswered(Number(message.id));
+      if ('id' in message) this.#atServer.delete(Number(message.id));
       return false;
     }
     if (!('id' in message)) return this.#takesNews(message.method, message.params);
@@ -215,25 +189,19 @@ class Wire implements QuestionWire {
 
   /** Undefined: of no call for certain. `over`: of one that nobody waits for any more. */
   #callOf(request: ServerRequest): AtServer | 'over' | undefined {
-    return this.#connection.kind === 'http' ? this.#callOfStream(request) : this.#onlyCall();
-  }
-
-  #callOfStream(request: ServerRequest): AtServer | 'over' | undefined {
-    const id = this.#connection.requestOf?.(request);
-    // It came on the stream that belongs to no request.
-    if (id === undefined) return undefined;
-    const call = this.#atServer.get(Number(id));
-    return call === undefined || call.overAt !== undefined ? 'over' : call;
-  }
-
-  #onlyCall(): AtServer | undefined {
+    if (this.#connection.kind === 'http') {
+      const id = this.#connection.requestOf?.(request);
+      // It came on the stream that belongs to no request.
+      if (id === undefined) return undefined;
+      const call = this.#atServer.get(Number(id));
+      return call === undefined || call.overAt !== undefined ? 'over' : call;
+    }
     const longAgo = this.#clock.now() - givenUpMs;
     for (const [id, { overAt = Infinity }] of this.#atServer)
       if (overAt <= longAgo) this.#atServer.delete(id);
     const [only, another] = this.#atServer.values();
-    const isAlone = another === undefined && !this.#hasLostCount && only?.overAt === undefined;
-    if (only === undefined || !isAlone) return undefined;
-    return this.#hasAftermath(only.party?.caller) ? undefined : only;
+    const isCertain = another === undefined && !this.#hasLostCount && only?.overAt === undefined;
+    return isCertain ? only : undefined;
   }
 
   #tell(request: ServerRequest, kind: QuestionKind, answer: QuestionAnswer): void {

@@ -146,8 +146,6 @@ export type QuestionHandler = (
 export interface QuestionParty {
   readonly tool?: string;
   readonly requestId?: string;
-  /** Calls of the same caller may receive each other's questions. Absent: the host itself. */
-  readonly caller?: object;
   readonly onQuestion?: QuestionHandler;
 }
 

@@ -229,7 +229,6 @@ export class ClientRequests {
     call.begin(() =>
       ask({
         signal: call.signal,
-        caller: this,
         ...(mcpReq._meta?.progressToken === undefined
           ? {}
           : { onProgress: (progress) => call.onProgress?.(progress) }),

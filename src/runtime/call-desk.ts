@@ -451,11 +451,10 @@ export class CallDesk {
 }
 
 /** Who is asked what the server wants to know for this call. */
-function partyOf({ onQuestion, requestId, caller }: CallOptions, { tool }: Subject): QuestionParty {
+function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
   return {
     ...(tool !== undefined && { tool }),
     ...(requestId !== undefined && { requestId }),
-    ...(caller !== undefined && { caller }),
     ...(onQuestion !== undefined && { onQuestion }),
   };
 }

@@ -191,11 +191,6 @@ export interface CallOptions {
   readonly round?: InputRound;
   /** What the host calls this call; its questions carry it. */
   readonly requestId?: string;
-  /**
-   * Identifies the caller, in a host that calls for several: a question that may belong to another
-   * caller's work never reaches this call's `onQuestion`. Compared by identity. Default: the host itself.
-   */
-  readonly caller?: object;
   /** Asks a person about this call, in place of the troupe's `askPermission`. */
   readonly askPermission?: AskPermission;
   /** With `telemetry`, the trace that this call belongs to. Default: the one that is active at the call. */

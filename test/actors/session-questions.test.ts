@@ -93,47 +93,6 @@ describe.each([
   });
 });
 
-describe('a question of a server that several callers share', () => {
-  const [mine, other] = [{ name: 'mine' }, { name: 'other' }];
-  const callers = (bench: Awaited<ReturnType<typeof questionBench>>) =>
-    bench.asked.map(({ party }) => party?.caller);
-
-  it('belongs to no call for a minute after a call of another caller was answered', async () => {
-    const bench = await questionBench();
-    void bench.call('first', { party: { tool: 'first', caller: other } });
-    await bench.answerCall(0);
-    void bench.call('second', { party: { tool: 'second', caller: mine }, timeoutMs: 3_600_000 });
-    await bench.ask(1, elicit, nameForm);
-    await bench.clock.advanceAndSettle(59_999);
-    await bench.ask(2, elicit, nameForm);
-    await bench.clock.advanceAndSettle(1);
-    await bench.ask(3, elicit, nameForm);
-    expect(callers(bench)).toEqual([undefined, undefined, mine]);
-  });
-
-  it('belongs to the one call there when only calls of its own caller came before', async () => {
-    const bench = await questionBench();
-    for (const place of [0, 1, 2]) {
-      void bench.call('before', { party: { tool: 'before', caller: mine } });
-      await bench.answerCall(place);
-    }
-    void bench.call('now', { party: { tool: 'now', caller: mine } });
-    await bench.ask(1, elicit, nameForm);
-    expect(callers(bench)).toEqual([mine]);
-  });
-
-  it('is not put to a caller because its own calls were answered after that of the other', async () => {
-    const bench = await questionBench();
-    for (const [place, caller] of [other, mine, mine].entries()) {
-      void bench.call('before', { party: { tool: 'before', caller } });
-      await bench.answerCall(place);
-    }
-    void bench.call('now', { party: { tool: 'now', caller: mine } });
-    await bench.ask(1, elicit, nameForm);
-    expect(callers(bench)).toEqual([undefined]);
-  });
-});
-
 describe('a call that was given up', () => {
   it('counts as being at the server for ten minutes', async () => {
     const bench = await questionBench();
