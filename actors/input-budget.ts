@@ -117,14 +117,20 @@ export class InputBudget {
       setImmediate(callback);
       return;
     }
-    this.noteFlood('The server sends faster than it may be read; reading pauses.');
-    this.#pauses.note();
+    this.#notePause();
     const pauseMs = Math.min(Math.max(waitMs, minPauseMs), maxPauseMs);
     const timer = this.#clock.setTimeout(() => {
       this.#waiting.delete(timer);
+      // The calm begins with the end of the pause.
+      this.#notePause();
       callback();
     }, pauseMs);
     this.#waiting.set(timer, callback);
+  }
+
+  #notePause(): void {
+    this.noteFlood('The server sends faster than it may be read; reading pauses.');
+    this.#pauses.note();
   }
 
   /** Like {@link whenFree}, as a promise; undefined when reading may go on at once. */

@@ -24,8 +24,10 @@ const passedPerSecond = 200;
 // A stack trace has a hundred lines, a verbose start a thousand; redacting more would occupy a core.
 const linesPerSecond = 1_000;
 const bytesPerSecond = 1_048_576;
-// Dropped output costs little, but counting its lines at full pipe speed would occupy a core.
-const drainedPerSecond = 4_194_304;
+// Dropped output is still read and its lines counted, which at full pipe speed would occupy a core.
+// A million lines cost 20 ms, and as many pieces of 64 bytes are 64 MB.
+const drainedPerSecond = 1_000_000;
+const drainedPieceBytes = 64;
 // Enough for the last lines of dropped output.
 const droppedTailBytes = 8_192;
 const lineFeed = 0x0a;
@@ -50,7 +52,6 @@ export interface StderrSetup {
 
 export function createStderrRing(setup: StderrSetup): StderrRing {
   const { clock, secrets, stream, pass, onDrop } = setup;
-  const overlap = secrets[0]?.length ?? 0;
   const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];
@@ -117,7 +118,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     readLines += pieces.length;
     readBytes += chunk.length;
     for (const piece of pieces) keep(piece);
-    if (partial.length <= unendedCharacters + overlap) return;
+    if (partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
     // What is left may be the beginning of a secret; a text of nothing else is let go whole.
     const cut = safeCut(partial, secrets) || partial.length;
     keep(partial.slice(0, cut));
@@ -127,9 +128,10 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
   return {
     push(chunk) {
       startWindow();
-      if (readLines < linesPerSecond && readBytes < bytesPerSecond) read(chunk);
-      else drop(chunk);
-      drained.take(chunk.length, clock.now());
+      const before = withheld;
+      const isSpent = readLines >= linesPerSecond || readBytes >= bytesPerSecond;
+      (isSpent ? drop : read)(chunk);
+      drained.take(withheld - before + chunk.length / drainedPieceBytes, clock.now());
       return drained.waitMs(clock.now());
     },
     end() {

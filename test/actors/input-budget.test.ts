@@ -103,8 +103,9 @@ describe('the input budget of a connection', () => {
       'paused at 2000',
       'paused at 2500',
       'paused at 3000',
-      'calmed at 3500',
-      'resumed at 3500',
+      'paused at 3500',
+      'calmed at 4000',
+      'resumed at 4000',
     ]);
   });
 

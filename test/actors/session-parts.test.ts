@@ -461,13 +461,21 @@ describe('the stderr ring', () => {
     expect(ring.tail().slice(-3)).toEqual(['more', 'the key is [redacted]', 'out of memory']);
   });
 
-  it('lets the stream rest only while more than 4 MB a second arrive', () => {
-    const { clock, ring } = createRing();
-    const chunk = Buffer.alloc(65_536, 'a');
-    for (let count = 0; count < 64; count += 1) expect(ring.push(chunk)).toBe(0);
-    expect(ring.push(chunk)).toBe(16);
-    clock.advanceBy(1_000);
-    expect(ring.push(chunk)).toBe(0);
+  it('drains long lines at 64 MB a second, and a million short ones', () => {
+    const pausesOf = (line: string): readonly number[] => {
+      const { clock, ring } = createRing();
+      const chunk = Buffer.from(line.repeat(65_536 / line.length));
+      const pauses = Array.from({ length: 1_100 }, () => ring.push(chunk));
+      clock.advanceBy(Number(pauses.at(-1)));
+      expect(ring.push(Buffer.from('\n'))).toBeLessThan(20);
+      return pauses;
+    };
+    const long = pausesOf(`${'a'.repeat(32_767)}\n`);
+    expect(long.slice(0, 900).every((ms) => ms === 0)).toBe(true);
+    expect(long.at(-1)).toBeGreaterThan(100);
+    const short = pausesOf('a\n');
+    expect(short.slice(0, 25).every((ms) => ms === 0)).toBe(true);
+    expect(short[40]).toBeGreaterThan(100);
   });
 
   it('hides a secret wherever a line without an end has to be cut', () => {

@@ -30,15 +30,20 @@ const burstMs = 100;
 function flood(descriptor, line) {
   const text = `${line}\n`;
   const chunk = Buffer.from(text.repeat(Math.max(1, Math.floor(chunkBytes / text.length))));
-  const until = Date.now() + burstMs;
-  while (Date.now() < until) {
-    try {
-      writeSync(descriptor, chunk);
-    } catch (error) {
-      if (error.code !== 'EAGAIN') process.exit();
+  // A pipe takes a part of a long line.
+  let written = 0;
+  const burst = () => {
+    const until = Date.now() + burstMs;
+    while (Date.now() < until) {
+      try {
+        written = (written + writeSync(descriptor, chunk, written)) % chunk.length;
+      } catch (error) {
+        if (error.code !== 'EAGAIN') process.exit();
+      }
     }
-  }
-  setImmediate(flood, descriptor, line);
+    setImmediate(burst);
+  };
+  burst();
 }
 
 export const floodModes = {
