@@ -105,7 +105,7 @@ export interface Reading {
 }
 
 // Decoding and scanning 2 kB, and parsing 16 values, cost about as much as one small message.
-const charactersPerWork = 2_048;
+export const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
 /** Reads a line of stdio or the data of an event: none of its messages when it is no JSON-RPC. */

@@ -75,6 +75,22 @@ describe('the line reader', () => {
     expect(linesOf([of(81), Buffer.from('1\n')], 20)).toEqual(['too long']);
   });
 
+  it('reports every byte that it passes over', () => {
+    let skippedBytes = 0;
+    const reader = createLineReader(20, {
+      onLine: () => {},
+      onTooLong: () => {},
+      onSkipping: () => {},
+      onSkipped: () => {},
+      onSkippedBytes: (count) => {
+        skippedBytes += count;
+      },
+    });
+    const line = message('x'.repeat(50));
+    for (let at = 0; at < line.length; at += 7) reader.push(line.subarray(at, at + 7));
+    expect(skippedBytes).toBe(line.length - 1);
+  });
+
   it('does the same however the bytes are split', () => {
     const bytes = Buffer.concat([message('x'.repeat(50)), Buffer.from('next\n'), message('')]);
     fc.assert(
@@ -419,6 +435,17 @@ function createRing(secrets: readonly string[] = []) {
 }
 
 describe('the stderr ring', () => {
+  it('reads 1,000 lines a second even of one chunk, and keeps the last lines of the rest', () => {
+    const { clock, passed, drops, ring } = createRing();
+    const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`);
+    ring.push(Buffer.from(lines.join('')));
+    expect(drops).toHaveLength(1);
+    expect(ring.tail().at(-1)).toBe('line 4999');
+    clock.advanceBy(1_000);
+    ring.push(Buffer.from('later\n'));
+    expect(passed.at(-1)).toBe('4800 lines of stderr were left out');
+  });
+
   it('keeps the last lines, hides secrets that chunks split, and passes on a bounded number', () => {
     const { clock, passed, ring } = createRing(['hunter2']);
     ring.push(Buffer.from('the key is hun'));
@@ -435,13 +462,13 @@ describe('the stderr ring', () => {
     expect(passed.slice(-2)).toEqual(['800 lines of stderr were left out', 'later']);
   });
 
-  it('drops whole chunks past 1,000 lines a second, counts their lines and reports the flood', () => {
+  it('drops what comes past 1,000 lines a second, counts their lines and reports the flood', () => {
     const { clock, passed, drops, ring } = createRing();
     const chunk = Buffer.from('a\n'.repeat(32_768));
     for (let count = 0; count < 10; count += 1) ring.push(chunk);
     expect(passed).toHaveLength(200);
-    // The first chunk was read to its end, nine were not.
-    expect(drops).toHaveLength(9);
+    // The rest of the first chunk, and nine whole ones.
+    expect(drops).toHaveLength(10);
     expect(drops[0]).toContain('more than 1000 lines or 1 MB a second to stderr');
     clock.advanceBy(1_000);
     ring.push(Buffer.from('later\n'));
