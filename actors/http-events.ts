@@ -12,8 +12,9 @@ import { maxMessageBytes } from './session-connection.ts';
 
 // A chunk can hold thousands of tiny events; other servers get their turn between two pieces.
 const pieceCharacters = 8_192;
-// A line without data costs this share of a message, plus a share for its length.
-const workPerIdleLine = 1 / 16;
+// A line costs this share of a message. A line without data also costs its length; data are charged
+// with their message.
+const workPerLine = 1 / 16;
 const idleCharactersPerWork = 2_048;
 
 export interface StreamEvent {
@@ -24,7 +25,7 @@ export interface StreamEvent {
 }
 
 export interface EventListeners {
-  /** Charged for lines that carry no data; also says when reading may go on. */
+  /** Charged for each line; also says when reading may go on. */
   readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
   /** Must not throw. */
   readonly onEvent: (event: StreamEvent) => void;
@@ -120,11 +121,11 @@ export class EventReader {
     else if (name === 'event') this.#event = value;
     else if (name === 'id' && !value.includes('\0')) this.#id = value;
     else if (name === 'retry' && /^\d+$/u.test(value)) this.#listeners.onRetry?.(Number(value));
-    if (name !== 'data') this.#charge(line);
+    this.#charge(name === 'data' ? '' : line);
   }
 
   #charge({ length }: string): void {
-    this.#listeners.budget?.charge(workPerIdleLine + length / idleCharactersPerWork);
+    this.#listeners.budget?.charge(workPerLine + length / idleCharactersPerWork);
   }
 
   #endEvent(): void {

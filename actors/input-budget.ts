@@ -54,6 +54,7 @@ export class InputBudget {
   readonly #flood: Episode;
   readonly #pauses: Episode;
   #turnWork = 0;
+  #isDraining = false;
   #hasMissed = false;
   #failure: Failure | undefined;
   readonly #waiting = new Map<unknown, () => void>();
@@ -104,15 +105,21 @@ export class InputBudget {
     this.#flood.note();
   }
 
+  /** The server writes no more: what it left is bounded, and is read without pauses. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#wake();
+  }
+
   /** Reading has to stop until {@link whenFree} calls back. */
   get isSpent(): boolean {
-    return this.#turnWork >= workPerTurn || this.#work.waitMs(this.#clock.now()) > 0;
+    return this.#turnWork >= workPerTurn || this.#debtMs() > 0;
   }
 
   /** Calls back once, in a later turn of the event loop, when reading may go on. */
   whenFree(callback: () => void): void {
     this.#turnWork = 0;
-    const waitMs = this.#work.waitMs(this.#clock.now());
+    const waitMs = this.#debtMs();
     if (waitMs === 0) {
       setImmediate(callback);
       return;
@@ -142,6 +149,14 @@ export class InputBudget {
   stop(): void {
     this.#flood.stop();
     this.#pauses.stop();
+    this.#wake();
+  }
+
+  #debtMs(): number {
+    return this.#isDraining ? 0 : this.#work.waitMs(this.#clock.now());
+  }
+
+  #wake(): void {
     for (const [timer, callback] of [...this.#waiting]) {
       this.#waiting.delete(timer);
       this.#clock.clearTimeout(timer);

@@ -105,7 +105,7 @@ export interface Reading {
 }
 
 // Decoding and scanning 2 kB, or parsing 16 values, costs about as much as one small message.
-const charactersPerWork = 2_048;
+export const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
 /** Reads a stdio line or an event's data; returns no messages when it is not JSON-RPC. */

@@ -22,6 +22,8 @@ export interface LineListeners {
   onTooLong(): void;
   /** A line is being passed over: nothing else can be read before it ends. */
   onSkipping(): void;
+  /** So many bytes of it were looked at and let go. */
+  onSkippedBytes?(count: number): void;
   /** It has ended. */
   onSkipped(envelope: Envelope): void;
   /** Returns true when enough was read for now; absent = never. */
@@ -79,6 +81,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     for (const part of parts) skipped.push(part);
     parts = [];
     listeners.onSkipping();
+    listeners.onSkippedBytes?.(heldBytes);
     return true;
   };
 
@@ -87,6 +90,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     if (skipped !== undefined) {
       if (heldBytes > maxLineBytes * skippedLines) return stop();
       skipped.push(part);
+      listeners.onSkippedBytes?.(part.length);
       return true;
     }
     // An empty part would hide how the line begins.

@@ -3,8 +3,8 @@
  * lines, safe to print and without secrets, and passes all lines on at a bounded rate.
  *
  * The stream is always drained, and a line costs the same however many came before it. Beyond the
- * budget whole chunks are dropped unread and only counted. Their last lines are kept raw, so that
- * the tail of a process that dies in a flood is still correct.
+ * budget the rest is dropped unread and only counted. Its last lines are kept raw, so that the tail
+ * of a process that dies in a flood is still correct.
  */
 
 import { StringDecoder } from 'node:string_decoder';
@@ -97,10 +97,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     );
   };
 
-  const droppedLines = (): readonly string[] =>
-    lastLinesOf(dropped)
-      .map(printable)
-      .filter((line) => line !== '');
+  const droppedLines = (): readonly string[] => lastLinesOf(dropped).map(printable).filter(Boolean);
 
   const read = (chunk: Buffer): void => {
     if (dropped !== undefined) {
@@ -129,8 +126,10 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     push(chunk) {
       startWindow();
       const before = withheld;
-      const isSpent = readLines >= linesPerSecond || readBytes >= bytesPerSecond;
-      (isSpent ? drop : read)(chunk);
+      const lineCount = readBytes < bytesPerSecond ? linesPerSecond - readLines : 0;
+      const end = endOfLines(chunk, lineCount);
+      if (end > 0) read(chunk.subarray(0, end));
+      if (end < chunk.length) drop(chunk.subarray(end));
       drained.take(withheld - before + chunk.length / drainedPieceBytes, clock.now());
       return drained.waitMs(clock.now());
     },
@@ -147,6 +146,17 @@ function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
   if (dropped === undefined) return [];
   const lines = dropped.toString('utf8').split('\n');
   return lines.slice(dropped.length >= droppedTailBytes ? 1 : 0).slice(-tailLines - 1);
+}
+
+/** The offset after so many line ends; that of the chunk's end when it has fewer. */
+function endOfLines(chunk: Buffer, count: number): number {
+  let end = 0;
+  for (let left = count; left > 0; left -= 1) {
+    const lineEnd = chunk.indexOf(lineFeed, end);
+    if (lineEnd === -1) return chunk.length;
+    end = lineEnd + 1;
+  }
+  return end;
 }
 
 function lineCountOf(chunk: Buffer): number {

@@ -32,7 +32,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { endOf } from './session-ending.ts';
-import { refusedAnswer, tooManyBytes } from './session-messages.ts';
+import { charactersPerWork, refusedAnswer, tooManyBytes } from './session-messages.ts';
 import { endGroup, killGroup } from './stdio-ending.ts';
 import { forgetGroup, processSystem, watchGroup } from './stdio-groups.ts';
 import { createLineReader, type LineReader } from './stdio-lines.ts';
@@ -41,6 +41,9 @@ import type { Group, StdioLaunch } from './stdio-system.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
+// An answer may stand behind thousands of lines that are read in turns. A pipe's worth of them takes a
+// fifth of this; the bound is for a helper that holds the pipe and writes on.
+const longestDrainMs = 1_000;
 // A broken pipe is mostly the first sign of an exit, which then says more: within a few
 // milliseconds, and on a crowded machine after a fifth of a second. The break itself is reported at once.
 const exitGraceMs = 250;
@@ -66,6 +69,11 @@ export class StdioTransport implements Transport, Connection {
   readonly #noise;
   readonly #timers = new Set<unknown>();
   #child: ChildProcessWithoutNullStreams | undefined;
+  #reader: LineReader | undefined;
+  /** How often reading stopped for others. */
+  #turns = 0;
+  /** Called when all that has arrived was read; set while the end is awaited. */
+  #onRead: (() => void) | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
   #isOver = false;
   #isClosing = false;
@@ -211,6 +219,7 @@ export class StdioTransport implements Transport, Connection {
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
     const reader = this.#createReader();
+    this.#reader = reader;
     child.once('error', (error) => {
       // Without a pid nothing was started, and no exit will follow.
       if (child.pid === undefined) this.#reportExit();
@@ -220,10 +229,13 @@ export class StdioTransport implements Transport, Connection {
     if (!hasPipes(child)) return;
     const { stages } = this;
     child.stdout.on('data', (chunk: Buffer) => {
+      // The pipe is still drained: a server that cannot write cannot leave either.
+      if (this.#isOver) return;
       stages.fence(() => reader.push(chunk));
       this.#pace(child, reader);
     });
     child.stdout.once('end', () => {
+      stages.budget.drain();
       stages.fence(() => reader.end());
       this.#awaitExit('The server closed its output.');
     });
@@ -244,10 +256,12 @@ export class StdioTransport implements Transport, Connection {
   /** Yields to other servers, and holds back a server that writes faster than its budget allows. */
   #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
     const { budget } = this.stages;
-    if (this.#isOver || !(reader.isHeld || budget.isSpent)) return;
+    if (this.#isOver) return;
+    if (!reader.isHeld && !budget.isSpent) return this.#onRead?.();
+    this.#turns += 1;
     child.stdout.pause();
     budget.whenFree(() => {
-      this.stages.fence(() => reader.goOn());
+      if (!this.#isOver) this.stages.fence(() => reader.goOn());
       if (this.#early === undefined) child.stdout.resume();
       this.#pace(child, reader);
     });
@@ -260,8 +274,16 @@ export class StdioTransport implements Transport, Connection {
       onLine: (line) => this.#read(line),
       onTooLong: () => this.#lose(tooLong),
       onSkipping: () => {
-        skipping = this.#after(skipMs, () => this.#lose(tooLong));
+        const wait = (): void => {
+          skipping = this.#after(skipMs, () => {
+            // A pause of ours is not the server's delay.
+            if (this.stages.budget.isSpent) wait();
+            else this.#lose(tooLong);
+          });
+        };
+        wait();
       },
+      onSkippedBytes: (count) => this.stages.budget.charge(count / charactersPerWork),
       onSkipped: (envelope) => {
         this.#cancel(skipping);
         const [answer] = refusedAnswer(envelope, tooManyBytes);
@@ -310,29 +332,41 @@ export class StdioTransport implements Transport, Connection {
     if (this.#isClosing || pid === undefined) return;
     // What the server started has lost its master; it may also hold our pipes.
     this.#hasCrashed = true;
+    this.stages.budget.drain();
     void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
     this.#afterDrain(() =>
       this.#lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
     );
   }
 
-  /** Waits until both pipes have ended, but not longer than a drain may take. */
+  /** Waits until both pipes have ended and were read, but not longer than a drain may take. */
   #afterDrain(then: () => void): void {
     const streams = [this.#child?.stdout, this.#child?.stderr];
     let isDone = false;
-    const check = (): void => {
-      if (isDone || streams.some((stream) => stream?.readableEnded === false && !stream.destroyed))
-        return;
-      isDone = true;
-      then();
-    };
-    for (const stream of streams) stream?.once('end', check).once('close', check);
-    this.#after(drainMs, () => {
+    const finish = (): void => {
       if (isDone) return;
       isDone = true;
       then();
-    });
+    };
+    const check = (): void => {
+      if (this.#reader?.isHeld === true) return;
+      if (streams.some((stream) => stream?.readableEnded === false && !stream.destroyed)) return;
+      finish();
+    };
+    this.#onRead = check;
+    for (const stream of streams) stream?.once('end', check).once('close', check);
+    this.#awaitDrain(this.#turns, 0, finish);
     check();
+  }
+
+  /** Waits for as long as reading goes on in turns, within bounds. */
+  #awaitDrain(turnsBefore: number, waitedMs: number, finish: () => void): void {
+    this.#after(drainMs, () => {
+      const goesOn = this.#reader?.isHeld === true || this.#turns !== turnsBefore;
+      const totalMs = waitedMs + drainMs;
+      if (goesOn && totalMs < longestDrainMs) this.#awaitDrain(this.#turns, totalMs, finish);
+      else finish();
+    });
   }
 
   #awaitExit(message: string): void {

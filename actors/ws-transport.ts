@@ -25,7 +25,7 @@ import {
   UnwritableError,
 } from './session-connection.ts';
 import { describeError } from './session-failure.ts';
-import { refusedAnswer, tooManyBytes } from './session-messages.ts';
+import { charactersPerWork, refusedAnswer, tooManyBytes } from './session-messages.ts';
 import type { HttpEndpoint } from './session-target.ts';
 
 // As long as an HTTP session waits for a connection.
@@ -224,6 +224,7 @@ export class WsTransport implements Transport, Connection {
 
   #messagesOf(bytes: Buffer): readonly JSONRPCMessage[] {
     if (bytes.length <= maxMessageBytes) return this.stages.read(bytes.toString('utf8'));
+    this.stages.budget.charge(bytes.length / charactersPerWork);
     const reader = createEnvelopeReader();
     reader.push(bytes);
     return refusedAnswer(reader.envelope(), tooManyBytes);

@@ -101,8 +101,8 @@ function withoutNamedValues(text: string): string {
   nameBeforeValue.lastIndex = 0;
   for (let found = nameBeforeValue.exec(text); found !== null; ) {
     const [, name = '', sign = ''] = found;
-    valueHere.lastIndex = nameBeforeValue.lastIndex;
-    const value = valueHere.exec(text)?.[0];
+    // The name first: reading a long value behind every name would take quadratic time.
+    const value = mayNameSecret(name) ? valueAt(text, nameBeforeValue.lastIndex) : undefined;
     if (value !== undefined && isSecretValue(name, sign, value)) {
       clean += `${text.slice(done, nameBeforeValue.lastIndex)}${shown}`;
       done = nameBeforeValue.lastIndex + value.length;
@@ -113,8 +113,16 @@ function withoutNamedValues(text: string): string {
   return clean + text.slice(done);
 }
 
+function mayNameSecret(name: string): boolean {
+  return looksSecret(name) || keyName.test(name);
+}
+
+function valueAt(text: string, at: number): string | undefined {
+  valueHere.lastIndex = at;
+  return valueHere.exec(text)?.[0];
+}
+
 function isSecretValue(name: string, sign: string, value: string): boolean {
-  if (!looksSecret(name) && !keyName.test(name)) return false;
   if (noSecret.test(value)) return false;
   return surelySecret.test(name) || (sign === '=' && !/^\d+$/u.test(value)) || looksRandom(value);
 }

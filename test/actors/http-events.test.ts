@@ -147,3 +147,17 @@ function countLooks(run: () => void): number {
   vi.restoreAllMocks();
   return count;
 }
+
+describe('the budget of an event stream', () => {
+  it('is charged for every line, and for one without data by its length as well', () => {
+    const workOf = (text: string): number => {
+      let work = 0;
+      const budget = { charge: (units: number) => void (work += units), free: () => undefined };
+      new EventReader({ budget, onEvent: () => {} }).read(text);
+      return work;
+    };
+    expect(workOf('data:\n'.repeat(1_600))).toBe(100);
+    expect(workOf('\n'.repeat(1_600))).toBe(100);
+    expect(workOf(`:${'x'.repeat(204_799)}\n`)).toBeGreaterThan(100);
+  });
+});

@@ -109,6 +109,20 @@ describe('the input budget of a connection', () => {
     ]);
   });
 
+  it('pauses no longer once the server has exited, and still yields to the event loop', async () => {
+    const { clock, budget } = createBudget();
+    budget.charge(100_000);
+    const free = budget.free();
+    budget.drain();
+    await free;
+    expect(budget.isSpent).toBe(false);
+    budget.charge(256);
+    expect(budget.isSpent).toBe(true);
+    await budget.free();
+    budget.stop();
+    expect(clock.pendingCount).toBe(0);
+  });
+
   it('ends its floods and lets readers go on when the connection ends', async () => {
     const { clock, budget, told, pass } = createBudget();
     pass(201);

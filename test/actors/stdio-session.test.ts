@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import {
   type Bench,
@@ -298,6 +298,17 @@ describe('calls of a stdio session', () => {
     });
   });
 
+  it.each([
+    ['that are read in turns', 5_000],
+    ['that are more than may be read without a pause', 90_000],
+  ])('get an answer behind lines %s, written just before the exit', async (_what, count) => {
+    const { bench: session } = await opened('', {
+      spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
+    });
+    expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+    expect((await session.next('session.closed')).failure).toMatchObject({ exitCode: 3 });
+  });
+
   it('all settle once when the server dies', async () => {
     const { bench: session } = await opened('ok');
     const calls = [call(session, 'slow'), call(session, 'slow'), call(session, 'crash')];
@@ -431,6 +442,17 @@ describe('the end of a stdio session', () => {
     await session.next('session.closed');
     expect(readFileSync(file, 'utf8')).toBe('flushed');
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('reads none of the lines that a server writes while it is being ended', async () => {
+    const { bench: session } = await opened('noise-flood', { policy: graces(300, 300) });
+    await call(session);
+    session.send('session.close');
+    const searches = vi.spyOn(Buffer.prototype, 'indexOf');
+    await session.next('session.closed');
+    const count = searches.mock.calls.filter(([what]) => what === 0x0a).length;
+    searches.mockRestore();
+    expect(count).toBeLessThan(1_000);
   });
 
   it('is forced upon a server that ignores every request to leave', async () => {
