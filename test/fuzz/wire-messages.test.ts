@@ -10,9 +10,10 @@ const script = new URL('../../scripts/fuzz.ts', import.meta.url).pathname;
 describe('a host whose servers send mutated messages', { timeout: 120_000 }, () => {
   it('lives, settles every call and keeps its neighbour answered', async () => {
     const args = ['--import', 'tsx', script, '--messages', '10000', '--seed', '1'];
-    const { stdout } = await promisify(execFile)(process.execPath, args).catch(
-      (failure: { stdout: string }) => failure,
-    );
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      timeout: 110_000,
+      killSignal: 'SIGKILL',
+    }).catch((failure: { stdout: string }) => failure);
     expect(stdout).toMatch(/0 uncaught, 0 unsettled, 0 unanswered/u);
   });
 });
