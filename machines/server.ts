@@ -16,6 +16,7 @@
  * ```
  */
 
+import type { SnapshotFrom } from 'xstate';
 import { catalogRegion } from './server.catalog.ts';
 import { circuitRegion } from './server.circuit.ts';
 import { connectionRegion } from './server.connection.ts';
@@ -64,3 +65,5 @@ export const serverMachine = serverSetup.createMachine({
     circuit: circuitRegion,
   },
 });
+
+export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
