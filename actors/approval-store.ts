@@ -17,7 +17,7 @@ import {
   withEntry,
   withoutSuperseded,
 } from '../src/policies/approval-records.ts';
-import { equalData } from '../src/policies/equal-data.ts';
+import { equalTyped } from '../src/policies/equal-typed.ts';
 import {
   type ApprovalReading,
   fullFile,
@@ -250,7 +250,7 @@ class Store implements ApprovalStore {
 
   #tell(): void {
     const records = this.#unsaved.reduce(withEntry, this.#stored);
-    if (!equalData(records, this.#records)) this.#publish(records);
+    if (!equalTyped(records, this.#records)) this.#publish(records);
   }
 
   #publish(records: readonly ApprovalRecord[]): void {

@@ -12,7 +12,7 @@
 
 import type { DockerFinding } from '../src/config/docker-gateway.ts';
 import type { Clock } from '../src/domain/clock.ts';
-import { equalData } from '../src/policies/equal-data.ts';
+import { equalTyped } from '../src/policies/equal-typed.ts';
 import type { Variables } from '../src/policies/expand-variables.ts';
 import type { DockerLook, DockerLookPorts } from './docker-gateway-look.ts';
 import type { ProcessKeeper } from './process-keeper.ts';
@@ -123,7 +123,7 @@ class Gateway implements DockerGateway {
     this.#look = undefined;
     this.#known = { finding, at: this.#ports.clock.now() };
     if (this.#told === undefined || this.#leave.signal.aborted) return;
-    if (!equalData(finding, this.#told)) this.#listener();
+    if (!equalTyped(finding, this.#told)) this.#listener();
   }
 }
 

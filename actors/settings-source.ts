@@ -21,7 +21,7 @@ import type { Clock } from '../src/domain/clock.ts';
 import type { ServerSpec } from '../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings } from '../src/domain/settings.ts';
 import type { SettingsCommand, SettingsFact } from '../src/domain/settings-facts.ts';
-import { equalData } from '../src/policies/equal-data.ts';
+import { equalTyped } from '../src/policies/equal-typed.ts';
 import { confinesOfFile } from './settings-file.ts';
 import { startWakeUpsLate } from './settings-late-wake-ups.ts';
 import {
@@ -70,8 +70,8 @@ export function createSettingsSource(ports: SettingsPorts) {
           ...watchProblems,
         ],
       };
-      if (equalData(settings, sent)) return;
-      const isSame = sent !== undefined && equalData(meaningOf(settings), meaningOf(sent));
+      if (equalTyped(settings, sent)) return;
+      const isSame = sent !== undefined && equalTyped(meaningOf(settings), meaningOf(sent));
       const type = isSame ? 'settings.relocated' : 'settings.loaded';
       sent = settings;
       specs.put(presentSpecs);
@@ -129,12 +129,12 @@ function sharedWith(
   const known = new Map(before?.servers.map((server) => [server.name, server]));
   return servers.map((server) => {
     const same = known.get(server.name);
-    return equalData(same, server) && same !== undefined ? same : server;
+    return equalTyped(same, server) && same !== undefined ? same : server;
   });
 }
 
 /** What of settings is compared: all but the lines of servers, which every comment above them moves; lists of names are sets. */
-function meaningOf(settings: Settings): unknown {
+function meaningOf(settings: Settings) {
   const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
     ...server,
     source,

@@ -22,7 +22,7 @@ import {
 import type { InputDefinition } from '../domain/input.ts';
 import type { Problem, SourceRef } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { equalData } from '../policies/equal-data.ts';
+import { equalDocuments } from '../policies/equal-typed.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { legibleServerName } from '../policies/name-rule.ts';
 
@@ -247,7 +247,7 @@ function importOne(
   });
   if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
   const earlier = taken.get(name);
-  if (earlier !== undefined && (equalData(earlier, raw) || equalData(earlier, entry)))
+  if (earlier !== undefined && (equalDocuments(earlier, raw) || equalDocuments(earlier, entry)))
     return shown('same');
   if (earlier !== undefined)
     return shown(

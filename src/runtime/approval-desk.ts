@@ -30,7 +30,7 @@ import {
   recordOf,
   serversThatDiffer,
 } from '../policies/approval-records.ts';
-import { equalData } from '../policies/equal-data.ts';
+import { equalTyped } from '../policies/equal-typed.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
 import { printableLine } from '../policies/printable.ts';
 import { specFactsOf } from '../policies/spec-facts.ts';
@@ -276,7 +276,7 @@ export class ApprovalDesk {
 
   #tellRoot(): void {
     const decisions = decisionsOf(this.#store.records());
-    if (this.#isKeeping || equalData(decisions, this.#known)) return;
+    if (this.#isKeeping || equalTyped(decisions, this.#known)) return;
     this.#known = decisions;
     this.#ports.root().send({ type: 'approvals.changed', decisions });
   }

@@ -1,6 +1,6 @@
 import type { Problem } from '../domain/settings.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { equalData } from '../policies/equal-data.ts';
+import { equalTyped } from '../policies/equal-typed.ts';
 
 /** What a person should mend, from every source that knows of something; tells when it changes. */
 export class ProblemList {
@@ -30,7 +30,7 @@ export class ProblemList {
   /** The same problems again are no news, wherever their lines have moved to. */
   setOfSettings(problems: readonly Problem[]): void {
     if (problems === this.#ofSettings) return;
-    const isNews = !equalData(withoutLines(problems), withoutLines(this.#ofSettings));
+    const isNews = !equalTyped(withoutLines(problems), withoutLines(this.#ofSettings));
     this.#ofSettings = deepFreeze(problems);
     if (isNews) this.#tell();
   }

@@ -7,7 +7,7 @@
 import type { InspectionEvent } from 'xstate';
 import type { Failure } from '../domain/failure.ts';
 import type { LastError, ServerStatus } from '../domain/status.ts';
-import { equalData } from '../policies/equal-data.ts';
+import { equalTyped } from '../policies/equal-typed.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
 import { rowTaken } from './server-chart.ts';
 import { TimerStamps } from './timer-stamps.ts';
@@ -80,7 +80,7 @@ export class ServerHistories {
     const history = this.#histories.get(name);
     if (history === undefined || lastError === undefined) return;
     const told = history.lastFailure;
-    if (told !== undefined && history.causedAtMs <= told.atMs && equalData(told.error, lastError))
+    if (told !== undefined && history.causedAtMs <= told.atMs && equalTyped(told.error, lastError))
       return;
     history.lastFailure = { atMs: nowMs, error: lastError };
   }

@@ -14,7 +14,7 @@ import type { CircuitState, Verdict } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { ServerStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { equalData } from '../policies/equal-data.ts';
+import { equalTyped } from '../policies/equal-typed.ts';
 import type { HeldCount } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 import {
@@ -210,7 +210,7 @@ export class StatusBoard {
       ...(limits === undefined ? {} : { limits }),
       ...(budget === undefined ? {} : { budget }),
     };
-    if (equalData(lists, this.#lists)) return false;
+    if (equalTyped(lists, this.#lists)) return false;
     this.#lists = lists;
     return true;
   }
@@ -368,9 +368,9 @@ export class StatusBoard {
   }
 
   #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
-    const isSameStatus = equalData(before?.status, now.status);
+    const isSameStatus = equalTyped(before?.status, now.status);
     const hasLeft = before?.leaving !== now.leaving;
-    if (isSameStatus && !hasLeft && equalData(before?.callStatus, now.callStatus)) return;
+    if (isSameStatus && !hasLeft && equalTyped(before?.callStatus, now.callStatus)) return;
     if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
     if (!isSameStatus) this.#ports.onChange(now.status);
     this.#tell(now.status.name);
@@ -379,7 +379,7 @@ export class StatusBoard {
   #stamp(watched: Watched, snapshot: ServerSnapshot): void {
     const nowMs = this.#ports.clock.wallNow();
     const condition = conditionOf(snapshot);
-    if (!equalData(condition, watched.condition)) {
+    if (!equalTyped(condition, watched.condition)) {
       watched.condition = condition;
       watched.stamps = { ...watched.stamps, sinceMs: nowMs };
     }
