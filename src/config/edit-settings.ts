@@ -1,7 +1,7 @@
 /** Adds to a settings text of ours, and leaves everything else in it as a person wrote it. */
 
 import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
-import { equalData } from '../policies/equal-data.ts';
+import { equalDocuments } from '../policies/equal-typed.ts';
 
 export interface Addition {
   /** Where it goes, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
@@ -142,7 +142,7 @@ function plain(text: string): unknown {
 
 /** As JSON has it, where no key is undefined. */
 function isSame(one: unknown, other: unknown): boolean {
-  return equalData(jsonOf(one), jsonOf(other));
+  return equalDocuments(jsonOf(one), jsonOf(other));
 }
 
 function jsonOf(value: unknown): unknown {

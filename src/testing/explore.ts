@@ -7,7 +7,7 @@ import type {
   InputFrom,
   SnapshotFrom,
 } from 'xstate';
-import { createInertScope, type Effect } from '../runtime/inert-scope.ts';
+import { createInertScope, type Effect } from '../runtime/explain/inert-scope.ts';
 import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
 import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
 import { unreached } from './explore-goals.ts';

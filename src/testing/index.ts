@@ -8,7 +8,7 @@ export type { Failure } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';
 export type { CallFailure, SessionCommand, SessionInput } from '../domain/session.ts';
 export type { ListedTool } from '../domain/tool.ts';
-export type { Effect } from '../runtime/inert-scope.ts';
+export type { Effect } from '../runtime/explain/inert-scope.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {

@@ -58,6 +58,7 @@ describe('a process loads', () => {
   it('what charts and settings need when it imports the package, and nothing that opens or watches', async () => {
     expect(await packagesLoadedBy('--eval', "import('./src/index.ts')")).toEqual([
       'canonicalize',
+      'fast-deep-equal',
       'jsonc-parser',
       'xstate',
       'zod',

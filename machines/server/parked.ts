@@ -1,0 +1,177 @@
+/**
+ * Where a server rests without a session: each state says why, and what would
+ * end the rest. Every command only notes the wish and returns to `settling`,
+ * which decides again. A state with several reasons is entered through `choosing`,
+ * a table that is left at once. The picture is in `connection.ts`.
+ */
+
+import { serverSetup, settle } from './setup.ts';
+
+// The windows have served their purpose: the server's next life is counted from zero.
+const byStorm = { entry: 'forgetWindows' } as const;
+
+// Like a suspended server, it stays where it is whatever is edited. Being admitted again
+// would bring its stored tools back, as if it were to start.
+const failedByStorm = {
+  ...byStorm,
+  on: {
+    'spec.updated': { actions: 'applySpec' },
+    'admission.granted': { actions: ['noteAdmitted', 'announceGivingUp'] },
+  },
+} as const;
+
+// What was out of reach may be back, and the wait was chosen before the machine slept.
+const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
+
+export const parkedStates = serverSetup.createStateConfig({
+  initial: 'dormant',
+  on: {
+    'server.start': { actions: 'wishStart', target: settle },
+    'server.stop': { actions: 'wishStop', target: settle },
+    'server.restart': { actions: 'wishRestart', target: settle },
+    'server.reconnect': { actions: 'wishReconnect', target: settle },
+    'server.retire': { actions: 'wishRetire', target: settle },
+    'server.relieve': { actions: 'wishRetire', target: settle },
+    'admission.granted': { actions: 'noteAdmitted', target: settle },
+    'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
+    'spec.updated': { actions: 'applySpec', target: settle },
+  },
+  states: {
+    disabled: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
+    blocked: {
+      tags: ['needsUser', 'atRest'],
+      entry: ['announceRest', 'reportRest'],
+      initial: 'choosing',
+      states: {
+        choosing: {
+          always: [
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'untrusted' } },
+              target: 'untrusted',
+            },
+            { guard: { type: 'isBlockedBy', params: { reason: 'excluded' } }, target: 'excluded' },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'notAllowed' } },
+              target: 'notAllowed',
+            },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'pendingApproval' } },
+              target: 'pendingApproval',
+            },
+            { guard: { type: 'isBlockedBy', params: { reason: 'rejected' } }, target: 'rejected' },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'invalidConfig' } },
+              target: 'invalidConfig',
+            },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'overBudget' } },
+              target: 'overBudget',
+            },
+          ],
+        },
+        untrusted: {},
+        excluded: {},
+        notAllowed: {},
+        pendingApproval: {},
+        rejected: {},
+        invalidConfig: {},
+        overBudget: {},
+      },
+    },
+    dormant: {
+      tags: 'waits',
+      entry: ['announceRest', 'reportRest'],
+      on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
+    },
+    backingOff: {
+      initial: 'choosing',
+      on: {
+        // The wait under way goes on: a demand or a new number must not shorten it.
+        'server.demanded': { actions: 'noteDemand' },
+        'spec.updated': { actions: 'applySpec' },
+      },
+      states: {
+        choosing: {
+          always: [
+            { guard: 'isBusyStart', actions: 'drawReconnectDelay', target: 'retrying' },
+            { guard: 'hasAttemptsLeft', actions: 'drawReconnectDelay', target: 'retrying' },
+            { guard: 'isLostRemote', actions: 'drawLostDelay', target: 'lost' },
+          ],
+        },
+        retrying: {
+          on: { 'server.woke': { ...tryingSoon, target: 'retrying' } },
+          after: { reconnectBackoff: '#connection.engaged' },
+        },
+        lost: {
+          entry: 'reportRest',
+          on: { 'server.woke': { ...tryingSoon, target: 'lost' } },
+          after: { reconnectBackoff: '#connection.engaged' },
+        },
+      },
+    },
+    authRequired: {
+      tags: ['needsUser', 'atRest'],
+      entry: ['forgetWindows', 'announceRest', 'reportRest'],
+    },
+    suspended: {
+      tags: ['needsUser', 'atRest'],
+      entry: ['announceRest', 'reportRest'],
+      // The windows are forgotten here, so settling again would start the server:
+      // neither an edit of its settings nor a second admission may end a suspension.
+      on: {
+        'spec.updated': { actions: 'applySpec' },
+        'admission.granted': { actions: 'noteAdmitted' },
+      },
+      initial: 'choosing',
+      states: {
+        choosing: {
+          always: [
+            {
+              guard: { type: 'isCrashLooping', params: { action: 'suspend' } },
+              target: 'crashLoop',
+            },
+            {
+              guard: { type: 'isReconnectStorm', params: { action: 'suspend' } },
+              target: 'reconnectStorm',
+            },
+          ],
+        },
+        crashLoop: byStorm,
+        reconnectStorm: byStorm,
+      },
+    },
+    failed: {
+      tags: ['needsUser', 'atRest'],
+      entry: ['announceGivingUp', 'announceRest', 'reportRest'],
+      initial: 'choosing',
+      states: {
+        choosing: {
+          always: [
+            { guard: { type: 'isCrashLooping', params: { action: 'fail' } }, target: 'crashLoop' },
+            {
+              guard: { type: 'isReconnectStorm', params: { action: 'fail' } },
+              target: 'reconnectStorm',
+            },
+            {
+              guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
+              target: 'capabilityMissing',
+            },
+            {
+              guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
+              target: 'versionUnsupported',
+            },
+            { guard: 'isRestartForbidden', target: 'restartNever' },
+            { guard: 'isLost', target: 'attemptsExhausted' },
+          ],
+        },
+        attemptsExhausted: {},
+        capabilityMissing: {},
+        versionUnsupported: {},
+        restartNever: {},
+        crashLoop: failedByStorm,
+        reconnectStorm: failedByStorm,
+      },
+    },
+    stopped: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
+  },
+});

@@ -1,0 +1,266 @@
+/**
+ * Answers questions about a server's chart from the chart itself: which row of a
+ * table led to a state, which timers run, where an event would lead. No rule is
+ * written a second time here, and no living actor receives an event.
+ */
+
+import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
+import {
+  type ServerContext,
+  type ServerEvent,
+  type ServerSnapshot,
+  serverMachine,
+} from '../../../machines/server/server.ts';
+import { longestTimerMs } from '../../domain/clock.ts';
+import type { Decision, StateName } from '../../domain/host/explanation.ts';
+
+interface Named {
+  readonly type: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+type Guard = (
+  args: { readonly context: ServerContext },
+  params: Readonly<Record<string, unknown>> | undefined,
+) => boolean;
+type Delay = number | ((args: { readonly context: ServerContext }) => number);
+
+// The machine's own table of implementations, which its types do not show.
+const { guards, delays, actions } = serverMachine.implementations as unknown as {
+  readonly guards: Readonly<Record<string, Guard>>;
+  readonly delays: Readonly<Record<string, Delay>>;
+  readonly actions: Readonly<Record<string, { readonly type?: string }>>;
+};
+
+const root: AnyStateNode = serverMachine.root;
+const parked = nodeAt('connection', 'parked');
+// Where a server without a session rests is decided by tables that are left at once.
+const tables = [nodeAt('connection', 'settling'), parked].flatMap(tablesIn);
+const rows = tables.flatMap(rowsOf);
+const rowsBefore = new Map(
+  tables.map(({ id }, place) => [id, tables.slice(0, place).flatMap(rowsOf).length]),
+);
+const closing = nodeAt('connection', 'engaged', 'closing');
+const health = nodeAt('connection', 'engaged', 'ready', 'health');
+const listing = nodeAt('connection', 'engaged', 'ready', 'listing');
+
+// The second kind decides whether to send, and does nothing else.
+const sendingKinds: ReadonlySet<string | undefined> = new Set([
+  'xstate.sendTo',
+  'xstate.enqueueActions',
+]);
+
+// A question must reach nobody: what would be sent is left out.
+const silentMachine = serverMachine.provide({
+  actions: Object.fromEntries(
+    Object.entries(actions)
+      .filter(([, { type }]) => sendingKinds.has(type))
+      .map(([name]) => [name, () => {}]),
+  ) as NonNullable<Parameters<typeof serverMachine.provide>[0]['actions']>,
+});
+
+function nodeAt(...path: readonly string[]): AnyStateNode {
+  let node: AnyStateNode = root;
+  for (const key of path) {
+    const next: AnyStateNode | undefined = node.states[key];
+    if (next === undefined) throw new Error(`The server chart has no state ${path.join('.')}.`);
+    node = next;
+  }
+  return node;
+}
+
+function tablesIn(node: AnyStateNode): readonly AnyStateNode[] {
+  const below = Object.values<AnyStateNode>(node.states).flatMap(tablesIn);
+  return rowsOf(node).length === 0 ? below : [node, ...below];
+}
+
+function rowsOf({ always = [] }: AnyStateNode): readonly AnyTransitionDefinition[] {
+  return always;
+}
+
+/**
+ * The decision that led to the present state; while the server stops, the one to come.
+ *
+ * @param lastRow - the row that was taken last, as {@link rowTaken} counts them
+ */
+export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined): Decision {
+  const active = activeNodes(snapshot);
+  const leadsHere = (row: AnyTransitionDefinition | undefined): boolean =>
+    row?.target?.some((node) => active.has(node)) === true;
+  if (active.has(closing)) return decisionBy(rowsAhead(snapshot.context).at(-1), true);
+  const degraded = degradedBy(active);
+  if (degraded !== undefined) return degraded;
+  // The context may have moved on since: a suspension forgets what it was counted by.
+  const last = lastRow === undefined ? undefined : rows[lastRow];
+  // The innermost table comes last: it says more than the one that leads to it.
+  return decisionBy(leadsHere(last) ? last : rows.findLast(leadsHere), false);
+}
+
+/** Which row a step of a server's chart took, counted from 0 over all tables; undefined for any other step. */
+export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | undefined {
+  for (const step of steps) {
+    const before = rowsBefore.get(step.source.id);
+    if (before !== undefined) return before + rowsOf(step.source).indexOf(step);
+  }
+  return undefined;
+}
+
+/**
+ * Where admission or a stop has already decided that a server will rest; undefined
+ * when neither has. What a loss leads to is known only once the session has closed.
+ */
+export function decidedRest(context: ServerContext): StateName | undefined {
+  // A server that retires leaves its admission and its stop to its successor.
+  const ahead = rowsAhead({ ...context, retiring: false });
+  if (ahead[0]?.target?.[0]?.path[1] !== parked.key) return undefined;
+  const [state, reason] = ahead.at(-1)?.target?.[0]?.path.slice(2) as [
+    StateName['state'],
+    StateName['reason'],
+  ];
+  return { state, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** The rows that the tables would take one after the other. */
+function rowsAhead(context: ServerContext): readonly AnyTransitionDefinition[] {
+  const taken: AnyTransitionDefinition[] = [];
+  for (let table = tables[0]; table !== undefined; table = tableBehind(taken.at(-1))) {
+    const row = rowsOf(table).find((each) => holds(each, context));
+    if (row === undefined) break;
+    taken.push(row);
+  }
+  return taken;
+}
+
+function tableBehind(row: AnyTransitionDefinition | undefined): AnyStateNode | undefined {
+  const target = row?.target?.[0];
+  const entered = target?.type === 'compound' ? target.initial.target[0] : target;
+  return tables.find((table) => table === entered);
+}
+
+/** A degraded server is there all the same: what counts is what keeps it from being well. */
+function degradedBy(active: ReadonlySet<AnyStateNode>): Decision | undefined {
+  for (const [region, from, to] of [
+    [health, 'steady', 'degraded'],
+    [listing, 'current', 'outdated'],
+  ] as const) {
+    const target = region.states[to];
+    const source = region.states[from];
+    if (target === undefined || source === undefined || !active.has(target)) continue;
+    const ways = [...rowsOf(source), ...[...source.transitions.values()].flat()];
+    const index = ways.findIndex((way) => way.target?.includes(target) === true);
+    if (index !== -1) return decisionAt(ways, index, source, false);
+  }
+  return undefined;
+}
+
+function decisionBy(row: AnyTransitionDefinition | undefined, isForecast: boolean): Decision {
+  const table: AnyStateNode = row?.source ?? root;
+  const ways = rowsOf(table);
+  return decisionAt(ways, row === undefined ? -1 : ways.indexOf(row), table, isForecast);
+}
+
+function decisionAt(
+  ways: readonly AnyTransitionDefinition[],
+  index: number,
+  table: AnyStateNode,
+  isForecast: boolean,
+): Decision {
+  const row = ways[index];
+  const guard = guardOf(row);
+  return {
+    table: table.path.join('.'),
+    guard: guard?.type ?? 'otherwise',
+    ...(guard?.params === undefined ? {} : { params: guard.params }),
+    target: row?.target?.[0]?.path.join('.') ?? '',
+    row: index + 1,
+    passed: ways.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
+    isForecast,
+  };
+}
+
+function guardOf(row: AnyTransitionDefinition | undefined): Named | undefined {
+  const guard = row?.guard as string | Named | undefined;
+  if (typeof guard !== 'string') return guard === undefined ? undefined : onlyData(guard);
+  return { type: guard };
+}
+
+/** Parameters that are taken from an event are a function, and no data to show. */
+function onlyData({ type, params }: Named): Named {
+  return params === undefined || typeof params === 'function' ? { type } : { type, params };
+}
+
+function guardText(guard: Named | undefined): string {
+  if (guard === undefined) return 'otherwise';
+  const params = Object.values(guard.params ?? {});
+  return params.length === 0 ? guard.type : `${guard.type}(${params.join(', ')})`;
+}
+
+/** Asks the guard of the machine itself. */
+function holds(row: AnyTransitionDefinition, context: ServerContext): boolean {
+  const guard = guardOf(row);
+  return guard === undefined || guards[guard.type]?.({ context }, guard.params) === true;
+}
+
+function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
+  // The nodes of a living server belong to its own copy of the machine.
+  return new Set(snapshot._nodes.map(({ path }) => nodeAt(...path)));
+}
+
+/** Every event that some present state answers, the timers left out. */
+export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
+  return new Set(
+    snapshot._nodes.flatMap(({ ownEvents }) =>
+      (ownEvents as readonly string[]).filter((type) => !type.startsWith('xstate.')),
+    ),
+  );
+}
+
+/** A timer that the chart has set in its present state. */
+export interface SetTimer {
+  /** Tells it from all others of the chart. */
+  readonly id: string;
+  readonly name: string;
+  readonly totalMs: number;
+  /** The event that it sends. */
+  readonly eventType: string;
+  /** It sets itself again when it has run out, and the state stays. */
+  readonly isPeriodic: boolean;
+  /** Set again whenever new settings arrive. */
+  readonly followsSettings: boolean;
+}
+
+export function timersOf({ _nodes: nodes, context }: ServerSnapshot): readonly SetTimer[] {
+  return nodes.flatMap((node) =>
+    node.after
+      .filter((row) => holds(row, context))
+      .flatMap((row) => {
+        const name = String(row.delay);
+        const delay = delays[name];
+        const totalMs = typeof delay === 'function' ? delay({ context }) : delay;
+        // As long as a timer can be: the chart's way to have none.
+        if (totalMs === undefined || totalMs >= longestTimerMs) return [];
+        return {
+          id: row.eventType,
+          name,
+          totalMs,
+          eventType: row.eventType,
+          isPeriodic: isReentry(row, node),
+          followsSettings:
+            node.transitions.get('spec.updated')?.some((it) => isReentry(it, node)) === true,
+        };
+      }),
+  );
+}
+
+function isReentry({ target, reenter }: AnyTransitionDefinition, node: AnyStateNode): boolean {
+  return reenter && target?.includes(node) === true;
+}
+
+/** Where the server would be after an event, computed without anything happening. */
+export function whatIf(
+  snapshot: ServerSnapshot,
+  event: ServerEvent | { type: string },
+): ServerSnapshot {
+  const here = silentMachine.resolveState({ value: snapshot.value, context: snapshot.context });
+  const [next] = transition(silentMachine, here, event as ServerEvent);
+  return next;
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { mergeSettings } from '../../src/config/merge-settings.ts';
+import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import type { Settings } from '../../src/domain/settings.ts';
+import type { ExposedTool } from '../../src/domain/tool.ts';
+import { equalData } from '../../src/policies/equal-data.ts';
+import { equalDocuments, equalTyped } from '../../src/policies/equal-typed.ts';
+
+const names = ['a', 'entries', '', '__proto__', 'constructor', 'toString', 'valueOf'] as const;
+const name = fc.constantFrom(...names, 'hasOwnProperty', 'toJSON');
+const { data } = fc.letrec((tie) => ({
+  data: fc.oneof(
+    { maxDepth: 4 },
+    fc.constantFrom(null, true, 0, 1, '', 'a'),
+    fc.array(tie('data'), { maxLength: 3 }),
+    objectOf(tie('data')),
+  ),
+}));
+
+function objectOf<Value>(value: fc.Arbitrary<Value>) {
+  return fc
+    .array(fc.tuple(name, value), { maxLength: 3 })
+    .map((members) => Object.fromEntries<Value>(members));
+}
+
+const text = fc.constantFrom('a', 'b');
+const documents = fc.record(
+  {
+    mcpServers: objectOf(
+      fc.record(
+        {
+          command: text,
+          args: fc.array(text, { maxLength: 1 }),
+          env: objectOf(text),
+          tools: fc.record({ exclude: fc.array(name, { maxLength: 2 }) }),
+          note: data,
+        },
+        { requiredKeys: ['command'] },
+      ),
+    ),
+    mcp: fc.record({ excluded: fc.array(name, { maxLength: 2 }) }),
+    other: data,
+  },
+  { requiredKeys: ['mcpServers'] },
+);
+
+function settingsOf(document: unknown): Settings {
+  const origin = { file: '/settings.json', scope: 'user', projectRoot: '/project' } as const;
+  return mergeSettings([parseSettings(JSON.stringify(document), origin)]).settings;
+}
+
+function reversed(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(reversed);
+  const members = Object.entries(value).map(([key, inner]) => [key, reversed(inner)] as const);
+  return Object.fromEntries(members.toReversed());
+}
+
+describe('two settings documents', () => {
+  it('are equal exactly when equalData says so, whatever the names of their keys', () => {
+    const pair = fc.oneof(fc.tuple(documents, documents), fc.tuple(data, data));
+    fc.assert(
+      fc.property(pair, ([one, other]) => {
+        expect(equalDocuments(one, other)).toBe(equalData(one, other));
+        expect(equalDocuments(one, reversed(one))).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('are equal exactly when equalData says so, once they are read', () => {
+    fc.assert(
+      fc.property(documents, documents, (one, other) => {
+        const [before, after] = [settingsOf(one), settingsOf(other)];
+        expect(equalTyped(before, after)).toBe(equalData(before, after));
+        expect(equalTyped(before, settingsOf(one))).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each(names)('may have a key called "%s", with any value', (key) => {
+    for (const value of [null, 1, 'a', {}, []]) {
+      const one = { env: Object.fromEntries([[key, value]]) };
+      expect(equalDocuments(one, structuredClone(one))).toBe(true);
+      expect(equalDocuments(one, { env: Object.fromEntries([[key, 2]]) })).toBe(false);
+      expect(equalDocuments(one, { env: {} })).toBe(false);
+    }
+  });
+
+  it('differ when a list holds the entries of an object', () => {
+    expect(equalDocuments({ a: 1 }, [['a', 1]])).toBe(false);
+    expect(equalDocuments({ a: 1 }, { entries: [['a', 1]] })).toBe(false);
+  });
+});
+
+describe('the comparison by fast-deep-equal', () => {
+  it('compiles for our own types, and for no type with free keys', () => {
+    const compilesFor = (
+      settings: Settings,
+      status: ServerStatus,
+      spec: ServerSpec,
+      tool: ExposedTool,
+      free: unknown,
+    ) => {
+      equalTyped(settings, settings);
+      equalTyped(status, status);
+      // @ts-expect-error -- env and headers are maps with the user's keys
+      equalTyped(spec, spec);
+      // @ts-expect-error -- a schema is the server's
+      equalTyped(tool, tool);
+      // @ts-expect-error -- nothing is known of its keys
+      equalTyped(free, free);
+    };
+    expect(compilesFor).toBeTypeOf('function');
+  });
+});
