@@ -111,8 +111,9 @@ export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | un
 export function decidedRest(context: ServerContext): StateName | undefined {
   // A server that retires leaves its admission and its stop to its successor.
   const ahead = rowsAhead({ ...context, retiring: false });
-  if (ahead[0]?.target?.[0]?.path[1] !== parked.key) return undefined;
-  const [state, reason] = ahead.at(-1)?.target?.[0]?.path.slice(2) as [
+  const [first, ...further] = ahead.map(({ target }) => target?.[0]?.path ?? []);
+  if (first?.[1] !== parked.key) return undefined;
+  const [state, reason] = (further.at(-1) ?? first).slice(2) as [
     StateName['state'],
     StateName['reason'],
   ];
