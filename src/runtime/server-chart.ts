@@ -6,6 +6,7 @@
 
 import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
 import { type ServerContext, type ServerEvent, serverMachine } from '../../machines/server.ts';
+import { activeStates } from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
 import type { Decision } from '../domain/explanation.ts';
 import type { ServerSnapshot } from './status-of.ts';
@@ -145,13 +146,13 @@ function holds(row: AnyTransitionDefinition, context: ServerContext): boolean {
 
 function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
   // The nodes of a living server belong to its own copy of the machine.
-  return new Set(snapshot._nodes.map(({ path }) => nodeAt(...path)));
+  return new Set(activeStates(snapshot).map(({ path }) => nodeAt(...path)));
 }
 
 /** Every event that some present state answers, the timers left out. */
 export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   return new Set(
-    snapshot._nodes.flatMap(({ ownEvents }) =>
+    activeStates(snapshot).flatMap(({ ownEvents }) =>
       (ownEvents as readonly string[]).filter((type) => !type.startsWith('xstate.')),
     ),
   );
@@ -171,8 +172,9 @@ export interface SetTimer {
   readonly followsSettings: boolean;
 }
 
-export function timersOf({ _nodes: nodes, context }: ServerSnapshot): readonly SetTimer[] {
-  return nodes.flatMap((node) =>
+export function timersOf(snapshot: ServerSnapshot): readonly SetTimer[] {
+  const { context } = snapshot;
+  return activeStates(snapshot).flatMap((node) =>
     node.after
       .filter((row) => holds(row, context))
       .flatMap((row) => {

@@ -2,8 +2,8 @@
 
 import type { AnyStateNode, EventObject, SnapshotFrom } from 'xstate';
 import { type TroupeEvent, type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
+import { createInertScope } from '../../machines/xstate-internals.ts';
 import type { Settings } from '../../src/domain/settings.ts';
-import { createInertScope } from '../../src/runtime/inert-scope.ts';
 import { entry, settingsOf } from './story.ts';
 
 export type TroupeSnapshot = SnapshotFrom<typeof troupeMachine>;
