@@ -21,13 +21,14 @@ const xstateProduction = {
 const leftOut: Readonly<Record<string, readonly string[]>> = {
   // Charts run in these folders alone; a process of its own has XState's production build in every run.
   [xstateProductionMode]: [
-    'test/{actors,adapters,bench,cli,config,docs,faults,fuzz,gateway,package}/**',
-    'test/{policies,scripts,visualizations}/**',
+    'test/{actors,adapters,cli,config,docs,fuzz,gateway,package}/**',
+    'test/{policies,scripts,tools,visualizations}/**',
   ],
   // These ask Node for nothing that differs between its versions.
   node24: [
-    'test/{adapters,bench,config,docs,fuzz,policies,scripts}/**',
-    'test/machines/*.explore.test.ts',
+    'test/{adapters,config,docs,fuzz,policies,scripts}/**',
+    'test/tools/bench/**',
+    'test/machines/*/explore.test.ts',
   ],
 };
 

@@ -8,9 +8,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AnyStateMachine } from 'xstate';
-import { serverMachine } from '../machines/server.ts';
+import { serverMachine } from '../machines/server/server.ts';
 import { slotsMachine } from '../machines/slots.ts';
-import { troupeMachine } from '../machines/troupe.ts';
+import { troupeMachine } from '../machines/troupe/troupe.ts';
 import { chartMermaid } from '../src/testing/chart-mermaid.ts';
 import { chartOutline, chartText } from '../src/testing/chart-text.ts';
 import { type ChartPicture, type ChartSubject, chartFactsText } from './charts/chart-facts.ts';
@@ -61,12 +61,12 @@ export const chartSubjects: readonly ChartSubject[] = [
 
 /** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
 export const diagramFiles: readonly DiagramFile[] = [
-  comment('machines/server.ts', chartOutline(serverMachine)),
+  comment('machines/server/server.ts', chartOutline(serverMachine)),
   ...serverRegions.flatMap((of) => [
-    comment(`machines/server.${of}.ts`, chartText(serverMachine, { of })),
+    comment(`machines/server/${of}.ts`, chartText(serverMachine, { of })),
     text(`visualizations/server.${of}.mmd`, chartMermaid(serverMachine, { of })),
   ]),
-  comment('machines/troupe.ts', chartText(troupeMachine)),
+  comment('machines/troupe/troupe.ts', chartText(troupeMachine)),
   text('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
   comment('machines/slots.ts', chartText(slotsMachine)),
   text('visualizations/slots.mmd', chartMermaid(slotsMachine)),

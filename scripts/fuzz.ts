@@ -10,9 +10,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-
-import { fastClock } from '../faults/fast-clock.ts';
 import { createTroupe, type Troupe } from '../src/index.ts';
+import { fastClock } from '../test/faults/fast-clock.ts';
 
 const { values } = parseArgs({
   options: {

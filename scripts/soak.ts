@@ -13,9 +13,8 @@
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-
-import { leftOver } from '../faults/marked-processes.ts';
 import { createTroupe, type Troupe } from '../src/index.ts';
+import { leftOver } from '../test/faults/marked-processes.ts';
 import { type Census, engineKind, growthOf, StoredHeap } from './leaks/heap-census.ts';
 import { age, youngSettings } from './soak/ageing.ts';
 import { startCast } from './soak/cast.ts';

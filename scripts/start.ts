@@ -10,7 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { runInThisProcess } from '../src/cli/run-in-this-process.ts';
+import { runInThisProcess } from '../src/cli/run/run-in-this-process.ts';
 import { keepRunning } from './example-server.ts';
 
 /** The port in `examples/troupe.json`. */

@@ -5,7 +5,6 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
-export type { ApprovalRequest } from './domain/approval.ts';
 export {
   type CallerCode,
   type ErrorDocument,
@@ -25,7 +24,10 @@ export type {
   ResourceResult,
 } from './domain/catalog.ts';
 export type { Clock } from './domain/clock.ts';
-export type { EmbeddedServer, EmbeddedTransport } from './domain/embedded.ts';
+export type { FailureKind } from './domain/failure.ts';
+export type { ApprovalRequest } from './domain/host/approval.ts';
+export type { EmbeddedServer, EmbeddedTransport } from './domain/host/embedded.ts';
+export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host/event.ts';
 export type {
   AdmissionRule,
   Attempt,
@@ -36,13 +38,7 @@ export type {
   RunningTimer,
   StateName,
   WindowUse,
-} from './domain/explanation.ts';
-export type { FailureKind } from './domain/failure.ts';
-export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host-event.ts';
-
-export type { HostRule, RuleAnswer, RuledServer } from './domain/host-rule.ts';
-
-export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
+} from './domain/host/explanation.ts';
 export type {
   ActorKey,
   ActorLife,
@@ -64,7 +60,21 @@ export type {
   StepRecord,
   TimerEndRecord,
   TimerRecord,
-} from './domain/inspection.ts';
+} from './domain/host/inspection.ts';
+export { type MissingServer, RequiredServersError } from './domain/host/required-servers-error.ts';
+export type { HostRule, RuleAnswer, RuledServer } from './domain/host/rule.ts';
+export type {
+  BudgetUse,
+  LastError,
+  ServerStatus,
+  SessionCount,
+  SuccessorStatus,
+  TroupeSnapshot,
+  TroupeState,
+  TroupeStatus,
+} from './domain/host/status.ts';
+export type { TelemetryProviders, TraceContext } from './domain/host/telemetry.ts';
+export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
 export type { LogLevel } from './domain/log-level.ts';
 export type {
   AskPermission,
@@ -127,7 +137,6 @@ export type {
   TextField,
   TruthField,
 } from './domain/question.ts';
-export { type MissingServer, RequiredServersError } from './domain/required-servers-error.ts';
 export type { LogStream, ServerLogLine } from './domain/server-log.ts';
 export type {
   Era,
@@ -147,28 +156,17 @@ export type {
 } from './domain/server-state.ts';
 export type { CallProgress, ServerProfile } from './domain/session.ts';
 export type { Problem, Scope, SourceRef, ToolFilter, ToolOverride } from './domain/settings.ts';
-export type {
-  BudgetUse,
-  LastError,
-  ServerStatus,
-  SessionCount,
-  SuccessorStatus,
-  TroupeSnapshot,
-  TroupeState,
-  TroupeStatus,
-} from './domain/status.ts';
-export type { TelemetryProviders, TraceContext } from './domain/telemetry.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
-export type { ToolMatch } from './policies/tool-search.ts';
-export { createTroupe } from './runtime/create-troupe.ts';
+export type { ToolMatch } from './policies/tools/search.ts';
 export {
   createToolPair,
   type PairedTool,
   type ToolPair,
   type ToolPairOptions,
-} from './runtime/tool-pair.ts';
+} from './runtime/catalog/tool-pair.ts';
+export { createTroupe } from './runtime/create-troupe.ts';
 export type {
   BackgroundCall,
   CallOptions,

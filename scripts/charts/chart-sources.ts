@@ -30,7 +30,8 @@ export class ChartSources {
   readonly #declared = new Map<string, ts.Expression>();
 
   constructor(root: string, folder = 'machines') {
-    for (const name of readdirSync(join(root, folder)).sort()) {
+    const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+    for (const name of names.sort()) {
       if (!name.endsWith('.ts')) continue;
       const path = `${folder}/${name}`;
       const text = readFileSync(join(root, path), 'utf8');

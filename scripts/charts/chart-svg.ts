@@ -5,7 +5,7 @@
  */
 
 import type { AnyStateNode } from 'xstate';
-import { quotedFor } from '../../src/policies/quoted.ts';
+import { quotedFor } from '../../src/policies/text/quoted.ts';
 import { pathOf, withAncestors } from '../../src/testing/chart-parts.ts';
 import {
   type Drawing,

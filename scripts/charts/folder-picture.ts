@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
-import { quotedFor } from '../../src/policies/quoted.ts';
+import { quotedFor } from '../../src/policies/text/quoted.ts';
 import { letter, margin, type Point, tidy } from './chart-layout.ts';
 import { style, way } from './chart-svg.ts';
 

@@ -1,11 +1,11 @@
 /**
  * What one key of an entry may not hold, and which keys exclude each other, as far
- * as JSON Schema can say it. `src/config/server-entry-rules.ts` has the same as
+ * as JSON Schema can say it. `src/config/entry/rules.ts` has the same as
  * code; `test/config/settings-schema.test.ts` holds the two against each other.
  */
 
-import { reservedHeaders } from '../../src/config/server-entry-rules.ts';
-import type { ServerEntry } from '../../src/config/server-entry-schema.ts';
+import { reservedHeaders } from '../../src/config/entry/rules.ts';
+import type { ServerEntry } from '../../src/config/entry/schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

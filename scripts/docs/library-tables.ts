@@ -3,7 +3,7 @@
  * tables complete: a new method or event has to be described here to compile.
  */
 
-import type { HostEvent, TroupeEventName } from '../../src/domain/host-event.ts';
+import type { HostEvent, TroupeEventName } from '../../src/domain/host/event.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 import { code, table } from './markdown.ts';
 

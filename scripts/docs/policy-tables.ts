@@ -12,8 +12,8 @@ import {
   presetNames,
   type ServerPolicy,
 } from '../../src/domain/policy.ts';
-import { isTroupeWide, takesEffect } from '../../src/policies/policy-reach.ts';
-import { presets } from '../../src/policies/presets.ts';
+import { isTroupeWide, takesEffect } from '../../src/policies/presets/policy-reach.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
 import { code, table } from './markdown.ts';
 
 /** What each field means, in Markdown. */

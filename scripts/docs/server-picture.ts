@@ -3,7 +3,7 @@
  * connection region with the states folded that only say why.
  */
 
-import { serverMachine } from '../../machines/server.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { chartMermaid } from '../../src/testing/chart-mermaid.ts';
 
 const top = 'connection';

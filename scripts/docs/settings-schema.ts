@@ -4,16 +4,15 @@
  */
 
 import { z } from 'zod';
-
+import { serverEntrySchema } from '../../src/config/entry/schema.ts';
 import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
 import { inputSchema, maxInputs } from '../../src/config/inputs-section.ts';
 import { mcpFields } from '../../src/config/mcp-section.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
-import { serverEntrySchema } from '../../src/config/server-entry-schema.ts';
 import { type PolicyField, type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
-import { isTroupeWide, takesEffect } from '../../src/policies/policy-reach.ts';
-import { presets } from '../../src/policies/presets.ts';
+import { isTroupeWide, takesEffect } from '../../src/policies/presets/policy-reach.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
 import { fieldWords } from './policy-tables.ts';
 import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';

@@ -3,14 +3,14 @@
  * code: each key is set in a sample, and the sample is compared with itself.
  */
 
+import { privilegedKeys, type ServerEntry } from '../../src/config/entry/schema.ts';
 import { type McpSection, mcpFields } from '../../src/config/mcp-section.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
-import { privilegedKeys, type ServerEntry } from '../../src/config/server-entry-schema.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { code, table } from './markdown.ts';
 
 /** In words, and as a value when it is one. */

@@ -4,6 +4,7 @@
  * and the types want one for each.
  */
 
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 import {
   type CatalogState,
   type CircuitState,
@@ -15,11 +16,10 @@ import {
   serverStates,
 } from '../../src/domain/server-state.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import type { ServerStatus } from '../../src/domain/status.ts';
-import { defaultPolicy } from '../../src/policies/default-policy.ts';
-import { gateFor } from '../../src/runtime/call-gate.ts';
-import { nextStepFor } from '../../src/runtime/next-step.ts';
-import type { RefusingLists } from '../../src/runtime/refusing-rule.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { gateFor } from '../../src/runtime/calls/gate.ts';
+import { nextStepFor } from '../../src/runtime/status/next-step.ts';
+import type { RefusingLists } from '../../src/runtime/status/refusing-rule.ts';
 import { code, codes, table } from './markdown.ts';
 
 interface Words {

@@ -34,7 +34,7 @@ export interface EffectRun {
 }
 
 const serverFile = fileURLToPath(
-  new URL('../../faults/servers/effect-counter.mjs', import.meta.url),
+  new URL('../../test/faults/servers/effect-counter.mjs', import.meta.url),
 );
 
 // A server that dies by the hundred must be back at once, and is never given up.

@@ -45,16 +45,16 @@ const atOnce = 16;
 
 const echo: Settings = {
   command: process.execPath,
-  args: [fileOf('bench/servers/stdio-echo.mjs')],
+  args: [fileOf('test/bench/servers/stdio-echo.mjs')],
 };
 // A shell, because a process of Node costs ten times as much.
 const shell = (edition = 0): Settings => ({
   command: '/bin/sh',
-  args: [fileOf('faults/servers/least-server.sh'), String(edition)],
+  args: [fileOf('test/faults/servers/least-server.sh'), String(edition)],
 });
 const hostile = (mode: string): Settings => ({
   command: process.execPath,
-  args: [fileOf('faults/servers/hostile-stdio.mjs'), mode],
+  args: [fileOf('test/faults/servers/hostile-stdio.mjs'), mode],
 });
 
 // Starts again at once and without end: what counts losses would make it wait.
@@ -101,7 +101,7 @@ const local =
 const remote =
   (doing: (origin: string) => Doing, ...words: readonly string[]): Operation['start'] =>
   async () => {
-    const file = words.length === 0 ? 'bench/servers/http-echo.mjs' : hostileHttp;
+    const file = words.length === 0 ? 'test/bench/servers/http-echo.mjs' : hostileHttp;
     const host = await hostOf(file, ...words);
     const troupe = troupeOf({ server: http(host.origin) });
     await troupe.waitFor('server', 'ready');
@@ -114,7 +114,7 @@ const remote =
     };
   };
 
-const hostileHttp = 'faults/servers/hostile-http.mjs';
+const hostileHttp = 'test/faults/servers/hostile-http.mjs';
 
 function http(origin: string, edition = 0): Settings {
   return { type: 'http', url: `${origin}/mcp?edition=${edition}` };

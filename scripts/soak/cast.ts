@@ -29,7 +29,7 @@ const localCount = 14;
 const remoteCount = 10;
 
 const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-const hostile = fileOf('faults/servers/hostile-stdio.mjs');
+const hostile = fileOf('test/faults/servers/hostile-stdio.mjs');
 
 type Part = Pick<Member, 'name' | 'entry'>;
 
@@ -54,15 +54,15 @@ const numbered = (count: number, prefix: string): readonly string[] =>
 
 /** Starts the processes that serve HTTP, and describes all thirty. */
 export async function startCast(): Promise<Cast> {
-  const echoes = await serve([fileOf('bench/servers/http-echo.mjs')]);
-  const resets = await serve([fileOf('faults/servers/hostile-http.mjs'), '0', 'reset-call']);
+  const echoes = await serve([fileOf('test/bench/servers/http-echo.mjs')]);
+  const resets = await serve([fileOf('test/faults/servers/hostile-http.mjs'), '0', 'reset-call']);
   const hosts = [echoes, resets];
   const mark = randomUUID();
   const healthy = { tools: ['echo'], isFaulty: false };
   const faulty = { tools: ['echo'], isFaulty: true };
   const parts: readonly Omit<Member, 'standIn'>[] = [
     ...numbered(localCount, 'local').map((name) => ({
-      ...local(name, mark, [fileOf('bench/servers/stdio-echo.mjs')]),
+      ...local(name, mark, [fileOf('test/bench/servers/stdio-echo.mjs')]),
       ...healthy,
     })),
     ...numbered(remoteCount, 'remote').map((name) => ({

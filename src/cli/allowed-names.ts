@@ -1,6 +1,6 @@
 /** Looks for mistyped names in `--allow`, which would silently allow nothing. */
 
-import { closestName } from '../policies/closest-name.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 import type { Launch } from './launch.ts';
 
 /** A remark for each name that no server has. It may come later, so this is no error. */

@@ -1,6 +1,6 @@
 import type { CliHost } from './cli-host.ts';
 import type { Launch } from './launch.ts';
-import type { Output } from './output.ts';
+import type { Output } from './show/output.ts';
 
 /** What a command gets to work with, once the common flags are understood. */
 export interface CliSession {

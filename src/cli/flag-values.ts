@@ -1,8 +1,8 @@
 /** Checks the values of flags; each throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
-import { isServerName } from '../policies/name-rule.ts';
-import { maxLogLines } from './control-protocol.ts';
+import { isServerName } from '../policies/text/name-rule.ts';
+import { maxLogLines } from './control/protocol.ts';
 
 /** Longest delay that a timer of Node can hold, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;

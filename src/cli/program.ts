@@ -3,7 +3,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
 import type { CommandDefinition, DefineCommand } from './command-definition.ts';
 import { defineAnswer } from './commands/answer.ts';
@@ -25,14 +25,14 @@ import { defineServerCommands } from './commands/server-control.ts';
 import { defineStatus } from './commands/status.ts';
 import { defineTools } from './commands/tools.ts';
 import { defineUp } from './commands/up.ts';
-import { completeWords, type Suggestions } from './complete-words.ts';
-import { completeCommand } from './completion-scripts.ts';
-import { longestName } from './control-protocol.ts';
-import { errorDocumentOf, usageErrorOf } from './error-document.ts';
+import { knownNames } from './completion/known-names.ts';
+import { completeCommand } from './completion/scripts.ts';
+import { completeWords, type Suggestions } from './completion/words.ts';
+import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
+import { longestName } from './control/protocol.ts';
 import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
-import { knownNames } from './known-names.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
-import { createOutput, widthOf } from './output.ts';
+import { createOutput, widthOf } from './show/output.ts';
 import { unknownCommand } from './unknown-command.ts';
 
 /** Shells show notes in one line beside the word, and cut them. */

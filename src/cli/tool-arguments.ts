@@ -4,8 +4,8 @@
  */
 
 import { TroupeError } from '../domain/troupe-error.ts';
-import { closestName } from '../policies/closest-name.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 /** What to say about a command that does not exist. */
 
 import { TroupeError } from '../domain/troupe-error.ts';
-import { closestName } from '../policies/closest-name.ts';
-import { printableLine } from '../policies/printable.ts';
+import { closestName } from '../policies/text/closest-name.ts';
+import { printableLine } from '../policies/text/printable.ts';
 
 /** Commands that people look for and this version has not, each with what comes closest. */
 const absent: ReadonlyMap<string, string> = new Map([

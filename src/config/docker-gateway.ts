@@ -6,11 +6,10 @@
 
 import type { StdioSpec } from '../domain/server-spec.ts';
 import { dockerGatewayKey, type Problem, type SourceRef } from '../domain/settings.ts';
-import { defaultPolicy } from '../policies/default-policy.ts';
 import { fingerprintOf } from '../policies/fingerprint.ts';
+import { defaultPolicy } from '../policies/presets/default-policy.ts';
+import { isPrivileged, type ParsedServer, withPolicy } from './entry/server-entry.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
-
-import { isPrivileged, type ParsedServer, withPolicy } from './server-entry.ts';
 
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';

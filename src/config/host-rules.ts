@@ -2,10 +2,10 @@
 
 import { z } from 'zod';
 
-import type { HostRule, RuleAnswer } from '../domain/host-rule.ts';
+import type { HostRule, RuleAnswer } from '../domain/host/rule.ts';
 import type { Bar } from '../domain/settings.ts';
-import { printableLine } from '../policies/printable.ts';
-import type { ParsedServer } from './server-entry.ts';
+import { printableLine } from '../policies/text/printable.ts';
+import type { ParsedServer } from './entry/server-entry.ts';
 
 // As long as a line of the status may be.
 const longestReason = 200;

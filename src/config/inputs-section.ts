@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 import type { InputChoice, InputDefinition } from '../domain/input.ts';
 import { inputIdPattern } from '../policies/expand-variables.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
 // A question is asked by a person's leave; nobody reads through more of them.

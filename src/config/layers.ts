@@ -9,8 +9,8 @@
  */
 
 import { isFolderScope, type Problem, type Scope, scopes } from '../domain/settings.ts';
+import { isPrivileged, type ParsedServer } from './entry/server-entry.ts';
 import type { ParsedDocument } from './parse-settings.ts';
-import { isPrivileged, type ParsedServer } from './server-entry.ts';
 
 export interface Layers {
   /** Lowest precedence first. */

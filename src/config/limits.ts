@@ -1,10 +1,14 @@
 /** What the lists of all layers say about the servers that there are. */
 
 import type { Bar, DesiredServer, Limit, SourceRef } from '../domain/settings.ts';
-import { isAllowedByRule, isForbidden, type ServerRule } from '../policies/server-rule.ts';
+import {
+  isAllowedByRule,
+  isForbidden,
+  type ServerRule,
+} from '../policies/admission/server-rule.ts';
+import type { ParsedServer } from './entry/server-entry.ts';
 import type { Layers } from './layers.ts';
 import type { ParsedDocument } from './parse-settings.ts';
-import type { ParsedServer } from './server-entry.ts';
 
 type LimitingList = Limit['list'] | 'disabledServers' | 'permissions.ask' | 'permissions.deny';
 

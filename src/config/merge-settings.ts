@@ -7,7 +7,7 @@
  * numbers do not count.
  */
 
-import type { HostRule } from '../domain/host-rule.ts';
+import type { HostRule } from '../domain/host/rule.ts';
 import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 
@@ -18,15 +18,15 @@ import type {
   Settings,
   SourceRef,
 } from '../domain/settings.ts';
-import { defaultPolicy } from '../policies/default-policy.ts';
-import { chosenPolicy } from '../policies/override-policy.ts';
+import { defaultPolicy } from '../policies/presets/default-policy.ts';
+import { chosenPolicy } from '../policies/presets/override-policy.ts';
+import { withPolicy } from './entry/server-entry.ts';
 import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
 import { permissionsOf } from './permission-rules.ts';
 import { distinctServers } from './same-servers.ts';
-import { withPolicy } from './server-entry.ts';
 import { type StartValue, startValuesOf } from './start-values.ts';
 
 export interface MergedSettings {

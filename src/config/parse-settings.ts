@@ -9,14 +9,7 @@
 import type { InputDefinition } from '../domain/input.ts';
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
-import { closestName } from '../policies/closest-name.ts';
-import { codebuddySetting } from './formats/codebuddy.ts';
-import type { Conversion } from './formats/conversion.ts';
-import { convertSettings } from './formats/convert-settings.ts';
-import { listKeys } from './formats/mcp-servers.ts';
-import { readAnyTree } from './formats/settings-language.ts';
-import { parseInputs } from './inputs-section.ts';
-import { type McpSection, parseMcpSection } from './mcp-section.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 import {
   type DocumentOrigin,
   type FolderFault,
@@ -24,7 +17,14 @@ import {
   type ParsedServer,
   parseServerEntry,
   problemAt,
-} from './server-entry.ts';
+} from './entry/server-entry.ts';
+import { codebuddySetting } from './formats/codebuddy.ts';
+import type { Conversion } from './formats/conversion.ts';
+import { convertSettings } from './formats/convert-settings.ts';
+import { listKeys } from './formats/mcp-servers.ts';
+import { readAnyTree } from './formats/settings-language.ts';
+import { parseInputs } from './inputs-section.ts';
+import { type McpSection, parseMcpSection } from './mcp-section.ts';
 
 import {
   type Fault,

@@ -4,9 +4,9 @@
  */
 
 import type { Problem } from '../domain/settings.ts';
-import { isServerName, legibleServerName } from '../policies/name-rule.ts';
+import { isServerName, legibleServerName } from '../policies/text/name-rule.ts';
+import type { ParsedServer } from './entry/server-entry.ts';
 import type { ParsedSettings } from './parse-settings.ts';
-import type { ParsedServer } from './server-entry.ts';
 
 /** The same settings with `plugin:<plugin>:` before each name, and without a section `mcp`. */
 export function ofPlugin(plugin: string, parsed: ParsedSettings): ParsedSettings {

@@ -12,9 +12,9 @@ import {
   type PresetName,
   presetNames,
 } from '../domain/policy.ts';
-import { closestName } from '../policies/closest-name.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { isTroupeWide, takesEffect } from '../policies/policy-reach.ts';
+import { isTroupeWide, takesEffect } from '../policies/presets/policy-reach.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 import { policySchemas, sentenceFor } from './policy-schema.ts';
 import type { TreePath } from './settings-tree.ts';
 

@@ -12,8 +12,8 @@
 import type { ServerSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, type Problem, type SourceRef, scopes } from '../domain/settings.ts';
 import { digestOf } from '../policies/fingerprint.ts';
+import type { ParsedServer } from './entry/server-entry.ts';
 import { strengthOf } from './layers.ts';
-import type { ParsedServer } from './server-entry.ts';
 
 export interface DistinctServers {
   readonly servers: readonly ParsedServer[];

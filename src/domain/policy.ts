@@ -5,7 +5,7 @@
  * milliseconds and end in `Ms`; `null` is the word for "off" or "no limit". All
  * of it applies in place: a change ends no connection and shortens no wait that
  * is under way. Which fields this version does not obey yet is listed in
- * `src/policies/policy-reach.ts`, as is which count for the whole troupe.
+ * `src/policies/presets/policy-reach.ts`, as is which count for the whole troupe.
  */
 
 import type { FailureKind } from './failure.ts';

@@ -159,7 +159,7 @@ export interface CallFailure {
   /**
    * False only when it is certain that the request never ran: no byte of it
    * reached the server, or the HTTP status of the answer is defined to mean that
-   * (`src/policies/call-verdict.ts`). The text and the code of an error never prove it.
+   * (`src/policies/calls/verdict.ts`). The text and the code of an error never prove it.
    */
   readonly written: boolean;
   readonly message: string;

@@ -2,9 +2,9 @@
 
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { makeFolders } from '../../actors/make-folders.ts';
-import { readPrivate } from '../../actors/private-file.ts';
-import { replaceWhole } from '../../actors/whole-file.ts';
+import { makeFolders } from '../../actors/files/make-folders.ts';
+import { readPrivate } from '../../actors/files/private-file.ts';
+import { replaceWhole } from '../../actors/files/whole-file.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
 // 256 bits: nobody guesses it, however fast we answer.

@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { TroupeError } from '../domain/troupe-error.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import type { CallReport, Troupe } from '../runtime/troupe.ts';
 
 type Item = Readonly<Record<string, unknown>>;

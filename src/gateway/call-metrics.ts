@@ -4,7 +4,7 @@
  */
 
 import { serverStates } from '../domain/server-state.ts';
-import { quotedFor } from '../policies/quoted.ts';
+import { quotedFor } from '../policies/text/quoted.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 export const metricsContentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';

@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { AskPermission } from '../domain/permission.ts';
-import { traceContextIn } from '../policies/trace-context.ts';
+import { traceContextIn } from '../policies/calls/trace-context.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { anybody } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';

@@ -4,7 +4,7 @@
  * protocol instance of its own ({@link GatewayClient}); what all of them share is here.
  */
 
-import { createThrottle, type Throttle } from '../../actors/session-throttle.ts';
+import { createThrottle, type Throttle } from '../../actors/session/catalog/throttle.ts';
 import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';

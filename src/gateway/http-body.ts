@@ -1,7 +1,7 @@
 /** Reads what a client posts: JSON, within bounds of size and depth. */
 
 import type { IncomingMessage } from 'node:http';
-import { structureOf } from '../../actors/session-messages.ts';
+import { structureOf } from '../../actors/transports/connection/messages.ts';
 import type { Refusal } from './http-door.ts';
 
 /** As long as a line or a body of a server may be. */

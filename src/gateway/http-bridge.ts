@@ -1,7 +1,7 @@
 /** Between the requests of Node and those of the web, which the SDK takes. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Outbox } from '../../actors/outbox.ts';
+import type { Outbox } from '../../actors/host/outbox.ts';
 import type { LightAnswer } from './http-sessions.ts';
 import { isNoteEvent } from './notes.ts';
 

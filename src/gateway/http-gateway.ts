@@ -10,8 +10,8 @@ import {
   isLegacyRequest,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
-import { ConnectionLimits, usualStrangers } from '../../actors/connection-limits.ts';
-import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/outbox.ts';
+import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';

@@ -5,7 +5,7 @@ import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/s
 import type { ExposedInstructions } from '../domain/catalog.ts';
 import type { ServerProfile } from '../domain/session.ts';
 import { version } from '../domain/version.ts';
-import { printableLine, printableText } from '../policies/printable.ts';
+import { printableLine, printableText } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 export interface GatewayIdentity {

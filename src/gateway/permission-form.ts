@@ -6,7 +6,7 @@ import {
   permissionAnswers,
 } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
-import { printableLine, spelledOutWithin } from '../policies/printable.ts';
+import { printableLine, spelledOutWithin } from '../policies/text/printable.ts';
 
 // Enough to recognize a name or a description.
 const maxShownLength = 400;

@@ -2,7 +2,7 @@
 
 import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine } from '../policies/text/printable.ts';
 
 export const invalidParams = -32_602;
 

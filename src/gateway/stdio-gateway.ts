@@ -11,7 +11,7 @@ import type { Readable, Writable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 
-import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/outbox.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbox.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';

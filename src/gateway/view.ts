@@ -11,8 +11,8 @@ import type {
 } from '../domain/catalog.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { closestName } from '../policies/closest-name.ts';
-import { printableLine } from '../policies/printable.ts';
+import { closestName } from '../policies/text/closest-name.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { exposedNames, readingsOf } from './exposed-names.ts';
 import { addressFor, readAddress, withAddress } from './resource-address.ts';

@@ -1,6 +1,6 @@
 /** What a page can try without doing it: forks of a moment, and a way to a state as a test. */
 
-import type { InspectionSource } from '../domain/inspection.ts';
+import type { InspectionSource } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { Forks } from './forks.ts';

@@ -5,7 +5,11 @@
  */
 
 import { createActor, fromCallback } from 'xstate';
-import { type ServerContext, type ServerEvent, serverMachine } from '../../machines/server.ts';
+import {
+  type ServerContext,
+  type ServerEvent,
+  serverMachine,
+} from '../../machines/server/server.ts';
 import {
   activeStates,
   builtInAction,
@@ -14,12 +18,12 @@ import {
   parentTargetId,
 } from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
-import type { ForkView, InspectionRecord, PicturedActor } from '../domain/inspection.ts';
+import type { ForkView, InspectionRecord, PicturedActor } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { delayNameOf, edgeOf, leavesOf, stateValueOf } from '../recorder/chart-names.ts';
 import { changedFacts } from '../recorder/context-facts.ts';
-import type { ServerSnapshot } from '../runtime/status-of.ts';
+import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 import { exampleOf, possibleEvents } from './fork-events.ts';
 
 /** Where a fork begins. */

@@ -1,7 +1,7 @@
 /** The forks that a page has open: a few, made from what was recorded. */
 
-import type { ServerContext } from '../../machines/server.ts';
-import type { ActorKey, ForkView, InspectionSource } from '../domain/inspection.ts';
+import type { ServerContext } from '../../machines/server/server.ts';
+import type { ActorKey, ForkView, InspectionSource } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
 import { ServerFork } from './fork.ts';

@@ -2,10 +2,14 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { CallerCode, ErrorDocument } from '../domain/caller-code.ts';
-import type { InspectionSession, InspectionSource, PossibleAct } from '../domain/inspection.ts';
+import type {
+  InspectionSession,
+  InspectionSource,
+  PossibleAct,
+} from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { printableLine } from '../policies/printable.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
 
 /** What is looked at, and what can be done with it. */

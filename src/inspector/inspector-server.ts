@@ -10,8 +10,8 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ConnectionLimits, usualStrangers } from '../../actors/connection-limits.ts';
-import { Outbox } from '../../actors/outbox.ts';
+import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
+import { Outbox } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal-lines.ts';
 import { guardingHeaders, refuseStranger } from './door.ts';

@@ -3,9 +3,9 @@
  * anybody: it is checked once, where it comes in, so that nothing behind has to.
  */
 
-import type { InspectionRecord, JournalHead } from '../domain/inspection.ts';
+import type { InspectionRecord, JournalHead } from '../domain/host/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { isServerName } from '../policies/name-rule.ts';
+import { isServerName } from '../policies/text/name-rule.ts';
 
 type Kind =
   | 'name'

@@ -8,14 +8,14 @@ import type {
   EventRecord,
   InspectionRecord,
   InspectionSource,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
+import type { ServerStatus } from '../domain/host/status.ts';
 import { isRemote, type TransportKind } from '../domain/server-spec.ts';
-import type { ServerStatus } from '../domain/status.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { defaultPolicy } from '../policies/default-policy.ts';
 import { equalData } from '../policies/equal-data.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { literal, quotedFor } from '../policies/quoted.ts';
+import { defaultPolicy } from '../policies/presets/default-policy.ts';
+import { literal, quotedFor } from '../policies/text/quoted.ts';
 
 const pageSize = 5_000;
 

@@ -3,10 +3,10 @@
  * would lead elsewhere, the button is one; where not, the reason stands beside it.
  */
 
-import type { ApprovalRequest } from '../domain/approval.ts';
-import type { Explanation } from '../domain/explanation.ts';
-import type { PossibleAct } from '../domain/inspection.ts';
-import type { ServerStatus } from '../domain/status.ts';
+import type { ApprovalRequest } from '../domain/host/approval.ts';
+import type { Explanation } from '../domain/host/explanation.ts';
+import type { PossibleAct } from '../domain/host/inspection.ts';
+import type { ServerStatus } from '../domain/host/status.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 const events = [

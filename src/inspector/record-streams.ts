@@ -5,7 +5,7 @@
  */
 
 import type { ServerResponse } from 'node:http';
-import type { InspectionSource } from '../domain/inspection.ts';
+import type { InspectionSource } from '../domain/host/inspection.ts';
 
 // One page has one; this is for many windows and for those that were left open.
 const mostStreams = 16;

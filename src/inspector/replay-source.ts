@@ -7,7 +7,7 @@ import type {
   InspectionRecord,
   InspectionSource,
   JournalHead,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';

@@ -8,16 +8,16 @@
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
-import { serverMachine } from '../../machines/server.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { troupeMachine } from '../../machines/troupe.ts';
+import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type {
   ActorKey,
   Inspection,
   InspectionRecord,
   MachineKey,
   PicturedActor,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 import { version } from '../domain/version.ts';
 import { stateValueOf } from '../recorder/chart-names.ts';
 

@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
-import { serverMachine } from '../../machines/server.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { troupeMachine } from '../../machines/troupe.ts';
-import type { MachineKey } from '../domain/inspection.ts';
+import { troupeMachine } from '../../machines/troupe/troupe.ts';
+import type { MachineKey } from '../domain/host/inspection.ts';
 
 const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   troupe: troupeMachine,

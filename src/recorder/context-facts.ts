@@ -4,10 +4,10 @@
  * permits all that decides anything: with it, a snapshot can be built again.
  */
 
-import type { ServerContext } from '../../machines/server.ts';
+import type { ServerContext } from '../../machines/server/server.ts';
 import type { SlotsContext } from '../../machines/slots.ts';
-import type { TroupeContext } from '../../machines/troupe.context.ts';
-import type { MachineKey } from '../domain/inspection.ts';
+import type { TroupeContext } from '../../machines/troupe/context.ts';
+import type { MachineKey } from '../domain/host/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 

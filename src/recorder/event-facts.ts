@@ -3,10 +3,10 @@
  * that an event that is added to a chart does not compile until somebody has decided.
  */
 
-import type { ServerEvent } from '../../machines/server.ts';
+import type { ServerEvent } from '../../machines/server/server.ts';
 import type { MeterCommand, SlotsEvent } from '../../machines/slots.ts';
-import type { TroupeEvent } from '../../machines/troupe.ts';
-import type { EventFacts } from '../domain/inspection.ts';
+import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
+import type { EventFacts } from '../domain/host/inspection.ts';
 import type { SessionCommand } from '../domain/session.ts';
 import { isRecord } from '../policies/is-record.ts';
 

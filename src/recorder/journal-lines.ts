@@ -5,7 +5,7 @@ import type {
   InspectionRecord,
   InspectionSource,
   JournalHead,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 
 // A line at a time is slow to send, all at once is long to hold.
 const batchCount = 500;

@@ -9,8 +9,8 @@
 
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { makeFolders } from '../../actors/make-folders.ts';
-import type { InspectionSource } from '../domain/inspection.ts';
+import { makeFolders } from '../../actors/files/make-folders.ts';
+import type { InspectionSource } from '../domain/host/inspection.ts';
 import { headOf, lineOf } from './journal-lines.ts';
 
 export interface JournalOptions {

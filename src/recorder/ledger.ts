@@ -9,8 +9,8 @@ import type {
   InspectionPicture,
   InspectionRecord,
   PicturedActor,
-} from '../domain/inspection.ts';
-import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/status.ts';
+} from '../domain/host/inspection.ts';
+import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
 import { contextFacts } from './context-facts.ts';
 import { applyRecord, canvasOf, pictureOf } from './picture.ts';
 import { picturedActor, recordOf } from './render.ts';

@@ -8,13 +8,13 @@ import type {
   InspectionPicture,
   InspectionRecord,
   PicturedActor,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 import {
   type ServerStatus,
   type TroupeState,
   type TroupeStatus,
   troupeStates,
-} from '../domain/status.ts';
+} from '../domain/host/status.ts';
 
 /** A picture that records are applied to. */
 export interface Canvas {

@@ -7,7 +7,7 @@
  */
 
 import type { AnyActorRef, InspectionEvent } from 'xstate';
-import { nameOf } from '../../machines/troupe.context.ts';
+import { nameOf } from '../../machines/troupe/context.ts';
 import {
   activeStatesIfAny,
   type BuiltInAction,
@@ -24,9 +24,9 @@ import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
+import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
 import type { Step } from '../domain/plan.ts';
-import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/status.ts';
 import { version } from '../domain/version.ts';
 import { machineHashes, machineKeyOf } from './chart-names.ts';
 import { factsOf } from './event-facts.ts';

@@ -6,7 +6,7 @@ import type {
   InspectionRecord,
   PicturedActor,
   StateRecord,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 import { delayNameOf, edgeOf, leavesOf } from './chart-names.ts';
 import { changedFacts } from './context-facts.ts';
 import type { ActorFile, RunningTimer, Seen, SeenState, Stand } from './seen.ts';

@@ -13,7 +13,7 @@ import type {
   MachineKey,
   ReconciledRecord,
   StatusRecord,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 
 /** What is known of an actor at a moment. */
 export interface Stand {

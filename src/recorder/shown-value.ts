@@ -1,8 +1,8 @@
 /** Values for people's eyes: plain data, bounded, printable, without secrets. Reads values of any kind and never throws. */
 
-import type { LastError, ServerStatus } from '../domain/status.ts';
-import { printableLine } from '../policies/printable.ts';
-import { redactData, redactWords } from '../policies/redact-words.ts';
+import type { LastError, ServerStatus } from '../domain/host/status.ts';
+import { printableLine } from '../policies/text/printable.ts';
+import { redactData, redactWords } from '../policies/text/redact-words.ts';
 
 // Two lines of a terminal; what is longer is a text, and not what decides anything.
 const longestText = 200;

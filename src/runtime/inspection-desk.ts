@@ -9,11 +9,11 @@ import type {
   Inspection,
   InspectionPicture,
   InspectionRecord,
-} from '../domain/inspection.ts';
+} from '../domain/host/inspection.ts';
 import { JournalWriter } from '../recorder/journal.ts';
 import { Recorder } from '../recorder/recorder.ts';
 import type { Listeners } from './listeners.ts';
-import type { RootRef, RootSnapshot } from './status-board.ts';
+import type { RootRef, RootSnapshot } from './status/board.ts';
 import type { InspectOptions, Troupe, TroupeOptions } from './troupe.ts';
 
 interface InspectionPorts {

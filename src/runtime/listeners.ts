@@ -1,4 +1,4 @@
-import type { TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
+import type { TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 
 type Listener<Name extends TroupeEventName> = (event: TroupeEvents[Name]) => void;
 

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import { createApprovalStore } from '../../actors/approval-store.ts';
-import { createDockerGateway } from '../../actors/docker-gateway.ts';
-import { approvedPathOf } from '../../actors/executable-path.ts';
-import { readSettings } from '../../actors/settings-reader.ts';
-import { envFileNamesOf } from '../../actors/value-env-file.ts';
-import { planOf } from '../../machines/troupe.ts';
+import { approvedPathOf } from '../../actors/processes/executable-path.ts';
+import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
+import { readSettings } from '../../actors/settings/reader.ts';
+import { createApprovalStore } from '../../actors/stores/approvals.ts';
+import { envFileNamesOf } from '../../actors/values/env-file.ts';
+import { planOf } from '../../machines/troupe/troupe.ts';
 import type { Step } from '../domain/plan.ts';
-import { decisionsOf } from '../policies/approval-records.ts';
+import { decisionsOf } from '../policies/approvals/records.ts';
 import { withEnvFileNames, withExecutables } from './gated-executables.ts';
+import { settingsPortsOf } from './options/settings-ports.ts';
 import { realClock } from './real-clock.ts';
-import { settingsPortsOf } from './settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 /** Lists the steps that a troupe with these options would begin with. Starts nothing. */

@@ -7,24 +7,24 @@ import {
   fromCallback,
   type InspectionEvent,
 } from 'xstate';
-import type { ApprovalStore, ApprovalStorePorts } from '../../actors/approval-store.ts';
-import type { CatalogFiles, CatalogFilesPorts } from '../../actors/catalog-files.ts';
-import type { createCoreMeter } from '../../actors/core-meter.ts';
-import type { DockerGateway, DockerGatewayPorts } from '../../actors/docker-gateway.ts';
-import type { OpenTelemetry } from '../../actors/open-telemetry.ts';
-import type { PermissionStore, PermissionStorePorts } from '../../actors/permission-store.ts';
-import type { KeeperPorts, ProcessKeeper } from '../../actors/process-keeper.ts';
-import type { ResultFiles } from '../../actors/result-files.ts';
-import type { ImageShrinker } from '../../actors/result-images.ts';
-import type { createSessionLogic, SessionPorts } from '../../actors/session.ts';
-import { createSettingsSource, type SettingsPorts } from '../../actors/settings-source.ts';
-import { serverMachine } from '../../machines/server.ts';
+import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
+import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
+import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
+import type { createSessionLogic, SessionPorts } from '../../actors/session/session.ts';
+import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
+import { createSettingsSource, type SettingsPorts } from '../../actors/settings/source.ts';
+import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
+import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
+import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
+import type { ImageShrinker } from '../../actors/stores/result-images.ts';
+import type { ResultFiles } from '../../actors/stores/results.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { type TroupeInput, troupeMachine } from '../../machines/troupe.ts';
+import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { TroupeState } from '../domain/status.ts';
+import type { TroupeState } from '../domain/host/status.ts';
 import type { FindExecutable, ReadEnvFileNames } from './gated-executables.ts';
-import type { RootRef, RootSnapshot } from './status-board.ts';
+import type { RootRef, RootSnapshot } from './status/board.ts';
 
 /** What an assembly needs besides the options of a host. */
 export interface TroupeParts {

@@ -5,19 +5,19 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
-import type { Explanation } from '../domain/explanation.ts';
+import type { Explanation } from '../domain/host/explanation.ts';
+import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
-import type { ServerStatus } from '../domain/status.ts';
 import { deepFreeze } from '../policies/deep-freeze.ts';
-import { explainServer } from './explain.ts';
-import { lifecycleLines } from './lifecycle-lines.ts';
+import { explainServer } from './explain/explain.ts';
+import { ServerHistories } from './explain/server-history.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
-import { ServerHistories } from './server-history.ts';
-import { ServerLogs } from './server-log.ts';
-import { ServerTelemetry } from './server-telemetry.ts';
-import type { RootSnapshot, ServerRef, StatusBoard } from './status-board.ts';
-import { conditionOf, type ServerSnapshot } from './status-of.ts';
+import type { RootSnapshot, ServerRef, StatusBoard } from './status/board.ts';
+import { lifecycleLines } from './status/lifecycle-lines.ts';
+import { ServerLogs } from './status/server-log.ts';
+import { conditionOf, type ServerSnapshot } from './status/status-of.ts';
+import { ServerTelemetry } from './telemetry/servers.ts';
 
 type RootContext = RootSnapshot['context'];
 

@@ -14,16 +14,16 @@ import type { Question, QuestionAnswer } from '../domain/question.ts';
 import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import type { ToolMatch } from '../policies/tool-search.ts';
-import type { AddedServers } from './added-servers.ts';
-import type { CallDesk } from './call-desk.ts';
-import type { CallWatch } from './call-telemetry.ts';
-import { catalogSnapshot } from './catalog-snapshot.ts';
-import type { Catalogs } from './catalogs.ts';
+import type { ToolMatch } from '../policies/tools/search.ts';
+import type { CallDesk } from './calls/desk.ts';
+import type { Catalogs } from './catalog/catalogs.ts';
+import { catalogSnapshot } from './catalog/snapshot.ts';
+import type { ToolAddress } from './catalog/tool-finding.ts';
+import type { AddedServers } from './options/added-servers.ts';
 
-import { checkLimit, checkLogLevel, checkName } from './check-options.ts';
-import type { Questions } from './question-ports.ts';
-import type { ToolAddress } from './tool-finding.ts';
+import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
+import type { Questions } from './people/question-ports.ts';
+import type { CallWatch } from './telemetry/calls.ts';
 import type {
   BackgroundCall,
   CallOptions,

@@ -3,7 +3,6 @@
  * no chart and no actor is handed out.
  */
 
-import type { ApprovalRequest } from '../domain/approval.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -15,14 +14,15 @@ import type {
   ResourceResult,
 } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { EmbeddedServer } from '../domain/embedded.ts';
-import type { Explanation } from '../domain/explanation.ts';
-import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host-event.ts';
-
-import type { HostRule } from '../domain/host-rule.ts';
-
+import type { ApprovalRequest } from '../domain/host/approval.ts';
+import type { EmbeddedServer } from '../domain/host/embedded.ts';
+import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
+import type { Explanation } from '../domain/host/explanation.ts';
+import type { Inspection } from '../domain/host/inspection.ts';
+import type { HostRule } from '../domain/host/rule.ts';
+import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type { TelemetryProviders, TraceContext } from '../domain/host/telemetry.ts';
 import type { AskForInput } from '../domain/input.ts';
-import type { Inspection } from '../domain/inspection.ts';
 import type { LogLevel } from '../domain/log-level.ts';
 import type { AskPermission, PermissionChoice, PermissionHook } from '../domain/permission.ts';
 import type { Step } from '../domain/plan.ts';
@@ -38,10 +38,8 @@ import type {
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress, ServerProfile } from '../domain/session.ts';
-import type { ServerStatus, TroupeSnapshot } from '../domain/status.ts';
-import type { TelemetryProviders, TraceContext } from '../domain/telemetry.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
-import type { ToolMatch } from '../policies/tool-search.ts';
+import type { ToolMatch } from '../policies/tools/search.ts';
 
 /** A settings file and the scope it counts as. */
 export interface SettingsFile {

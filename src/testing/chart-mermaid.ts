@@ -1,5 +1,5 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
-import { quotedFor } from '../policies/quoted.ts';
+import { quotedFor } from '../policies/text/quoted.ts';
 import {
   childrenOf,
   guardText,

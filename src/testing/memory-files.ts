@@ -1,5 +1,5 @@
-import type { FileReading } from '../../actors/settings-file.ts';
-import type { WatchListener } from '../../actors/settings-watcher.ts';
+import type { WatchListener } from '../../actors/files/watcher.ts';
+import type { FileReading } from '../../actors/settings/file.ts';
 
 /** Settings files that exist only in memory, and a watch that sees every edit of them. */
 export interface MemoryFiles {

@@ -1,6 +1,6 @@
 /**
  * Sessions that do what a test says, and nothing by themselves. They keep the
- * contract of the real session actor (`actors/session.ts`), and the same suite
+ * contract of the real session actor (`actors/session/session.ts`), and the same suite
  * holds them to it: ports are called in the same order, one `session.closed`
  * ends a session, nothing is sent after it was disposed of, and every call
  * settles.
@@ -8,8 +8,8 @@
 
 import { fromCallback } from 'xstate';
 
-import { CallDeadline, timeOf } from '../../actors/session-deadline.ts';
-import type { SessionPorts } from '../../actors/session-ports.ts';
+import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
+import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
 import type { Failure } from '../domain/failure.ts';
 import type { LogLevel } from '../domain/log-level.ts';

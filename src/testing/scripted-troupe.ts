@@ -5,9 +5,9 @@
  */
 
 import type { InspectionEvent } from 'xstate';
-import { createApprovalStore } from '../../actors/approval-store.ts';
-import { createPermissionStore } from '../../actors/permission-store.ts';
-import { startWakeUps } from '../../actors/settings-wake-ups.ts';
+import { startWakeUps } from '../../actors/settings/wake-ups.ts';
+import { createApprovalStore } from '../../actors/stores/approvals.ts';
+import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';

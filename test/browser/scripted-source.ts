@@ -4,7 +4,7 @@ import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
-} from '../../src/domain/inspection.ts';
+} from '../../src/domain/host/inspection.ts';
 import { machineHashes } from '../../src/recorder/chart-names.ts';
 import { applyRecord, canvasOf, pictureOf } from '../../src/recorder/picture.ts';
 

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { placesOf } from '../../src/cli/import/program-places.ts';
 import { launchOf } from '../../src/cli/launch.ts';
-import { placesOf } from '../../src/cli/program-places.ts';
 import { temporaryFolder } from './run-cli.ts';
 
 afterEach(() => vi.unstubAllEnvs());

@@ -1,17 +1,17 @@
 /** A troupe of plain data for tests of the command line: it does what the test says, when it says so. */
 
-import type { ApprovalRequest } from '../../src/domain/approval.ts';
-import type { Explanation } from '../../src/domain/explanation.ts';
-import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host-event.ts';
+import type { ApprovalRequest } from '../../src/domain/host/approval.ts';
+import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host/event.ts';
+import type { Explanation } from '../../src/domain/host/explanation.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Step } from '../../src/domain/plan.ts';
 import type { Question, QuestionAnswer } from '../../src/domain/question.ts';
 import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { countSessions } from '../../src/runtime/session-count.ts';
+import { countSessions } from '../../src/runtime/status/session-count.ts';
 import type { CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
 export interface StandIn extends Troupe {

@@ -56,7 +56,7 @@ describe('settings of another program', () => {
       ),
     };
     await expect(`${JSON.stringify(expected, null, 2)}\n`).toMatchFileSnapshot(
-      `${folder}${name}.expected.json`,
+      `${folder}expected/${name}.json`,
     );
   });
 });

@@ -4,7 +4,7 @@ import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { ofPlugin } from '../../src/config/plugin-settings.ts';
 import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
-import { admitAll, type Gates } from '../../src/policies/admit.ts';
+import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
 

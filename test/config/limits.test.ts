@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
-import type { HostRule, RuleAnswer } from '../../src/domain/host-rule.ts';
+import type { HostRule, RuleAnswer } from '../../src/domain/host/rule.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import { entries, layer, merged, verdicts } from './layer.ts';
 

@@ -7,9 +7,9 @@ import {
   parseSettings,
   refuseFolders,
 } from '../../src/config/parse-settings.ts';
-import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import { fingerprintOf } from '../../src/policies/fingerprint.ts';
-import { overridePolicy } from '../../src/policies/override-policy.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 
 const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 const inProject = {

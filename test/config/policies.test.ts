@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { Scope } from '../../src/domain/settings.ts';
-import { overridePolicy } from '../../src/policies/override-policy.ts';
-import { presets } from '../../src/policies/presets.ts';
+import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
 
 const file = (scope: Scope, db: object, mcp: object = {}) =>
   parseSettings(JSON.stringify({ mcpServers: { db: { command: 'db', ...db } }, mcp }), {

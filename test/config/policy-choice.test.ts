@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';
 import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
-import { takesEffect } from '../../src/policies/policy-reach.ts';
-import { presets } from '../../src/policies/presets.ts';
+import { takesEffect } from '../../src/policies/presets/policy-reach.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
 
 const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
   const parsed = parsePolicyChoice(value, reach);

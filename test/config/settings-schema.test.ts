@@ -7,14 +7,14 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 
 import { settingsSchemaPath } from '../../scripts/docs/settings-schema.ts';
+import { serverEntryKeys } from '../../src/config/entry/schema.ts';
 import { convertSettings } from '../../src/config/formats/convert-settings.ts';
 import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';
-import { serverEntryKeys } from '../../src/config/server-entry-schema.ts';
 import { readTree, valueOf } from '../../src/config/settings-tree.ts';
-import { presets } from '../../src/policies/presets.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
 import { fencesOf, readDocuments, root } from '../docs/documents.ts';
 import { badEntries, textWith } from './bad-entry-rows.ts';
 import { badTexts, harmlessMistakes } from './bad-text-rows.ts';

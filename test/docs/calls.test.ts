@@ -25,7 +25,7 @@ describe('the table of outcomes', () => {
 
   it('has a row for each test that counts runs', async () => {
     const tests = await testsInTable();
-    for (const file of ['runtime/call-executions.test.ts', 'gateway/executions.test.ts']) {
+    for (const file of ['runtime/calls/executions.test.ts', 'gateway/executions.test.ts']) {
       const titles = await titlesIn(join(root, 'test', file));
       const missing = [...titles].filter((title) => !tests.includes(`\`${file}\` ${title}`));
       expect(missing).toEqual([]);

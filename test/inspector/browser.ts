@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import type { InspectionRecord } from '../../src/domain/inspection.ts';
+import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import type { InspectorServer } from '../../src/inspector/inspector-server.ts';
 
 export interface Said {

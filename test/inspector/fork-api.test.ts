@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ForkView } from '../../src/domain/inspection.ts';
+import type { ForkView } from '../../src/domain/host/inspection.ts';
 import { startInspector } from '../../src/inspector/inspector-server.ts';
 import { servers, stage } from '../runtime/stage.ts';
 import { Browser } from './browser.ts';

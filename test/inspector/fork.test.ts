@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyActorRef, AnyEventObject, InspectionEvent } from 'xstate';
-import type { PicturedActor } from '../../src/domain/inspection.ts';
+import type { PicturedActor } from '../../src/domain/host/inspection.ts';
 import { ServerFork } from '../../src/inspector/fork.ts';
 import type { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import type { ServerSnapshot } from '../machines/small-server.ts';
+import type { ServerSnapshot } from '../machines/server/small-server.ts';
 import { entry, failure, settingsOf, startStory } from '../machines/story.ts';
 import { Random } from '../runtime/simulation/random.ts';
 

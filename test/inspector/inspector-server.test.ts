@@ -3,7 +3,7 @@ import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
-} from '../../src/domain/inspection.ts';
+} from '../../src/domain/host/inspection.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import type { Inspected } from '../../src/inspector/inspector-api.ts';
 import {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { InspectionSource } from '../../src/domain/inspection.ts';
+import type { InspectionSource } from '../../src/domain/host/inspection.ts';
 import { modelTestOf } from '../../src/inspector/model-test.ts';
 import { openJournal } from '../../src/inspector/replay-source.ts';
 import * as testing from '../../src/testing/index.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { gatesOf } from '../../machines/troupe.ts';
-import { reachTroupe } from './troupe-ways.ts';
+import { gatesOf } from '../../machines/troupe/troupe.ts';
+import { reachTroupe } from './troupe/ways.ts';
 
 describe('gates of a root', () => {
   it('exclude nothing and allow everything without settings', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { serverMachine } from '../../machines/server.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { troupeMachine } from '../../machines/troupe.ts';
+import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import { lintChart } from '../../src/testing/lint-chart.ts';
 
 const charts = { serverMachine, slotsMachine, troupeMachine };

@@ -268,7 +268,7 @@ describe('start permits', () => {
     story.chapter('nobody stands in line any more');
     story.serve('s0');
     story.serve('s4');
-    await expect(story.toString()).toMatchFileSnapshot(golden('starts-that-wait'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/starts-that-wait'));
   });
 
   it('go on by patience alone when the meter breaks', () => {

@@ -3,23 +3,24 @@
  * test, sessions do what the test says, and time moves when it is told to.
  */
 
+import { fileURLToPath } from 'node:url';
 import { type AnyEventObject, createActor, fromCallback, type InspectionEvent } from 'xstate';
-import type { createCoreMeter } from '../../actors/core-meter.ts';
-import { serverMachine } from '../../machines/server.ts';
+import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { type TroupeEvent, troupeMachine } from '../../machines/troupe.ts';
+import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
 import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
 import type { SettingsCommand } from '../../src/domain/settings-facts.ts';
-import { overridePolicy } from '../../src/policies/override-policy.ts';
+import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 import {
   createScriptedSessions,
   type ScriptedSessionSource,
 } from '../../src/testing/scripted-session.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { type ServerSnapshot, smallPolicy } from './small-server.ts';
+import { type ServerSnapshot, smallPolicy } from './server/small-server.ts';
 
 export type SmallEntry = Partial<Omit<DesiredServer, 'policy'>> & {
   readonly policy?: PolicyOverrides;
@@ -56,9 +57,9 @@ export function settingsOf(
   };
 }
 
-/** Where a story is kept, seen from the tests beside this file. */
+/** Where a story is kept: `golden('losses/crash-loop')`. */
 export function golden(name: string): string {
-  return `../traces/${name}.txt`;
+  return fileURLToPath(new URL(`../traces/${name}.txt`, import.meta.url));
 }
 
 export function failure(kind: FailureKind, more: Partial<Failure> = {}): Failure {

@@ -1,5 +1,5 @@
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import { defaultPolicy } from '../../src/policies/default-policy.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 
 /** A server of the user's own settings that nothing is wrong with, changed as the test needs it. */
 export function desiredServer(change: Partial<DesiredServer> = {}): DesiredServer {

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { Settings } from '../../src/domain/settings.ts';
-import type { ServerStatus } from '../../src/domain/status.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
 import { equalDocuments, equalTyped } from '../../src/policies/equal-typed.ts';

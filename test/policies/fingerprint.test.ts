@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 
 import type { HttpSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import { defaultPolicy } from '../../src/policies/default-policy.ts';
 import {
   approvalFingerprint,
   approvalFingerprintOf,
@@ -13,7 +12,8 @@ import {
   fingerprintOf,
   settingsDigestOf,
 } from '../../src/policies/fingerprint.ts';
-import { overridePolicy } from '../../src/policies/override-policy.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 
 const stdio: StdioSpec = {
   type: 'stdio',

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { InspectionSource } from '../../src/domain/inspection.ts';
+import type { InspectionSource } from '../../src/domain/host/inspection.ts';
 import { openJournal } from '../../src/inspector/replay-source.ts';
 import { JournalWriter } from '../../src/recorder/journal.ts';
 import { journalOf } from '../../src/recorder/journal-lines.ts';

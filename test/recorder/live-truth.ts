@@ -2,7 +2,7 @@
 
 import type { AnyActorRef, StateValue } from 'xstate';
 import { longestTimerMs } from '../../src/domain/clock.ts';
-import type { PicturedActor } from '../../src/domain/inspection.ts';
+import type { PicturedActor } from '../../src/domain/host/inspection.ts';
 
 export interface TrueActor {
   readonly actor: string;

@@ -1,7 +1,7 @@
 /** Whatever happens, what the records add up to is what is true. */
 
 import { describe, expect, it } from 'vitest';
-import type { InspectionPicture } from '../../src/domain/inspection.ts';
+import type { InspectionPicture } from '../../src/domain/host/inspection.ts';
 import { applyRecord, canvasOf, pictureOf } from '../../src/recorder/picture.ts';
 import { scheduleOf } from '../runtime/simulation/simulate.ts';
 import { namesOf } from '../runtime/simulation/steps.ts';

@@ -11,11 +11,11 @@ import {
   fromCallback,
   setup,
 } from 'xstate';
-import { serverMachine } from '../../machines/server.ts';
+import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
-import { troupeMachine } from '../../machines/troupe.ts';
-import type { InspectionRecord } from '../../src/domain/inspection.ts';
-import type { ServerStatus, TroupeSnapshot } from '../../src/domain/status.ts';
+import { troupeMachine } from '../../machines/troupe/troupe.ts';
+import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
+import type { ServerStatus, TroupeSnapshot } from '../../src/domain/host/status.ts';
 import { edgeOf } from '../../src/recorder/chart-names.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';

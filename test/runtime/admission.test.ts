@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HostEvent } from '../../src/domain/host-event.ts';
+import type { HostEvent } from '../../src/domain/host/event.ts';
 import type { StepKind } from '../../src/domain/plan.ts';
 import { projectFile } from '../../src/testing/scripted-troupe.ts';
 import { call, type Stage, servers, stage, thrownBy, watch } from './stage.ts';

@@ -2,9 +2,9 @@
 
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import type { ServerStatus } from '../../src/domain/status.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 import { createTroupe } from '../../src/index.ts';
-import { isRunning } from '../actors/session-bench.ts';
+import { isRunning } from '../actors/session/bench.ts';
 
 const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
 

@@ -13,7 +13,7 @@ import {
   type ScriptedHttp,
   type ScriptedMessage,
   startScriptedHttp,
-} from '../fixtures/scripted-http.ts';
+} from '../fixtures/remote/scripted-http.ts';
 import { watch } from './stage.ts';
 
 const endings: (() => unknown)[] = [];

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { ServerStatus } from '../../src/domain/status.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 

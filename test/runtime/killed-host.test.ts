@@ -11,14 +11,14 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { TroupeSnapshot } from '../../src/domain/status.ts';
+import type { TroupeSnapshot } from '../../src/domain/host/status.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
-import { ended, isRunning } from '../actors/session-bench.ts';
-import { launcherFile } from '../actors/stubborn-processes.ts';
+import { launcherFile } from '../actors/processes/stubborn-processes.ts';
+import { ended, isRunning } from '../actors/session/bench.ts';
 
 // A host compiled on the way, a launcher and its server: three Node processes, one after another.
 const patience = 40_000;
-const hostFile = fileURLToPath(new URL('../fixtures/killable-host.ts', import.meta.url));
+const hostFile = fileURLToPath(new URL('../fixtures/hosts/killable-host.ts', import.meta.url));
 
 const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
 
@@ -166,7 +166,7 @@ describe.runIf(process.platform === 'linux')('what a host started', { timeout: p
 });
 
 describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, () => {
-  const killPatch = fileURLToPath(new URL('../fixtures/kill-at-spawn.mjs', import.meta.url));
+  const killPatch = fileURLToPath(new URL('../fixtures/hosts/kill-at-spawn.mjs', import.meta.url));
 
   // First the guardian, then the server: at no moment is there a server without a guardian.
   it.each([1, 2, 3])('leaves nothing when it is killed with spawn number %i', async (killAt) => {

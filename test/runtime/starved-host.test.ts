@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 
-const hostFile = fileURLToPath(new URL('../fixtures/starved-host.ts', import.meta.url));
-const serverFile = fileURLToPath(new URL('../../faults/servers/least-server.sh', import.meta.url));
+const hostFile = fileURLToPath(new URL('../fixtures/hosts/starved-host.ts', import.meta.url));
+const serverFile = fileURLToPath(new URL('../faults/servers/least-server.sh', import.meta.url));
 
 // 110 descriptors: three for each of 36 servers, and more than twenty that Node has open itself.
 it.runIf(process.platform === 'linux')(

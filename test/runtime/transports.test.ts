@@ -11,9 +11,9 @@ import {
   type Troupe,
   type TroupeOptions,
 } from '../../src/index.ts';
-import { type HttpFixture, startHttpFixture } from '../fixtures/http-server.ts';
-import { type SseFixture, startSseFixture } from '../fixtures/sse-server.ts';
-import { startWsFixture, type WsFixture } from '../fixtures/ws-server.ts';
+import { type HttpFixture, startHttpFixture } from '../fixtures/remote/http-server.ts';
+import { type SseFixture, startSseFixture } from '../fixtures/remote/sse-server.ts';
+import { startWsFixture, type WsFixture } from '../fixtures/remote/ws-server.ts';
 
 let troupe: Troupe | undefined;
 let server: HttpFixture | SseFixture | WsFixture | undefined;

@@ -22,7 +22,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { onTestFinished } from 'vitest';
-import type { TelemetryProviders } from '../../src/domain/telemetry.ts';
+import type { TelemetryProviders } from '../../src/domain/host/telemetry.ts';
 
 /** What an SDK registers so that a span is active through every `await` below it. */
 class StoredContext implements ContextManager {

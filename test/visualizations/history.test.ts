@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { InspectionRecord } from '../../src/domain/inspection.ts';
+import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import type { ServerState } from '../../src/domain/server-state.ts';
 import { troupeStateIn } from '../../src/recorder/picture.ts';
 import { History } from '../../visualizations/inspector/model/history.ts';

@@ -1,7 +1,7 @@
 /** Small statuses and pictures, to be varied. */
 
-import type { InspectionPicture } from '../../src/domain/inspection.ts';
-import type { ServerStatus } from '../../src/domain/status.ts';
+import type { InspectionPicture } from '../../src/domain/host/inspection.ts';
+import type { ServerStatus } from '../../src/domain/host/status.ts';
 
 export const emptyPicture: InspectionPicture = { n: 0, t: 0, actors: [], servers: [] };
 

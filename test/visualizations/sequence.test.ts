@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { InspectionRecord, PicturedActor } from '../../src/domain/inspection.ts';
+import type { InspectionRecord, PicturedActor } from '../../src/domain/host/inspection.ts';
 import { activity } from '../../visualizations/inspector/model/activity.ts';
 import { comparison } from '../../visualizations/inspector/model/divergence.ts';
 import {

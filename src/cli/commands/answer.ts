@@ -1,8 +1,8 @@
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { withRunning } from '../running-troupe.ts';
+import { withRunning } from '../control/running-troupe.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';
 
 type Action = QuestionAnswer['action'];

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline';
-import type { ApprovalRequest } from '../../domain/approval.ts';
+import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { quotedWord } from '../../policies/printable.ts';
-import { approvalLines } from '../approval-lines.ts';
+import { quotedWord } from '../../policies/text/printable.ts';
+import { approvalLines } from '../ask/approval-lines.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
-import type { ControlClient } from '../control-client.ts';
-import { withRunning } from '../running-troupe.ts';
-import { statusLine } from '../status-log.ts';
+import type { ControlClient } from '../control/client.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { statusLine } from '../show/status-log.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 

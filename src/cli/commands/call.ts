@@ -1,22 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ApprovalRequest } from '../../domain/approval.ts';
+import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { changedTool } from '../../runtime/call-refusal.ts';
+import { changedTool } from '../../runtime/errors/call-refusal.ts';
+import { unknownTool } from '../../runtime/errors/unknown-name.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
-import { unknownTool } from '../../runtime/unknown-name.ts';
-import { answerHere } from '../answer-here.ts';
-import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask-permission.ts';
+import { answerHere } from '../ask/answer-here.ts';
+import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { listTools } from '../control-commands.ts';
-import { inProcess } from '../in-process-troupe.ts';
-import { findRunning, type RunningTroupe } from '../running-troupe.ts';
-import { requireServer, settleTimeoutMs } from '../settled-servers.ts';
+import { listTools } from '../control/commands.ts';
+import { findRunning, type RunningTroupe } from '../control/running-troupe.ts';
+import { requireServer, settleTimeoutMs } from '../control/settled-servers.ts';
+import { inProcess } from '../run/in-process-troupe.ts';
+import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
-import { resultLines } from '../tool-result-text.ts';
 
 /** The exit code of an answer that the tool itself calls an error. */
 const toolErrorExitCode = 14;

@@ -1,5 +1,5 @@
 import type { DefineCommand } from '../command-definition.ts';
-import { completionScripts, type Shell, shells } from '../completion-scripts.ts';
+import { completionScripts, type Shell, shells } from '../completion/scripts.ts';
 
 /** Defines `completion`: the script that lets a shell complete our command lines. */
 export const defineCompletion = (define: DefineCommand): void =>

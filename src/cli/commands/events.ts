@@ -1,8 +1,8 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { errorDocumentOf } from '../error-document.ts';
-import { followEvents } from '../follow-events.ts';
-import { withRunning } from '../running-troupe.ts';
+import { errorDocumentOf } from '../control/error-document.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { followEvents } from '../run/follow-events.ts';
 
 /** Defines `events`: what happens in the running troupe, for programs. */
 export const defineEvents = (define: DefineCommand): void =>

@@ -1,6 +1,6 @@
 import type { DefineCommand } from '../command-definition.ts';
-import { explanationLines } from '../explanation-lines.ts';
-import { withRunning } from '../running-troupe.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { explanationLines } from '../show/explanation-lines.ts';
 
 /** Defines `explain`: why a server is as it is, and what helps. */
 export const defineExplain = (define: DefineCommand): void =>

@@ -1,17 +1,17 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Option } from 'commander';
-import type { FileReading } from '../../../actors/settings-file.ts';
+import type { FileReading } from '../../../actors/settings/file.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { closestName } from '../../policies/closest-name.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { once, parseText } from '../flag-values.ts';
-import type { ImportedServer, ImportPlan, ImportSource } from '../import-plan.ts';
-import { isOfProject, writablePlace } from '../import-target.ts';
-import { type ProgramName, placesOf, programNames } from '../program-places.ts';
+import type { ImportedServer, ImportPlan, ImportSource } from '../import/plan.ts';
+import { type ProgramName, placesOf, programNames } from '../import/program-places.ts';
+import { isOfProject, writablePlace } from '../import/target.ts';
 
 /** Defines `import`: takes servers over from the settings of another program. */
 export const defineImport = (define: DefineCommand): void =>
@@ -34,7 +34,7 @@ export const defineImport = (define: DefineCommand): void =>
         .option('--dry-run', 'show what would be written, and write nothing'),
     async run(session, _args, flags) {
       const dryRun = flags['dryRun'] === true;
-      const { planImport } = await import('../import-plan.ts');
+      const { planImport } = await import('../import/plan.ts');
       const targets = await targetsOf(session, String(flags['from']), flags['to']);
       const plans: ImportPlan[] = [];
       for (const { file, before, sources } of targets) {
@@ -99,7 +99,7 @@ async function targetsOf(
 }
 
 async function read(file: string): Promise<FileReading> {
-  const { readSettingsFile } = await import('../../../actors/settings-file.ts');
+  const { readSettingsFile } = await import('../../../actors/settings/file.ts');
   return readSettingsFile(file);
 }
 
@@ -149,7 +149,7 @@ async function write(
   if (text === undefined) return;
   const { before, place = target } = targets.find(({ file }) => file === target) ?? {};
   output.note(`writing to ${printableLine(place, 500)}`);
-  const { replaceFile } = await import('../replace-file.ts');
+  const { replaceFile } = await import('../import/replace-file.ts');
   if (await replaceFile(place, before, text)) return;
   throw new TroupeError(
     'INVALID_CONFIG',

@@ -1,7 +1,7 @@
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { openBrowser } from '../open-browser.ts';
-import { withRunning } from '../running-troupe.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { openBrowser } from '../run/open-browser.ts';
 
 /** Defines `inspect`: an address to look at the charts of the running troupe. */
 export const defineInspect = (define: DefineCommand): void =>

@@ -2,12 +2,12 @@ import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlClient } from '../control-client.ts';
-import { errorDocumentOf } from '../error-document.ts';
+import type { ControlClient } from '../control/client.ts';
+import { errorDocumentOf } from '../control/error-document.ts';
+import { withRunning } from '../control/running-troupe.ts';
 import { once, parseLineCount } from '../flag-values.ts';
-import { followEvents } from '../follow-events.ts';
-import { logLine } from '../log-lines.ts';
-import { withRunning } from '../running-troupe.ts';
+import { followEvents } from '../run/follow-events.ts';
+import { logLine } from '../show/log-lines.ts';
 
 /** Some screens; the whole log has at most 1,700 lines. */
 const usualLines = 100;

@@ -1,11 +1,11 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine, quotedWord } from '../../policies/printable.ts';
+import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlResults } from '../control-protocol.ts';
+import type { ControlResults } from '../control/protocol.ts';
+import { findRunning } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
-import { findRunning } from '../running-troupe.ts';
 
 const longestLine = 500;
 
@@ -116,7 +116,7 @@ async function withRemembered<Result>(
 async function written(launch: Launch, note: (message: string) => void): Promise<Remembered> {
   // Loaded late: with a running troupe it is not needed, and takes its time.
   const [{ createPermissionStore }, { realClock }] = await Promise.all([
-    import('../../../actors/permission-store.ts'),
+    import('../../../actors/stores/permissions.ts'),
     import('../../runtime/real-clock.ts'),
   ]);
   const store = createPermissionStore({

@@ -1,12 +1,12 @@
 import type { Step } from '../../domain/plan.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
+import { withRunning } from '../control/running-troupe.ts';
 import { troupeOptionsOf } from '../launch.ts';
-import { withRunning } from '../running-troupe.ts';
-import { fitTable } from '../table.ts';
-import { wrapText } from '../wrap-text.ts';
+import { fitTable } from '../show/table.ts';
+import { wrapText } from '../show/wrap-text.ts';
 
 /** Defines `plan`: what the next pass would do, and why, without doing it. */
 export const definePlan = (define: DefineCommand): void =>

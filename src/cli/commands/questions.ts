@@ -1,6 +1,6 @@
+import { answerHint, questionLines } from '../ask/question-lines.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { answerHint, questionLines } from '../question-lines.ts';
-import { withRunning } from '../running-troupe.ts';
+import { withRunning } from '../control/running-troupe.ts';
 
 /** Defines `questions`: what servers of the running troupe wait to be told. */
 export const defineQuestions = (define: DefineCommand): void =>

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { Option } from 'commander';
-import { writeAddressFile } from '../address-file.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
 import { once, parsePort } from '../flag-values.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { writeAddressFile } from '../run/address-file.ts';
+import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
 import { showAddress } from './inspect.ts';
 
 interface ReplayFlags {

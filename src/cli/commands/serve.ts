@@ -1,26 +1,26 @@
 import { hostname } from 'node:os';
 import { Option } from 'commander';
+import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import type { ServerState } from '../../domain/server-state.ts';
-import type { ServerStatus } from '../../domain/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlHandler, ControlServer } from '../control-server.ts';
-import { controlSocketPath } from '../control-socket-path.ts';
+import { identityOf } from '../control/running-troupe.ts';
+import type { ControlHandler, ControlServer } from '../control/server.ts';
+import { requireServer } from '../control/settled-servers.ts';
+import { controlSocketPath } from '../control/socket-path.ts';
 import { type ListenAddress, once, parseListenAddress, parseText } from '../flag-values.ts';
-import { inspectHere } from '../inspect-here.ts';
 import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
-import { stopOrderly } from '../orderly-stop.ts';
-import { identityOf } from '../running-troupe.ts';
-import { requireServer } from '../settled-servers.ts';
-import { problemLines, statusLine } from '../status-log.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { inspectHere } from '../run/inspect-here.ts';
+import { stopOrderly } from '../run/orderly-stop.ts';
+import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
+import { problemLines, statusLine } from '../show/status-log.ts';
 import { telemetryFlag } from '../telemetry-flag.ts';
 
 // What is under way when we are told to stop gets this long; then servers have the rest of the
@@ -155,7 +155,7 @@ async function openControl(
   { launch, output }: CliSession,
   handler: ControlHandler,
 ): Promise<ControlServer | undefined> {
-  const { openControlServer } = await import('../control-server.ts');
+  const { openControlServer } = await import('../control/server.ts');
   try {
     return await openControlServer(controlSocketPath(launch), handler);
   } catch (error) {

@@ -1,11 +1,11 @@
-import type { ServerStatus } from '../../domain/status.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlClient } from '../control-client.ts';
-import type { Output } from '../output.ts';
-import { withRunning } from '../running-troupe.ts';
-import { settleTimeoutMs } from '../settled-servers.ts';
-import { showStartProgress } from '../start-progress.ts';
-import { problemLines, statusLine } from '../status-log.ts';
+import type { ControlClient } from '../control/client.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { settleTimeoutMs } from '../control/settled-servers.ts';
+import type { Output } from '../show/output.ts';
+import { showStartProgress } from '../show/start-progress.ts';
+import { problemLines, statusLine } from '../show/status-log.ts';
 
 type Wish = 'start' | 'stop' | 'restart';
 

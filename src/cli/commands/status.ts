@@ -1,14 +1,14 @@
-import type { TroupeSnapshot } from '../../domain/status.ts';
+import type { TroupeSnapshot } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlClient } from '../control-client.ts';
-import { sinceText } from '../durations.ts';
-import { followEvents } from '../follow-events.ts';
-import { withRunning } from '../running-troupe.ts';
-import { problemLines } from '../status-log.ts';
-import { statusDetails, statusLines } from '../status-table.ts';
-import { createTroupeView } from '../troupe-view.ts';
+import type { ControlClient } from '../control/client.ts';
+import { withRunning } from '../control/running-troupe.ts';
+import { followEvents } from '../run/follow-events.ts';
+import { sinceText } from '../show/durations.ts';
+import { problemLines } from '../show/status-log.ts';
+import { statusDetails, statusLines } from '../show/status-table.ts';
+import { createTroupeView } from '../show/troupe-view.ts';
 
 /** Defines `status`: how every server is, or everything about one. */
 export const defineStatus = (define: DefineCommand): void =>

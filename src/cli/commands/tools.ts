@@ -1,21 +1,21 @@
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/printable.ts';
-import { indexTools, searchTools } from '../../policies/tool-search.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import { listTools } from '../control-commands.ts';
-import { inProcess } from '../in-process-troupe.ts';
-import { findRunning, type RunningTroupe, withoutRunning } from '../running-troupe.ts';
+import { listTools } from '../control/commands.ts';
+import { findRunning, type RunningTroupe, withoutRunning } from '../control/running-troupe.ts';
 import {
   isSettled,
   requireServer,
   settleTimeoutMs,
   unreadSettings,
   unusableError,
-} from '../settled-servers.ts';
-import { fitTable } from '../table.ts';
+} from '../control/settled-servers.ts';
+import { inProcess } from '../run/in-process-troupe.ts';
+import { fitTable } from '../show/table.ts';
 
 /** The answer over the socket may take as long as the servers, and a moment for the way. */
 const extraMs = 2_000;

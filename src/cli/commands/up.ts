@@ -1,26 +1,26 @@
 import path from 'node:path';
 import { Option } from 'commander';
-import type { TroupeEventName } from '../../domain/host-event.ts';
+import type { TroupeEventName } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/printable.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
-import { createInputPrompt } from '../ask-input.ts';
+import { createInputPrompt } from '../ask/input.ts';
 import type { StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { DefineCommand } from '../command-definition.ts';
-import type { ControlEvent } from '../control-protocol.ts';
-import type { ControlHandler } from '../control-server.ts';
-import { controlSocketPath } from '../control-socket-path.ts';
+import type { ControlEvent } from '../control/protocol.ts';
+import { identityOf } from '../control/running-troupe.ts';
+import type { ControlHandler } from '../control/server.ts';
+import { controlSocketPath } from '../control/socket-path.ts';
 import { parsePort } from '../flag-values.ts';
-import { type InspectHere, inspectHere } from '../inspect-here.ts';
 import { type Launch, launchHash, shownFiles, troupeOptionsOf } from '../launch.ts';
-import { engagedServers, stopOrderly } from '../orderly-stop.ts';
-import type { Output } from '../output.ts';
-import { identityOf } from '../running-troupe.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../stop-request.ts';
+import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
+import { engagedServers, stopOrderly } from '../run/orderly-stop.ts';
+import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
+import type { Output } from '../show/output.ts';
+import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
 import { telemetryFlag } from '../telemetry-flag.ts';
-import { createTroupeView, type TroupeView } from '../troupe-view.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
 
@@ -63,7 +63,7 @@ async function up(session: CliSession, flags: UpFlags): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
   // Late, so that no other command pays for it: whoever answers checks what is asked, with Zod.
-  const { openControlServer } = await import('../control-server.ts');
+  const { openControlServer } = await import('../control/server.ts');
   // The socket comes first: a second `up` must be refused before it starts a server.
   let answer: ControlHandler | undefined;
   const socket = await openControlServer(controlSocketPath(launch), async (...request) => {

@@ -4,8 +4,8 @@
  * through as it is; one with a word of somebody else's is put into our words.
  */
 
+import { serverEntryKeys } from '../entry/schema.ts';
 import type { McpSection } from '../mcp-section.ts';
-import { serverEntryKeys } from '../server-entry-schema.ts';
 import {
   type Fault,
   memberOf,

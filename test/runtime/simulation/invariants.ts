@@ -4,11 +4,11 @@
  */
 
 import type { AnyActorRef } from 'xstate';
-import { actorsOf } from '../../../machines/troupe.handover.ts';
+import { actorsOf } from '../../../machines/troupe/handover.ts';
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
-import type { ServerStatus } from '../../../src/domain/status.ts';
-import { passesFilter } from '../../../src/policies/tool-filter.ts';
+import { passesFilter } from '../../../src/policies/tools/filter.ts';
 import type { SessionScript } from '../../../src/testing/scripted-session.ts';
 import type { SimulatedCall, World } from './world.ts';
 

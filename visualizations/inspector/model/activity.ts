@@ -1,6 +1,6 @@
 /** How much happened where among the records, for the band above the slider. */
 
-import type { InspectionRecord } from '../../../src/domain/inspection.ts';
+import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { toneOf } from './state-tones.ts';
 

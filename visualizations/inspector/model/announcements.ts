@@ -3,7 +3,7 @@
  * but from time to time what has changed since the last time.
  */
 
-import type { ServerStatus } from '../../../src/domain/status.ts';
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
 
 const mostNames = 3;
 

@@ -1,6 +1,6 @@
 /** A program and its arguments as a person reads them: each word can be told from the next. */
 
-import { quotedWord, spelledOut } from '../../../src/policies/printable.ts';
+import { quotedWord, spelledOut } from '../../../src/policies/text/printable.ts';
 
 const plainWord = /^[\w@%+=:,./~^-]+$/u;
 

@@ -1,6 +1,6 @@
 /** A fork beside what really happened: the same lines, and from where on they differ. */
 
-import type { ActorKey, InspectionRecord } from '../../../src/domain/inspection.ts';
+import type { ActorKey, InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { labelOf } from './sequence-rows.ts';
 
 export interface ComparedLine {

@@ -3,8 +3,8 @@
  * layout is a list of rows with known heights.
  */
 
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
-import type { ServerStatus } from '../../../src/domain/status.ts';
 import type { FleetGroup } from './fleet-list.ts';
 
 export type FleetRow =

@@ -1,7 +1,7 @@
 /** Which servers the fleet shows, in which order and groups. */
 
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import { type ServerState, serverStates } from '../../../src/domain/server-state.ts';
-import type { ServerStatus } from '../../../src/domain/status.ts';
 
 export const orders = ['name', 'state', 'changed', 'restarts', 'tools'] as const;
 export type Order = (typeof orders)[number];

@@ -8,7 +8,7 @@ import type {
   InspectionPicture,
   InspectionRecord,
   PicturedActor,
-} from '../../../src/domain/inspection.ts';
+} from '../../../src/domain/host/inspection.ts';
 import { advance, copyOf, type World, worldOf } from './world.ts';
 
 /** A hundred thousand records are some tens of megabytes, which a page may use. */

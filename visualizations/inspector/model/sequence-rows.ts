@@ -3,7 +3,11 @@
  * are, and what each row draws. Only rows that are seen are turned into drawings.
  */
 
-import type { ActorKey, InspectionRecord, PicturedActor } from '../../../src/domain/inspection.ts';
+import type {
+  ActorKey,
+  InspectionRecord,
+  PicturedActor,
+} from '../../../src/domain/host/inspection.ts';
 import { duration } from './durations.ts';
 
 /** Everything that is no actor: the host, a person, I/O. */

@@ -4,7 +4,7 @@
  * as another.
  */
 
-import { spelledOut } from '../../../src/policies/printable.ts';
+import { spelledOut } from '../../../src/policies/text/printable.ts';
 
 /** One line, with every character visible; what is longer than `most` is cut, and says so. */
 export function shownLine(text: string, most = 300): string {

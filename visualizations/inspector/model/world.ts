@@ -11,9 +11,9 @@ import type {
   InspectionRecord,
   PicturedActor,
   StepRecord,
-} from '../../../src/domain/inspection.ts';
+} from '../../../src/domain/host/inspection.ts';
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
-import type { ServerStatus } from '../../../src/domain/status.ts';
 import { applyRecord, type Canvas, canvasOf } from '../../../src/recorder/picture.ts';
 
 /** A state that a server had; the last few make its sparkline. */

@@ -1,6 +1,6 @@
 /** Which actor is looked at. */
 
-import type { PicturedActor } from '../../../src/domain/inspection.ts';
+import type { PicturedActor } from '../../../src/domain/host/inspection.ts';
 import { actorOf } from '../model/world.ts';
 import type { PageState } from './store.ts';
 

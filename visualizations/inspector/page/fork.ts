@@ -1,6 +1,6 @@
 /** A moment that goes on without I/O, in the hands of whoever looks at the page. */
 
-import type { ForkView, PicturedActor } from '../../../src/domain/inspection.ts';
+import type { ForkView, PicturedActor } from '../../../src/domain/host/inspection.ts';
 import { ask, messageOf, post } from './api.ts';
 import { change, current, type PageState, toast } from './store.ts';
 

@@ -4,7 +4,7 @@ import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSession,
-} from '../../../src/domain/inspection.ts';
+} from '../../../src/domain/host/inspection.ts';
 import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';

@@ -1,6 +1,6 @@
 /** Going to a moment, and back to now. */
 
-import type { InspectionPicture } from '../../../src/domain/inspection.ts';
+import type { InspectionPicture } from '../../../src/domain/host/inspection.ts';
 import { hashOf, type Route, routeOf } from '../model/route.ts';
 import { worldOf } from '../model/world.ts';
 import { ask, messageOf } from './api.ts';

@@ -1,7 +1,7 @@
 /** What the page knows and shows. Views hear of changes at most once a frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
-import type { ForkView, InspectionSession } from '../../../src/domain/inspection.ts';
+import type { ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';

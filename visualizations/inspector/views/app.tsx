@@ -3,18 +3,18 @@
 import { useEffect } from 'preact/hooks';
 import { listenForKeys } from '../page/keyboard.ts';
 import { dismiss, usePage } from '../page/store.ts';
-import { ApprovalDialog } from './approval-dialog.tsx';
-import { ChartView } from './chart.tsx';
+import { ChartView } from './chart/chart.tsx';
 import { Empty } from './controls.tsx';
-import { Fleet } from './fleet.tsx';
+import { ApprovalDialog } from './dialogs/approval-dialog.tsx';
+import { HelpDialog } from './dialogs/help-dialog.tsx';
+import { PlanDialog } from './dialogs/plan-dialog.tsx';
+import { Fleet } from './fleet/fleet.tsx';
 import { Header } from './header.tsx';
-import { HelpDialog } from './help-dialog.tsx';
 import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
 import { Icon } from './marks.tsx';
-import { PlanDialog } from './plan-dialog.tsx';
-import { Sequence } from './sequence.tsx';
-import { ServerPanel } from './server-panel.tsx';
+import { Sequence } from './sequence/sequence.tsx';
+import { ServerPanel } from './server/panel.tsx';
 import { TimeBar } from './time-bar.tsx';
 
 export function App() {

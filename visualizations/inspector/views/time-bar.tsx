@@ -1,7 +1,7 @@
 /** The slider through all records; every view follows it. */
 
 import { useMemo, useReducer } from 'preact/hooks';
-import type { InspectionRecord } from '../../../src/domain/inspection.ts';
+import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { activity } from '../model/activity.ts';
 import { stamp } from '../model/durations.ts';
 import { actorOf } from '../model/world.ts';

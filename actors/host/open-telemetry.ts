@@ -1,0 +1,297 @@
+/**
+ * The way to `@opentelemetry/api`, where a host asks for it and it is installed. What happens in there
+ * is the host's code and that of its vendor, so nothing that it throws gets out of here: a call is more
+ * than a note about it. The first fault is reported, the others are what the first one was.
+ */
+
+import { createRequire } from 'node:module';
+import type { TelemetryProviders, TraceContext } from '../../src/domain/host/telemetry.ts';
+import { version } from '../../src/domain/version.ts';
+import { isTracePart } from '../../src/policies/calls/trace-context.ts';
+
+/** What of a trace goes along from one thing to the next; none of it is looked into here. */
+export interface TraceScope {
+  getValue(key: symbol): unknown;
+  setValue(key: symbol, value: unknown): TraceScope;
+  deleteValue(key: symbol): TraceScope;
+}
+
+export type Attributes = Readonly<Record<string, string | number>>;
+
+/** What we use of the package; its own types are not there for who has not installed it. */
+export interface TelemetryApi {
+  readonly ROOT_CONTEXT: TraceScope;
+  readonly context: {
+    active(): TraceScope;
+    with(context: TraceScope, work: () => void): void;
+  };
+  readonly trace: {
+    getTracer(name: string, version?: string): Tracer;
+    setSpan(context: TraceScope, span: Span): TraceScope;
+    getSpanContext(context: TraceScope): SpanContext | undefined;
+  };
+  readonly metrics: { getMeter(name: string, version?: string): Meter };
+  readonly propagation: Propagator;
+}
+
+type Carrier = Record<string, string>;
+
+interface Propagator {
+  inject(context: TraceScope, carrier: Carrier, setter: typeof carrierSetter): void;
+  extract(context: TraceScope, carrier: Carrier, getter: typeof carrierGetter): TraceScope;
+}
+
+interface SpanContext {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+}
+
+interface Tracer {
+  startSpan(
+    name: string,
+    options: {
+      readonly kind: number;
+      attributes: Attributes;
+      links: { readonly context: SpanContext }[];
+    },
+    context: TraceScope,
+  ): Span;
+}
+
+interface Span {
+  isRecording(): boolean;
+  setAttributes(attributes: Attributes): unknown;
+  addEvent(name: string, attributes: Attributes): unknown;
+  setStatus(status: { readonly code: number; readonly message: string }): unknown;
+  updateName(name: string): unknown;
+  end(): void;
+}
+
+interface InstrumentOptions {
+  readonly description: string;
+  readonly unit: string;
+  readonly advice?: { readonly explicitBucketBoundaries: number[] };
+}
+
+interface Meter {
+  createHistogram(
+    name: string,
+    options: InstrumentOptions,
+  ): { record(value: number, attributes: Attributes, context?: TraceScope): void };
+  createCounter(name: string, options: InstrumentOptions): Adding;
+  createUpDownCounter(name: string, options: InstrumentOptions): Adding;
+}
+
+interface Adding {
+  add(value: number, attributes: Attributes): void;
+}
+
+const carrierSetter = {
+  /** A propagator of another kind writes keys that metadata of MCP must not hold. */
+  set(carrier: Carrier, key: string, value: string): void {
+    if (isTracePart(key, value)) carrier[key] = value;
+  },
+};
+
+const carrierGetter = {
+  keys: (carrier: Carrier): string[] => Object.keys(carrier),
+  get: (carrier: Carrier, key: string): string | undefined => carrier[key],
+};
+
+/** Numbers of the API. */
+const kinds = { internal: 0, client: 2 } as const;
+const statusError = 2;
+
+const scope = 'mcp-troupe';
+
+export interface NewSpan {
+  readonly name: string;
+  readonly kind: keyof typeof kinds;
+  readonly attributes: Attributes;
+  /** Whose part it is. Default: nobody's. */
+  readonly parent?: TraceScope | undefined;
+  /** A trace that it was begun in and is no part of. */
+  readonly besides?: TraceScope | undefined;
+}
+
+/** One way to note a number. */
+export type Note = (value: number, attributes: Attributes, context?: TraceScope) => void;
+
+export class OpenTelemetry {
+  readonly #api: TelemetryApi;
+  readonly #tracer: Tracer | undefined;
+  readonly #meter: Meter | undefined;
+  readonly #propagator: Propagator;
+  readonly #onFault: (error: unknown) => void;
+  #hasFailed = false;
+
+  constructor(
+    api: TelemetryApi,
+    { tracerProvider, meterProvider, propagator }: TelemetryProviders,
+    onFault: (error: unknown) => void,
+  ) {
+    this.#api = api;
+    this.#onFault = onFault;
+    this.#propagator = (propagator as Propagator | undefined) ?? api.propagation;
+    this.#tracer = this.safely(
+      () => (tracerProvider ?? api.trace).getTracer(scope, version) as Tracer,
+    );
+    this.#meter = this.safely(
+      () => (meterProvider ?? api.metrics).getMeter(scope, version) as Meter,
+    );
+  }
+
+  /** What it gives, or undefined when it throws. */
+  safely<Value>(work: () => Value): Value | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!this.#hasFailed) {
+        this.#hasFailed = true;
+        this.#onFault(error);
+      }
+      return undefined;
+    }
+  }
+
+  /** The trace that the caller is in now, or the one that he names instead. */
+  contextOf(named?: TraceContext): {
+    readonly context: TraceScope;
+    readonly besides?: TraceScope;
+  } {
+    const { ROOT_CONTEXT, context } = this.#api;
+    const active = this.safely(() => context.active()) ?? ROOT_CONTEXT;
+    if (named === undefined) return { context: active };
+    const carrier: Carrier = { ...named };
+    const taken = this.safely(() => this.#propagator.extract(active, carrier, carrierGetter));
+    return { context: taken ?? active, besides: active };
+  }
+
+  start({ name, kind, attributes, parent = this.#api.ROOT_CONTEXT, besides }: NewSpan): SafeSpan {
+    const span = this.safely(() => {
+      const link = besides && this.#linkTo(besides, parent);
+      const options = { kind: kinds[kind], attributes, links: link === undefined ? [] : [link] };
+      return this.#tracer?.startSpan(name, options, parent);
+    });
+    const context = span && this.safely(() => this.#api.trace.setSpan(parent, span));
+    return new SafeSpan(this, span, context ?? parent);
+  }
+
+  #linkTo(besides: TraceScope, parent: TraceScope): { readonly context: SpanContext } | undefined {
+    const { trace } = this.#api;
+    const context = trace.getSpanContext(besides);
+    const isSame = context?.spanId === trace.getSpanContext(parent)?.spanId;
+    return context === undefined || isSame ? undefined : { context };
+  }
+
+  /**
+   * Runs the work exactly once, and within this trace if the context manager behaves. A context
+   * manager that calls back never, late or twice neither drops nor repeats the work.
+   */
+  within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
+    let begun: Promise<Value> | undefined;
+    const runOnce = (): Promise<Value> => {
+      // Async, so that work that throws also counts as run.
+      begun ??= (async () => work())();
+      return begun;
+    };
+    this.safely(() => this.#api.context.with(context, () => void runOnce()));
+    return runOnce();
+  }
+
+  /** What metadata of a request says of its trace. Undefined when there is nothing to say. */
+  carried(context: TraceScope): Readonly<Record<string, string>> | undefined {
+    const carrier: Carrier = {};
+    this.safely(() => this.#propagator.inject(context, carrier, carrierSetter));
+    return Object.keys(carrier).length === 0 ? undefined : carrier;
+  }
+
+  histogram(name: string, description: string, boundaries?: readonly number[]): Note {
+    const advice =
+      boundaries === undefined ? {} : { advice: { explicitBucketBoundaries: [...boundaries] } };
+    const made = this.safely(() =>
+      this.#meter?.createHistogram(name, { description, unit: 's', ...advice }),
+    );
+    return (value, attributes, context) =>
+      this.safely(() => made?.record(value, attributes, context));
+  }
+
+  counter(name: string, description: string, unit: string): Note {
+    return this.#adding(() => this.#meter?.createCounter(name, { description, unit }));
+  }
+
+  upDownCounter(name: string, description: string, unit: string): Note {
+    return this.#adding(() => this.#meter?.createUpDownCounter(name, { description, unit }));
+  }
+
+  #adding(make: () => Adding | undefined): Note {
+    const made = this.safely(make);
+    return (value, attributes) => this.safely(() => made?.add(value, attributes));
+  }
+}
+
+/** A span that harms nobody: none of its methods throws, and after its end they do nothing. */
+export class SafeSpan {
+  readonly context: TraceScope;
+  readonly isRecording: boolean;
+  readonly #telemetry: OpenTelemetry;
+  #span: Span | undefined;
+
+  constructor(telemetry: OpenTelemetry, span: Span | undefined, context: TraceScope) {
+    this.#telemetry = telemetry;
+    this.#span = span;
+    this.context = context;
+    this.isRecording = telemetry.safely(() => span?.isRecording()) === true;
+  }
+
+  set(attributes: Attributes): void {
+    this.#telemetry.safely(() => this.#span?.setAttributes(attributes));
+  }
+
+  rename(name: string): void {
+    this.#telemetry.safely(() => this.#span?.updateName(name));
+  }
+
+  event(name: string, attributes: Attributes = {}): void {
+    this.#telemetry.safely(() => this.#span?.addEvent(name, attributes));
+  }
+
+  /** @param errorType - what it failed with; absent = it did not */
+  end(errorType?: string): void {
+    const span = this.#span;
+    this.#span = undefined;
+    this.#telemetry.safely(() => {
+      if (errorType === undefined) return;
+      span?.setAttributes({ 'error.type': errorType });
+      span?.setStatus({ code: statusError, message: errorType });
+    });
+    this.#telemetry.safely(() => span?.end());
+  }
+}
+
+/** A package that need not be there; a module of the host's own kind, so that both see one global. */
+const load = (): TelemetryApi =>
+  createRequire(import.meta.url)('@opentelemetry/api') as TelemetryApi;
+
+/** Undefined when nobody asked for it, or it is not installed, which is reported. */
+export function openTelemetry(
+  asked: boolean | TelemetryProviders | undefined,
+  report: (message: string, error: unknown) => void,
+  loadApi: () => TelemetryApi = load,
+): OpenTelemetry | undefined {
+  if (asked === undefined || asked === false) return undefined;
+  let api: TelemetryApi;
+  try {
+    api = loadApi();
+  } catch (error) {
+    report(
+      'Telemetry was asked for and @opentelemetry/api cannot be loaded; go on without it. Install it beside mcp-troupe.',
+      error,
+    );
+    return undefined;
+  }
+  return new OpenTelemetry(api, asked === true ? {} : asked, (error) =>
+    report('Telemetry threw; calls go on, and spans or metrics may be missing.', error),
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * Puts each server into its own control group (cgroup v2), where this process may create them.
+ * Membership is inherited and survives `setsid`, `env -i` and the parent's death, so a group lists
+ * exactly the processes that a server started. Linux only.
+ *
+ * ```text
+ * <group of this process>/mcp-troupe-<run>/<number of the server>
+ * ```
+ */
+
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { isWithin } from '../files/way-within.ts';
+import { hasProcessTable } from './identity.ts';
+
+// A server may create groups below its own, as container engines do. Deeper ones than these are hostile
+// and stay unseen.
+const maxDepth = 8;
+
+export interface ServerCgroup {
+  /** Adds a process. Children that it starts later join the group; earlier ones do not. */
+  add(pid: number): void;
+  /** Lists the processes that run in the group. */
+  members(): readonly number[];
+  /** Removes the group once nothing runs in it. */
+  remove(): void;
+}
+
+export interface RunCgroup {
+  /** The folder that contains the servers' groups. */
+  readonly path: string;
+  /** Creates a server's group; undefined when that fails. */
+  create(server: number): ServerCgroup | undefined;
+  remove(): void;
+}
+
+/** Returns the name of a run's folder. */
+export function cgroupNameOf(run: string): string {
+  return `mcp-troupe-${run}`;
+}
+
+/** Opens a run's control group; undefined where no cgroup v2 is delegated to this process. */
+export function openRunCgroup(run: string, own = ownCgroup()): RunCgroup | undefined {
+  if (own === undefined || !isDelegated(own)) return undefined;
+  const folder = path.join(own, cgroupNameOf(run));
+  return {
+    path: folder,
+    create(server) {
+      const place = path.join(folder, String(server));
+      return isDone(() => mkdirSync(place, { recursive: true })) ? cgroupAt(place) : undefined;
+    },
+    remove: () => void isDone(() => rmdirSync(folder)),
+  };
+}
+
+function cgroupAt(place: string): ServerCgroup {
+  return {
+    // A process that has already ended cannot be added and need not be.
+    add: (pid) => void isDone(() => writeFileSync(path.join(place, 'cgroup.procs'), String(pid))),
+    members: () => membersOf(place, 0),
+    remove: () => removeTree(place, 0),
+  };
+}
+
+function membersOf(place: string, depth: number): readonly number[] {
+  if (depth > maxDepth) return [];
+  try {
+    const lines = readFileSync(path.join(place, 'cgroup.procs'), 'latin1').split('\n');
+    const own = lines.filter(Boolean).map(Number);
+    return [...own, ...foldersIn(place).flatMap((folder) => membersOf(folder, depth + 1))];
+  } catch {
+    return [];
+  }
+}
+
+function removeTree(place: string, depth: number): void {
+  if (depth > maxDepth) return;
+  isDone(() => {
+    for (const folder of foldersIn(place)) removeTree(folder, depth + 1);
+    rmdirSync(place);
+  });
+}
+
+function foldersIn(place: string): readonly string[] {
+  const entries = readdirSync(place, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(place, name));
+}
+
+/** Returns the folder of this process's own control group; undefined without cgroup v2. */
+function ownCgroup(): string | undefined {
+  if (!hasProcessTable) return undefined;
+  try {
+    const [, inside] = /^0::(\/.*)$/mu.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? [];
+    // "ID PARENT DEVICE ROOT MOUNT-POINT OPTIONS ... - cgroup2 SOURCE OPTIONS"
+    const mounted = /^\d+ \d+ \S+ (\S+) (\S+) .* - cgroup2 /mu;
+    const [, root, point] = mounted.exec(readFileSync('/proc/self/mountinfo', 'utf8')) ?? [];
+    if (inside === undefined || root === undefined || point === undefined) return undefined;
+    return isWithin(inside, root) ? path.join(point, path.relative(root, inside)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Says whether processes may be moved from this group into new groups below it. */
+function isDelegated(own: string): boolean {
+  return isDone(() => {
+    accessSync(own, constants.W_OK);
+    accessSync(path.join(own, 'cgroup.procs'), constants.W_OK);
+  });
+}
+
+function isDone(action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch {
+    return false;
+  }
+}

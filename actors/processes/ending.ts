@@ -1,0 +1,88 @@
+/**
+ * Ends a process group by the steps of the policy (mostly end of input, SIGTERM,
+ * SIGKILL), each with its grace, and resolves when no member is left. Members that outlive their
+ * leader have no input of ours to wait for and start at SIGTERM; so do descendants
+ * that left the group, as far as the system lets us find them.
+ */
+
+import type { Clock } from '../../src/domain/clock.ts';
+import type { ClosePolicy } from '../../src/domain/policy.ts';
+import { signalAll } from './marks.ts';
+import type { Group } from './system.ts';
+
+// The system tells nobody when a group is empty, so it is asked; mostly once.
+const askAgainMs = 20;
+// SIGKILL cannot be refused; who is still there after this hangs in the kernel.
+const killedMs = 250;
+// The same after a crash, whose end must be known within 100 ms.
+const crashedMs = 30;
+
+export interface GroupEnding extends Group {
+  /** The leader died by itself, and its group was sent SIGKILL at that moment. */
+  readonly hasCrashed: boolean;
+  readonly endInput: () => void;
+  /** Of the policy: its steps are taken one after the other until nobody is left. */
+  readonly steps: ClosePolicy['steps'];
+  readonly scope: ClosePolicy['scope'];
+}
+
+/** Says whether nobody is left. */
+export async function endGroup(ending: GroupEnding): Promise<boolean> {
+  if (ending.hasCrashed) {
+    if (ending.descendants !== undefined) signalAll(await ending.descendants(), 'SIGKILL');
+    return isEmptyWithin(ending, crashedMs);
+  }
+  for (const step of ending.steps) if (await isGoneAfter(step, ending)) return true;
+  // Nobody outlives the last step, whatever the policy names.
+  return ending.steps.at(-1)?.by === 'SIGKILL' ? false : killGroup(ending);
+}
+
+/** Kills a group without asking first; says whether nobody is left. */
+export async function killGroup(group: Group): Promise<boolean> {
+  await group.system.signal(group, 'SIGKILL', 'tree');
+  return isEmptyWithin(group, killedMs);
+}
+
+async function isGoneAfter(
+  { by, waitMs }: ClosePolicy['steps'][number],
+  ending: GroupEnding,
+): Promise<boolean> {
+  if (by !== 'stdinEnd') {
+    // Whoever is asked, nobody is left behind.
+    await ending.system.signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
+    return isEmptyWithin(ending, waitMs);
+  }
+  if (!ending.hasExited()) {
+    ending.endInput();
+    await within(ending.clock, waitMs, ending.exited);
+  }
+  return ending.hasExited() && (await ending.system.isEmpty(ending));
+}
+
+async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
+  const { clock } = group;
+  const deadline = clock.now() + limitMs;
+  if (!group.hasExited()) await within(clock, limitMs, group.exited);
+  while (group.hasExited()) {
+    if (await group.system.isEmpty(group)) return true;
+    if (clock.now() >= deadline) return false;
+    await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
+  }
+  return false;
+}
+
+function within(clock: Clock, limitMs: number, event: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(resolve, limitMs);
+    void event.then(() => {
+      clock.clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function pause(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.setTimeout(resolve, Math.max(1, delayMs));
+  });
+}

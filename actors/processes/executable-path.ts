@@ -1,0 +1,222 @@
+/** Finds what a command would run, the way the system does when the process is started. */
+
+import { constants, realpathSync } from 'node:fs';
+import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+import type { StdioSpec } from '../../src/domain/server-spec.ts';
+import { isCommandPlain } from '../../src/policies/approvals/command-place.ts';
+import type { Variables } from '../../src/policies/expand-variables.ts';
+import { digestOf } from '../../src/policies/fingerprint.ts';
+import { looksSecret } from '../../src/policies/text/redact.ts';
+import { isWithin, wayWithin } from '../files/way-within.ts';
+import { resolveSpec, SettingError } from '../session/target.ts';
+import { environmentOf } from './environment.ts';
+import type { StdioLaunch } from './system.ts';
+
+export interface Executable {
+  /** Absolute path where the command was found. */
+  readonly file: string;
+  /** What that leads to over all links: what a person approves. */
+  readonly realPath: string;
+  /** `realPath` is the path as written, because it leads out of the folder that may be touched. */
+  readonly isUnfollowed?: true;
+}
+
+/** Where the system looks when a process has no PATH. */
+const usualPath = '/bin:/usr/bin';
+
+/** Undefined when there is nothing that could be run. */
+export async function findExecutable({
+  command,
+  cwd,
+  env,
+}: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>): Promise<Executable | undefined> {
+  for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
+    // An empty place is the working folder.
+    const file = path.resolve(cwd, place, command);
+    for (const ending of endings(command, env)) {
+      const found = await executableAt(file + ending);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Like {@link findExecutable} for an entry of a project folder, without touching anything that it
+ * names outside of the folder. A path that leads outside is identified by where it leaves the folder,
+ * one that is written outside by its spelling; neither is looked up. Also undefined when a variable
+ * or the entry's own PATH decides.
+ */
+async function findConfined(
+  spec: StdioSpec,
+  env: StdioLaunch['env'],
+  within: string,
+): Promise<Executable | undefined> {
+  if (!isCommandPlain(spec)) return undefined;
+  const { command, cwd } = spec;
+  const isNamed = hasFolder(command);
+  for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
+    const file = path.resolve(cwd, place, command);
+    const isInside = isWithin(file, within);
+    if (!isInside && isNamed) {
+      const written = path.isAbsolute(command) ? command : file;
+      return { file: written, realPath: written, isUnfollowed: true };
+    }
+    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the entry names.
+    if (!isInside && !path.isAbsolute(place)) continue;
+    for (const ending of endings(command, env)) {
+      const at = file + ending;
+      const found = await (isInside ? executableWithin(at, within) : executableAt(at));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+async function executableWithin(file: string, within: string): Promise<Executable | undefined> {
+  const { place, isInside } = await wayWithin(file, within);
+  if (!isInside) return { file, realPath: place, isUnfollowed: true };
+  const found = await executableAt(place);
+  return found && { file, realPath: found.realPath };
+}
+
+/**
+ * What admission knows an executable by: its real path. One that is written with a
+ * secret in it is known by a digest.
+ *
+ * @param within - real path of the project folder, for an entry that it brings; outside of it only
+ *   the user's own PATH is touched
+ */
+export async function approvedPathOf(
+  spec: StdioSpec,
+  variables: Variables,
+  within?: string,
+): Promise<string | undefined> {
+  const found = await (within === undefined
+    ? findExecutable(launchOf(spec, variables))
+    : findConfined(spec, environmentOf(variables, {}, process.platform), within));
+  return found === undefined ? undefined : shownPath(spec, found);
+}
+
+/**
+ * The launch of the very program that was approved, whatever PATH says a moment later.
+ *
+ * @param approved - null when nothing was found at approval, or nothing could be looked up
+ * @param within - as given when the program was looked up
+ * @throws SettingError when the command leads elsewhere now.
+ */
+export async function launchAsApproved(
+  launch: StdioLaunch,
+  spec: StdioSpec,
+  approved: string | null,
+  within?: string,
+): Promise<StdioLaunch> {
+  const found = await (within === undefined
+    ? findExecutable(launch)
+    : findConfined(spec, launch.env, within));
+  const present = found === undefined ? null : shownPath(spec, found);
+  if (present !== approved) {
+    throw movedError(launch.command);
+  }
+  if (found === undefined) return launch;
+  // A script finds the files beside it, and an interpreter finds its name, by the path it is started
+  // with; a binary gets its name from argv0.
+  const { file, isUnfollowed } = found;
+  // The program is approved, so the path may be followed now.
+  const realPath = isUnfollowed ? await realpath(file).catch(() => file) : found.realPath;
+  const command = (await isBinary(realPath)) ? realPath : file;
+  return { ...launch, command, argv0: launch.command, realPath };
+}
+
+/**
+ * Checks that the path about to be started still leads to the approved program.
+ * Synchronous, so that no other code of ours runs between the check and the start.
+ *
+ * @throws SettingError when it leads elsewhere.
+ */
+export function assertSameProgram({ command, argv0, realPath }: StdioLaunch): void {
+  if (realPath === undefined) return;
+  let present: string | undefined;
+  try {
+    present = realpathSync(command);
+  } catch {
+    // A missing program is not the approved one either.
+  }
+  if (present !== realPath) throw movedError(argv0 ?? command);
+}
+
+function movedError(command: string): SettingError {
+  return new SettingError(
+    `The command "${command}" leads to another program than the one that was approved, and was not started.`,
+  );
+}
+
+// Enough for the header of every executable format. All of them hold a zero byte; text does not.
+const headBytes = 512;
+
+async function isBinary(file: string): Promise<boolean> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(file, 'r');
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    const head = buffer.subarray(0, bytesRead);
+    return head.subarray(0, 2).toString('latin1') !== '#!' && head.includes(0);
+  } catch {
+    // A script that cannot be read cannot run either.
+    return true;
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+}
+
+/** The path under which an executable is approved and shown. */
+function shownPath({ command }: Pick<StdioSpec, 'command'>, found: Executable): string {
+  const names = [...command.matchAll(/\$\{([^}:]*)/gu)].map(([, name = '']) => name);
+  return names.some(looksSecret) ? `sha256:${digestOf(found.realPath)}` : found.realPath;
+}
+
+function launchOf(spec: StdioSpec, variables: Variables): StdioLaunch {
+  try {
+    // Only what decides where it is found: an unset variable elsewhere is no question here.
+    const { PATH } = spec.env;
+    const part = { ...spec, args: [], env: PATH === undefined ? {} : { PATH } };
+    const resolved = resolveSpec(part, variables);
+    if (resolved.type === 'stdio') return resolved.launch;
+  } catch {
+    // Nobody can tell before the variable is set.
+  }
+  return { command: '', args: [], env: {}, cwd: '/' };
+}
+
+function placesOf(command: string, searchPath: string): readonly string[] {
+  if (command === '') return [];
+  return hasFolder(command) ? [''] : searchPath.split(path.delimiter);
+}
+
+function hasFolder(command: string): boolean {
+  // On Windows `C:tool` is in that drive's current folder.
+  const isOnDrive = process.platform === 'win32' && command.includes(':');
+  return command.includes('/') || command.includes(path.sep) || isOnDrive;
+}
+
+function endings(
+  command: string,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  if (process.platform !== 'win32') return [''];
+  const known = (env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';');
+  // Beside `npx.cmd` lies an `npx` for other shells, which Windows does not mean.
+  return path.extname(command) === '' ? [...known, ''] : ['', ...known];
+}
+
+async function executableAt(file: string): Promise<Executable | undefined> {
+  try {
+    await access(file, constants.X_OK);
+    if (!(await stat(file)).isFile()) return undefined;
+    return { file, realPath: await realpath(file) };
+  } catch {
+    return undefined;
+  }
+}

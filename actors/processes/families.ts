@@ -1,0 +1,112 @@
+/**
+ * Remembers which processes descend from a server, from snapshots of every process's parent. A
+ * known process stays known, by its number and start time, after its parent has died. A process
+ * whose parent started and ended between two snapshots is never found. Linux only; elsewhere
+ * nothing is found.
+ */
+
+import { readFileSync } from 'node:fs';
+
+import { hasProcessTable, type ProcessIdentity } from './identity.ts';
+import { createLook } from './look.ts';
+
+export interface FamilyMember extends ProcessIdentity {
+  /** The program's name as reported by the system: at most 15 characters. */
+  readonly name: string;
+  /** Its process group. */
+  readonly group: number;
+}
+
+export interface Seen extends FamilyMember {
+  readonly parent: number;
+  readonly isRunning: boolean;
+}
+
+// More than any honest server starts; a fork bomb must not fill the host's memory too.
+const maxMembers = 10_000;
+
+export class ProcessFamilies {
+  readonly #families = new Map<number, ReadonlyMap<number, Seen>>();
+  readonly #look: () => Promise<readonly Seen[]>;
+
+  /** @param look - reads all processes. Default: those of this system */
+  constructor(look: () => Promise<readonly Seen[]> = lookAtParents) {
+    this.#look = look;
+  }
+
+  add({ pid, start }: ProcessIdentity): void {
+    const leader = { pid, start, name: '', group: pid, parent: process.pid, isRunning: true };
+    this.#families.set(pid, new Map([[pid, leader]]));
+  }
+
+  remove(leader: number): void {
+    this.#families.delete(leader);
+  }
+
+  get size(): number {
+    return this.#families.size;
+  }
+
+  /** Takes one snapshot of all processes, for all families. */
+  async look(): Promise<void> {
+    if (!hasProcessTable || this.#families.size === 0) return;
+    // A server that starts meanwhile may be missing from this snapshot, which says nothing about it.
+    const leaders = [...this.#families.keys()];
+    const table = await this.#look();
+    const byPid = new Map(table.map((seen) => [seen.pid, seen]));
+    const byParent = new Map<number, Seen[]>();
+    for (const seen of table) {
+      const siblings = byParent.get(seen.parent);
+      if (siblings === undefined) byParent.set(seen.parent, [seen]);
+      else siblings.push(seen);
+    }
+    for (const leader of leaders) {
+      const known = this.#families.get(leader);
+      if (known !== undefined) this.#families.set(leader, familyOf(known, byPid, byParent));
+    }
+  }
+
+  /** Lists the family's processes that ran at the last snapshot, without the leader. */
+  membersOf(leader: number): readonly FamilyMember[] {
+    const members = this.#families.get(leader)?.values() ?? [];
+    return [...members].filter(({ pid, isRunning }) => isRunning && pid !== leader);
+  }
+}
+
+/** Keeps the known processes that are still the same ones, and adds all of their descendants. */
+function familyOf(
+  known: ReadonlyMap<number, Seen>,
+  byPid: ReadonlyMap<number, Seen>,
+  byParent: ReadonlyMap<number, readonly Seen[]>,
+): ReadonlyMap<number, Seen> {
+  const family = new Map<number, Seen>();
+  for (const { pid, start } of known.values()) {
+    const now = byPid.get(pid);
+    if (now?.start === start) family.set(pid, now);
+  }
+  // Iterating over a map also visits entries that are added meanwhile.
+  for (const pid of family.keys()) {
+    for (const child of byParent.get(pid) ?? []) {
+      if (family.size < maxMembers) family.set(child.pid, child);
+    }
+  }
+  return family;
+}
+
+const lookAtParents = createLook((pid): Seen | undefined => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The name in parentheses may itself hold spaces and parentheses; the start is field 22.
+  const end = stat.lastIndexOf(')');
+  const [state = '', parent, group, , , , , , , , , , , , , , , , , start] = stat
+    .slice(end + 2)
+    .split(' ');
+  if (start === undefined) return undefined;
+  return {
+    pid,
+    start,
+    parent: Number(parent),
+    group: Number(group),
+    name: stat.slice(stat.indexOf('(') + 1, end),
+    isRunning: state !== 'Z' && state !== 'X',
+  };
+});

@@ -1,0 +1,29 @@
+/**
+ * The process groups that sessions started and have not yet seen end. Should
+ * this process leave by itself first, they are killed on its way out: children
+ * survive their parent otherwise. When it is killed, that is for the guardian.
+ */
+
+import { posixSystem } from './posix.ts';
+import type { ProcessSystem } from './system.ts';
+import { createWindowsSystem } from './windows.ts';
+
+/** Of the machine that this runs on. */
+export const processSystem: ProcessSystem =
+  process.platform === 'win32' ? createWindowsSystem() : posixSystem;
+
+const live = new Set<number>();
+let isWatching = false;
+
+/** Remembers the group that is led by this process. */
+export function watchGroup(leader: number): void {
+  live.add(leader);
+  if (isWatching) return;
+  isWatching = true;
+  // One listener for all: a listener per session would run into Node's warning at ten.
+  process.once('exit', () => processSystem.killAll(live));
+}
+
+export function forgetGroup(leader: number): void {
+  live.delete(leader);
+}

@@ -1,0 +1,193 @@
+/**
+ * The guardian: a small process that ends our servers when we die without doing it.
+ *
+ * It holds the other end of a pipe that breaks with us, however that happens. It is
+ * started just before the first server, whose mark it already knows, so every server has a
+ * guardian from its first instruction on. We do not wait for it to start: orders wait in the pipe,
+ * and it notices the broken pipe even if we die while it boots. It runs in its own session, so that
+ * Ctrl-C does not reach it; it neither keeps this process running nor inherits anything from it. A guardian that dies is replaced a few times, and then reported.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+
+import { guardianScript } from './guardian-script.ts';
+import { hasProcessTable, type ProcessIdentity } from './identity.ts';
+import { markVariable } from './marks.ts';
+
+const restMs = 100;
+// The host is gone and its servers have lost their input: time to write down what they hold.
+const inputGraceMs = 1_000;
+// Half of what an orderly stop gives: nobody waits for answers any more.
+const termGraceMs = 1_000;
+// SIGKILL cannot be refused; who is still there after this hangs in the kernel.
+const killedMs = 300;
+// A lack of descriptors or processes is transient; the next server tries again.
+const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
+// Somebody who kills it again and again means it.
+const maxRestarts = 3;
+// In addition to what the pipe holds: thousands of orders, each of which a guardian reads in microseconds.
+const maxUnreadBytes = 65_536;
+// It has nothing to do but to exit; a busy machine may take a while to let it.
+const farewellMs = 500;
+// All its phases, on a machine that is ten times too busy.
+const reapLimitMs = 30_000;
+
+export interface GuardianOrders {
+  /** What its processes carry in their environment, or the beginning of it. */
+  readonly mark: string;
+  /** Removed when nothing is left; absent = there is none. */
+  readonly file?: string;
+  /** The run's control group, whose members are ended as well; absent = there is none. */
+  readonly cgroup?: string;
+  /** Reports that nobody guards any more, and why. */
+  readonly report: (why: string) => void;
+}
+
+export class Guardian {
+  readonly #orders: GuardianOrders;
+  readonly #groups = new Map<number, string>();
+  #child: ChildProcess | undefined;
+  #restarts = 0;
+  #isOver = false;
+
+  constructor(orders: GuardianOrders) {
+    this.#orders = orders;
+  }
+
+  /** Of the process that guards now. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Starts guarding: from now on every process with the mark ends with us. */
+  start(): void {
+    if (this.#child === undefined && !this.#isOver) this.#start();
+  }
+
+  /** From now on the group that this process leads ends with us. */
+  add({ pid, start }: ProcessIdentity): void {
+    this.#groups.set(pid, start);
+    if (this.#child === undefined) this.start();
+    else this.#say(`+ ${pid} ${start}`);
+  }
+
+  remove(pid: number): void {
+    if (this.#groups.delete(pid)) this.#say(`- ${pid}`);
+  }
+
+  /**
+   * Lets it go, and settles when it is gone. What was not removed, it ends; then
+   * nobody waits for it.
+   */
+  async dismiss(): Promise<void> {
+    this.#isOver = true;
+    const child = this.#child;
+    if (child === undefined) return;
+    if (this.#groups.size > 0) {
+      child.stdin?.end();
+      return;
+    }
+    child.stdin?.end('bye\n');
+    child.ref();
+    await endOf(child, farewellMs);
+  }
+
+  #start(): void {
+    try {
+      const child = startGuardian({ ...this.#orders, isHostAlive: true });
+      this.#child = child;
+      // Without a process there is no exit to come, and with one no error that matters.
+      child.once('error', ({ message, code }: NodeJS.ErrnoException) => {
+        if (child.pid !== undefined) return;
+        if (transientCodes.has(code)) this.#child = undefined;
+        else this.#onEnd(message);
+      });
+      child.once('exit', (code, signal) =>
+        this.#onEnd(`it ended by ${signal ?? `exit code ${code}`}`),
+      );
+    } catch (error) {
+      this.#onEnd((error as Error).message);
+      return;
+    }
+    for (const [pid, start] of this.#groups) this.#say(`+ ${pid} ${start}`);
+  }
+
+  #say(order: string): void {
+    const child = this.#child;
+    // The guardian was stopped or hangs. Its successor receives all groups at once.
+    if ((child?.stdin?.writableLength ?? 0) > maxUnreadBytes) child?.kill('SIGKILL');
+    else child?.stdin?.write(`${order}\n`);
+  }
+
+  #onEnd(why: string): void {
+    this.#child = undefined;
+    if (this.#isOver) return;
+    if (this.#restarts < maxRestarts) {
+      this.#restarts += 1;
+      this.#start();
+      return;
+    }
+    this.#isOver = true;
+    this.#orders.report(why);
+  }
+}
+
+/**
+ * Ends the groups of a host that died earlier, and what carries its mark; says
+ * whether nothing is left. Only those are touched that are proved to be the same.
+ */
+export async function endLeftovers(
+  orders: Required<Pick<GuardianOrders, 'mark' | 'file'>> & Pick<GuardianOrders, 'cgroup'>,
+  groups: readonly ProcessIdentity[],
+): Promise<boolean> {
+  const child = startGuardian({ ...orders, isHostAlive: false });
+  // Not waited for by an exit of ours: it finishes alone.
+  child.stdin?.end(groups.map(({ pid, start }) => `+ ${pid} ${start}\n`).join(''));
+  return (await endOf(child, reapLimitMs)) === 0;
+}
+
+interface GuardianStart extends Pick<GuardianOrders, 'mark' | 'file' | 'cgroup'> {
+  readonly isHostAlive: boolean;
+}
+
+function startGuardian({ mark, file, cgroup, isHostAlive }: GuardianStart): ChildProcess {
+  const rests = [isHostAlive ? inputGraceMs : 0, termGraceMs, killedMs].map((ms) => ms / restMs);
+  const words = [
+    `${markVariable}=${mark}`,
+    file ?? '',
+    hasProcessTable ? 'proc' : 'ps',
+    isHostAlive ? 1 : 0,
+    ...rests,
+    cgroup ?? '',
+  ];
+  const child = spawn('/bin/sh', ['-c', guardianScript, 'mcp-troupe', ...words.map(String)], {
+    // A working folder would be kept from being unmounted.
+    cwd: '/',
+    detached: true,
+    // Above all not our own environment: it may carry the mark of a troupe that runs us.
+    env: { PATH: `/usr/bin:/bin:${process.env['PATH'] ?? '/usr/local/bin'}` },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+  // There is none when too many files are open.
+  const stdin = child.stdin as Socket | null | undefined;
+  // Told by its exit.
+  stdin?.on('error', () => undefined);
+  stdin?.unref();
+  return child;
+}
+
+/** The exit code; undefined when there is none, because it was killed at last or never started. */
+function endOf(child: ChildProcess, limitMs: number): Promise<number | undefined> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
+    return Promise.resolve(child.exitCode ?? undefined);
+  }
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), limitMs).unref();
+    child.once('exit', (code) => {
+      clearTimeout(timer);
+      resolve(code ?? undefined);
+    });
+  });
+}

@@ -1,0 +1,312 @@
+/**
+ * Keeps account of the processes that one troupe starts, so that none outlives it:
+ * gives each a mark that its descendants inherit, informs the guardian, and with a state
+ * folder writes them down for the next run. Reports facts and problems; ending a
+ * process while we live is for the session that started it.
+ *
+ * A descendant that dropped both its environment and its session is found by snapshots of parents and
+ * children, every few seconds and when the server ends. What a snapshot finds is reported, because
+ * the next one may come too late. Where control groups can be created, each server gets one, whose
+ * members are found whatever they do. A process that started before its parent was put into the
+ * group is added by the next snapshot.
+ */
+
+import { randomUUID } from 'node:crypto';
+import path from 'node:path';
+
+import type { Clock } from '../../src/domain/clock.ts';
+import type { Problem } from '../../src/domain/settings.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
+import { type FamilyMember, ProcessFamilies } from './families.ts';
+import { Guardian } from './guardian.ts';
+import { hasProcessTable, placeOfThisProcess, startOf } from './identity.ts';
+import { findMarked, isMeantToStay, markVariable } from './marks.ts';
+import { reapEarlierRuns } from './reaper.ts';
+import {
+  type ProcessRegistry,
+  type RegisteredServer,
+  registryFile,
+  removeRegistry,
+  writeRegistry,
+} from './registry.ts';
+
+// A snapshot of 1,000 processes takes 15 ms of processor time, in steps: a thousandth of one core.
+const lookEveryMs = 15_000;
+// Servers start most of their processes at once; the first snapshot finds those.
+const firstLookMs = 1_000;
+const nameCharacters = 100;
+
+/** The process of a server actor. */
+export interface ActorProcess {
+  readonly pid: number;
+  /** False until it is asked something: who waits then waits for us. */
+  readonly isAsked: boolean;
+}
+
+/** One process that is about to be started, and the group that it will lead. */
+export interface KeptProcess {
+  /**
+   * Called just before the start; returns variables for the process's environment. From now on the
+   * guardian ends every process that carries them.
+   */
+  readonly prepare: () => Readonly<Record<string, string>>;
+  /** Called at once after the start, while the number cannot have been given away again. */
+  readonly started: (pid: number) => void;
+  /** Called when it is asked something, the first time and whenever else. */
+  readonly asked: () => void;
+  /** Called before the process is ended: takes a last snapshot while its children still have it as parent. */
+  readonly ending: () => Promise<void>;
+  /** Descendants of it, in its group or not, as far as the system tells. */
+  readonly descendants: () => Promise<readonly number[]>;
+  /** Nothing is left, in its group or elsewhere. */
+  readonly gone: () => void;
+}
+
+export interface ProcessKeeper {
+  /** @param actorId - the server actor that starts it; absent for a helper of ours */
+  expect(server: string, actorId?: string): KeptProcess;
+  /** The process that a server actor started; undefined before and after. */
+  processOf(actorId: string): ActorProcess | undefined;
+  /** Ends what earlier runs left behind. */
+  reap(): void;
+  /** Settles when the guardian is dismissed and the registry removed. */
+  close(): Promise<void>;
+  /** Of the guardian; undefined before the first server and after the last. */
+  readonly guardianPid: number | undefined;
+}
+
+export interface KeeperPorts {
+  /** Absent: nothing is written, and only the guardian watches. */
+  readonly stateDir?: string | undefined;
+  readonly clock: Clock;
+  readonly wallNow: () => number;
+  /** Opens the run's control group. Default: the system's; undefined where none is delegated. */
+  readonly cgroup?: ((run: string) => RunCgroup | undefined) | undefined;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+}
+
+/** Undefined where processes have no groups. */
+export function createProcessKeeper(ports: KeeperPorts): ProcessKeeper | undefined {
+  return process.platform === 'win32' ? undefined : new Keeper(ports);
+}
+
+class Keeper implements ProcessKeeper {
+  readonly #ports: KeeperPorts;
+  readonly #run = randomUUID();
+  readonly #file: string | undefined;
+  readonly #guardian: Guardian;
+  readonly #servers = new Map<number, RegisteredServer>();
+  readonly #byActor = new Map<string, ActorProcess>();
+  readonly #cgroup: RunCgroup | undefined;
+  readonly #cgroups = new Map<number, ServerCgroup>();
+  readonly #families = new ProcessFamilies();
+  readonly #problems: Problem[] = [];
+  /** The last descendant of each server that dropped both its environment and its session. */
+  readonly #escaped = new Map<number, Problem>();
+  #nextLook: { readonly timer: unknown; readonly at: number } | undefined;
+  #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
+  #count = 0;
+  #isRegistered = false;
+
+  constructor(ports: KeeperPorts) {
+    this.#ports = ports;
+    const { stateDir } = ports;
+    // The guardian runs in another working folder, and this process may move to one.
+    this.#file =
+      stateDir === undefined ? undefined : registryFile(path.resolve(stateDir), this.#run);
+    this.#cgroup = (ports.cgroup ?? openRunCgroup)(this.#run);
+    this.#guardian = new Guardian({
+      mark: this.#run,
+      ...(this.#cgroup === undefined ? {} : { cgroup: this.#cgroup.path }),
+      ...(this.#file === undefined ? {} : { file: this.#file }),
+      report: (why) =>
+        this.#report({
+          file: '/bin/sh',
+          message: `the guardian that ends servers if this process is killed does not run (${why}); nothing else is affected`,
+        }),
+    });
+  }
+
+  get guardianPid(): number | undefined {
+    return this.#guardian.pid;
+  }
+
+  processOf(actorId: string): ActorProcess | undefined {
+    return this.#byActor.get(actorId);
+  }
+
+  expect(server: string, actorId?: string): KeptProcess {
+    this.#count += 1;
+    const number = this.#count;
+    const mark = `${this.#run}.${number}`;
+    let own: number | undefined;
+    let isAsked = false;
+    let cgroup: ServerCgroup | undefined;
+    return {
+      prepare: () => {
+        this.#guardian.start();
+        // If we and the guardian die before the process is registered, the next run looks for the mark.
+        if (!this.#isRegistered) this.#register();
+        return { [markVariable]: mark };
+      },
+      started: (pid) => {
+        own = pid;
+        cgroup = this.#cgroup?.create(number);
+        cgroup?.add(pid);
+        this.#add(pid, server);
+        if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
+        if (actorId !== undefined) this.#byActor.set(actorId, { pid, isAsked: false });
+      },
+      asked: () => {
+        if (isAsked || own === undefined) return;
+        isAsked = true;
+        if (actorId !== undefined) this.#byActor.set(actorId, { pid: own, isAsked });
+      },
+      ending: () => this.#families.look(),
+      descendants: () => this.#descendantsOf(own, mark, cgroup),
+      gone: () => {
+        if (own !== undefined) this.#remove(own);
+        cgroup?.remove();
+        // A later session of the same actor may have started another.
+        if (actorId !== undefined && this.#byActor.get(actorId)?.pid === own)
+          this.#byActor.delete(actorId);
+        own = undefined;
+      },
+    };
+  }
+
+  reap(): void {
+    const { stateDir, wallNow } = this.#ports;
+    if (stateDir === undefined) return;
+    void reapEarlierRuns(stateDir, wallNow).then((problems) => {
+      for (const problem of problems) this.#report(problem);
+    });
+  }
+
+  async close(): Promise<void> {
+    // What is not known to be gone stays registered until the guardian has ended it.
+    if (this.#servers.size === 0 && this.#file !== undefined) removeRegistry(this.#file);
+    this.#cancelLook();
+    await this.#guardian.dismiss();
+    this.#cgroup?.remove();
+  }
+
+  async #descendantsOf(
+    leader: number | undefined,
+    mark: string,
+    cgroup: ServerCgroup | undefined,
+  ): Promise<readonly number[]> {
+    const marked = await findMarked(mark);
+    if (leader === undefined || !hasProcessTable) return marked;
+    await this.#families.look();
+    const family = this.#families.membersOf(leader).map(({ pid }) => pid);
+    const others = new Set([...family, ...(cgroup?.members() ?? [])]);
+    const isSpared = (pid: number): boolean => pid === leader || isMeantToStay(pid);
+    return [...new Set([...marked, ...[...others].filter((pid) => !isSpared(pid))])];
+  }
+
+  /** Takes the next snapshot of parents and children after this time, or sooner if one is due. */
+  #lookAfter(delayMs: number): void {
+    if (!hasProcessTable || this.#families.size === 0) return;
+    const { clock } = this.#ports;
+    const at = clock.now() + delayMs;
+    if (this.#nextLook !== undefined && this.#nextLook.at <= at) return;
+    this.#cancelLook();
+    const timer = clock.setTimeout(() => void this.#look(), delayMs);
+    this.#nextLook = { timer, at };
+    // A pending snapshot must not keep the host alive.
+    (timer as { unref?: () => unknown } | undefined)?.unref?.();
+  }
+
+  async #look(): Promise<void> {
+    this.#nextLook = undefined;
+    await this.#families.look();
+    const marked = new Set(await findMarked(this.#run));
+    for (const [leader, { server }] of this.#servers) {
+      const members = this.#families.membersOf(leader);
+      const cgroup = this.#cgroups.get(leader);
+      const inside = new Set(cgroup?.members());
+      for (const { pid } of members) if (!inside.has(pid)) cgroup?.add(pid);
+      const escaped = members.find(({ pid, group }) => group !== leader && !marked.has(pid));
+      if (escaped !== undefined) this.#reportEscape(leader, server, escaped);
+    }
+    this.#lookAfter(lookEveryMs);
+  }
+
+  #reportEscape(leader: number, server: string, { pid, name }: FamilyMember): void {
+    const file = `/proc/${pid}`;
+    if (this.#escaped.get(leader)?.file === file) return;
+    const fate = isMeantToStay(pid)
+      ? 'and is meant to outlive it; end it by hand if it should not'
+      : 'it ends with its server, but a process that it starts before the next check may not';
+    this.#escaped.set(leader, {
+      file,
+      message: `server ${printableLine(server, nameCharacters)} started process ${pid} (${printableLine(name, nameCharacters)}), which left its environment and session; ${fate}`,
+    });
+    this.#tellProblems();
+  }
+
+  #cancelLook(): void {
+    this.#ports.clock.clearTimeout(this.#nextLook?.timer);
+    this.#nextLook = undefined;
+  }
+
+  #add(pid: number, server: string): void {
+    const start = startOf(pid);
+    // Dead and reaped already; without a start time it could be mistaken for another.
+    if (start === undefined) return;
+    this.#servers.set(pid, { pid, start, server });
+    this.#guardian.add({ pid, start });
+    this.#families.add({ pid, start });
+    this.#lookAfter(firstLookMs);
+    this.#register();
+  }
+
+  #remove(pid: number): void {
+    if (!this.#servers.delete(pid)) return;
+    this.#guardian.remove(pid);
+    this.#families.remove(pid);
+    this.#cgroups.delete(pid);
+    if (this.#families.size === 0) this.#cancelLook();
+    if (this.#escaped.delete(pid)) this.#tellProblems();
+    this.#register();
+  }
+
+  #register(): void {
+    if (this.#file === undefined) return;
+    this.#self ??= {
+      place: placeOfThisProcess(),
+      owner: { pid: process.pid, start: startOf(process.pid) ?? 'unknown' },
+    };
+    const servers = [...this.#servers.values()];
+    try {
+      const cgroup = this.#cgroup?.path;
+      writeRegistry(this.#file, {
+        version: 1,
+        run: this.#run,
+        ...this.#self,
+        ...(cgroup === undefined ? {} : { cgroup }),
+        servers,
+      });
+      this.#isRegistered = true;
+    } catch (error) {
+      if (this.#isRegistered) return;
+      this.#isRegistered = true;
+      const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+      this.#report({
+        file: this.#file,
+        message: `the processes of this run cannot be written down (${why}); the guardian still watches them`,
+      });
+    }
+  }
+
+  #report(problem: Problem): void {
+    this.#problems.push(problem);
+    this.#tellProblems();
+  }
+
+  #tellProblems(): void {
+    this.#ports.onProblems([...this.#problems, ...this.#escaped.values()]);
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Finds processes that left the group they were started in. The mark in their
+ * environment, which children inherit, still says whose they are. Linux only:
+ * elsewhere no process may read the environment of another.
+ */
+
+import { readFileSync } from 'node:fs';
+
+import { hasProcessTable } from './identity.ts';
+import { createLook } from './look.ts';
+
+/** The variable that every server gets. */
+export const markVariable = 'MCP_TROUPE_RUN';
+/** The value that a server gives to a daemon that is meant to outlive it. */
+const staysValue = 'stay';
+
+/** Says whether a process's environment declares that it is meant to outlive its server. */
+export function isMeantToStay(pid: number): boolean {
+  try {
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
+    return environment.includes(`\0${markVariable}=${staysValue}\0`);
+  } catch {
+    return false;
+  }
+}
+
+interface MarkedProcess {
+  readonly pid: number;
+  readonly environment: Buffer;
+}
+
+/** Finds the running processes with exactly this mark or, given a run, with any of its marks. */
+export async function findMarked(mark: string): Promise<readonly number[]> {
+  if (!hasProcessTable) return [];
+  const wanted = `${markVariable}=${mark}${mark.includes('.') ? '\0' : '.'}`;
+  return (await lookForMarked())
+    .filter(({ environment }) => environment.includes(wanted))
+    .map(({ pid }) => pid);
+}
+
+const lookForMarked = createLook((pid): MarkedProcess | undefined => {
+  // Empty for the dead; unreadable for those of other users.
+  const environment = readFileSync(`/proc/${pid}/environ`);
+  return environment.includes(markVariable) && pid !== process.pid
+    ? { pid, environment }
+    : undefined;
+});
+
+/** Signals each of them; who is gone already does not matter. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // Gone, or of another user and out of reach.
+    }
+  }
+}

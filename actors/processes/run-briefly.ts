@@ -1,0 +1,159 @@
+/**
+ * Runs a program for what it prints, within a time. It has a process group of its
+ * own, which is empty when the answer is given; no shell is involved.
+ *
+ * Never rejects. When the signal ends it, the answer is `isLate`.
+ */
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+
+import type { Clock } from '../../src/domain/clock.ts';
+import { killGroup } from './ending.ts';
+import { forgetGroup, processSystem, watchGroup } from './groups.ts';
+import type { KeptProcess } from './keeper.ts';
+import type { StdioLaunch } from './system.ts';
+
+export interface BriefRunPorts {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly limitMs: number;
+  /** Keeps account of the process; absent = nobody does. */
+  readonly kept: KeptProcess | undefined;
+}
+
+export type BriefAnswer =
+  | { readonly isLate: true }
+  | { readonly unstartable: string }
+  | {
+      readonly exitCode: number | null;
+      readonly out: string;
+      readonly err: string;
+      /** It printed more than is read. */
+      readonly isCut: boolean;
+    };
+
+export interface BriefRun {
+  /** Settles when the process runs; not at all when it cannot be started. */
+  readonly running: Promise<void>;
+  readonly answer: Promise<BriefAnswer>;
+}
+
+// An answer has a line, a help text a few thousand characters; a program that says more is not
+// read to its end.
+const maxOutputLength = 64 * 1024;
+// What a process wrote just before its exit is still in the pipe.
+const drainMs = 50;
+
+export function runBriefly(launch: StdioLaunch, ports: BriefRunPorts): BriefRun {
+  let begin = (): void => {};
+  const running = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  return { running, answer: run(launch, ports, begin) };
+}
+
+async function run(
+  launch: StdioLaunch,
+  { clock, signal, kept, limitMs }: BriefRunPorts,
+  begin: () => void,
+): Promise<BriefAnswer> {
+  if (signal.aborted) return { isLate: true };
+  const child = startProcess(launch, kept);
+  if ('unstartable' in child) return child;
+  const { pid } = child;
+  child.once('spawn', begin).on('error', () => {});
+  const out = collect(child.stdout);
+  const err = collect(child.stderr);
+  let hasExited = false;
+  let exitCode: number | null = null;
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', (code) => {
+      exitCode = code;
+      hasExited = true;
+      resolve();
+    });
+  });
+  if (pid === undefined) return { unstartable: await reasonOf(child) };
+  watchGroup(pid);
+  kept?.started(pid);
+  const isLate = await isOverdue(clock, signal, exited, limitMs);
+  if (!isLate) await isOverdue(clock, signal, closed(child), drainMs);
+  const group = { system: processSystem, leader: pid, clock, exited, hasExited: () => hasExited };
+  // Also after an answer: what the program left behind was only there for the question.
+  if (await killGroup({ ...group, descendants: kept?.descendants })) kept?.gone();
+  child.stdout.destroy();
+  child.stderr.destroy();
+  forgetGroup(pid);
+  if (isLate) return { isLate };
+  const isCut = out().length >= maxOutputLength;
+  return { exitCode, out: out(), err: err(), isCut };
+}
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+
+function startProcess(
+  { command, args, env, cwd }: StdioLaunch,
+  kept: KeptProcess | undefined,
+): Child | { readonly unstartable: string } {
+  try {
+    return spawn(command, args, {
+      cwd,
+      env: { ...env, ...kept?.prepare() },
+      detached: true,
+      shell: false,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      windowsHide: true,
+    });
+  } catch (error) {
+    return { unstartable: explain(error) };
+  }
+}
+
+function reasonOf(child: Child): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(explain(error)));
+  });
+}
+
+function explain(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'was not found on PATH';
+  return `cannot be run (${code ?? message})`;
+}
+
+function closed(child: Child): Promise<void> {
+  return new Promise((resolve) => {
+    child.once('close', () => resolve());
+  });
+}
+
+/** Waits for an event, but no longer than the limit, and not once the signal is given. */
+function isOverdue(
+  clock: Clock,
+  signal: AbortSignal,
+  event: Promise<void>,
+  limitMs: number,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (isLate: boolean): void => {
+      clock.clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
+      resolve(isLate);
+    };
+    const giveUp = (): void => settle(true);
+    const timer = clock.setTimeout(giveUp, limitMs);
+    signal.addEventListener('abort', giveUp);
+    void event.then(() => settle(false));
+  });
+}
+
+function collect(stream: Readable): () => string {
+  let text = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (chunk: string) => {
+    if (text.length < maxOutputLength) text += chunk;
+  });
+  stream.on('error', () => {});
+  return () => text;
+}

@@ -1,0 +1,345 @@
+/**
+ * Makes tool calls over an open session. Results are checked only as far as a
+ * caller relies on them; whatever goes wrong comes back as a value that says
+ * whether the server can have run the tool.
+ */
+
+import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprotocol/client';
+
+import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
+import type { LogLevel } from '../../../src/domain/log-level.ts';
+import type { ClassifyRule } from '../../../src/domain/policy.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../../../src/domain/session.ts';
+import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
+import { verdictOf } from '../../../src/policies/calls/verdict.ts';
+import { classifyFailure } from '../../../src/policies/failures/classify.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import { printableLine } from '../../../src/policies/text/printable.ts';
+import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
+import {
+  type Connection,
+  NotSentError,
+  type Seen,
+  UnwritableError,
+} from '../../transports/connection/connection.ts';
+import { endOf, lastWordsOf } from '../../transports/connection/ending.ts';
+import { describeError } from '../../transports/connection/failure.ts';
+import { createExchange, hearsProgress, metaOf } from './exchange.ts';
+import { createLightCalls, type LightCallOptions, type LightCalls } from './light-calls.ts';
+import { profileOf } from './profile.ts';
+import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
+import type { SessionQuestions } from './questions.ts';
+
+// An error text of a server is for people; more than this nobody reads.
+const messageCharacters = 4_096;
+// Enough for a list of what is missing, or an address.
+const rpcDataCharacters = 4_096;
+const closedMessage = 'The session is closed.';
+
+export interface CallerSetup {
+  readonly server: string;
+  readonly session: number;
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly secrets: readonly string[];
+  /** What the server may ask back; absent = nothing. */
+  readonly questions?: SessionQuestions | undefined;
+  /** False as soon as the session is ending: nothing is sent any more. */
+  readonly isOpen: () => boolean;
+  /** The session was open until it was told to end. */
+  readonly wasClosed: () => boolean;
+  readonly toolNamed: (name: string) => ListedTool | undefined;
+  readonly lookAtWatched: () => void;
+  readonly lookAtLogLevel: () => void;
+  /** From which level on the log of the server is wanted. */
+  readonly logLevel: () => LogLevel | undefined;
+  /** Of the settings, as they are now. */
+  readonly rules: () => readonly ClassifyRule[];
+  /** A call failed in a way that says something about the whole session. */
+  readonly onTrouble: (failure: Failure, seen: Seen) => void;
+}
+
+const wrongShape = 'the result of the tool has a wrong shape';
+
+const toolResult: StandardSchemaV1<unknown, ToolResult> = {
+  '~standard': {
+    version: 1,
+    vendor: 'mcp-troupe',
+    validate: (value: unknown) =>
+      isToolResult(value) ? { value } : { issues: [{ message: wrongShape }] },
+  },
+};
+
+function isToolResult(value: unknown): value is ToolResult {
+  if (!isRecord(value)) return false;
+  // Servers of early revisions left the content out when there was none.
+  value['content'] ??= [];
+  const { content, structuredContent, isError } = value;
+  return (
+    Array.isArray(content) &&
+    content.every((block) => isRecord(block) && typeof block['type'] === 'string') &&
+    (structuredContent === undefined || isRecord(structuredContent)) &&
+    (isError === undefined || typeof isError === 'boolean')
+  );
+}
+
+/** What every answer of a method must have, and what the server must offer to be asked. */
+const shapes: Readonly<
+  Record<
+    SessionRequest['method'],
+    { readonly capability: 'resources' | 'prompts' | 'completions'; readonly isFit: IsFit }
+  >
+> = {
+  'resources/read': { capability: 'resources', isFit: ({ contents }) => areRecords(contents) },
+  'prompts/get': { capability: 'prompts', isFit: ({ messages }) => areRecords(messages) },
+  'completion/complete': {
+    capability: 'completions',
+    isFit: ({ completion }) =>
+      isRecord(completion) &&
+      Array.isArray(completion['values']) &&
+      completion['values'].every((value) => typeof value === 'string'),
+  },
+};
+
+type IsFit = (result: Record<string, unknown>) => boolean;
+
+function areRecords(value: unknown): boolean {
+  return Array.isArray(value) && value.every((part) => isRecord(part));
+}
+
+function resultOf(
+  method: SessionRequest['method'],
+): StandardSchemaV1<unknown, Record<string, unknown>> {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'mcp-troupe',
+      validate: (value: unknown) =>
+        isRecord(value) && shapes[method].isFit(value)
+          ? { value }
+          : { issues: [{ message: `the result of ${method} has a wrong shape` }] },
+    },
+  };
+}
+
+const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
+
+export function createHandle(setup: CallerSetup): SessionHandle {
+  const { client, clock, connection } = setup;
+  const isLight = lightKinds.has(connection.kind) && client.getProtocolEra() !== 'modern';
+  const light = isLight
+    ? createLightCalls(clock, connection.transport, connection.stages)
+    : undefined;
+  const exchange = createExchange(setup);
+  return {
+    session: setup.session,
+    profile: profileOf(client),
+    // Checked by hand, because JSON leaves a function out in silence.
+    callTool: (tool, args, options) =>
+      attempt(setup, args, options, (leave) => {
+        // Progress is told by the id that the client gives.
+        const lightly = hearsProgress(options) ? undefined : light;
+        return lightly === undefined
+          ? exchange.inFull(options, (added, own) =>
+              leave(() => callTool(setup, tool, { arguments: args, ...added }, own)),
+            )
+          : exchange.lightly(options, (own) =>
+              leave(() =>
+                callLightly(lightly, { name: tool, arguments: args, ...metaOf(options) }, own),
+              ),
+            );
+      }),
+    async request({ method, params }, options) {
+      const { capability } = shapes[method];
+      if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
+        return { failure: unsupported(capability) };
+      return attempt(setup, params, options, (leave) =>
+        exchange.inFull(options, (added, own) =>
+          leave(() =>
+            client.request(
+              { method, params: { ...params, ...added } },
+              resultOf(method),
+              sendOptions(own),
+            ),
+          ),
+        ),
+      );
+    },
+    lookAtWatched: setup.lookAtWatched,
+    lookAtLogLevel: setup.lookAtLogLevel,
+  };
+}
+
+type Leave = <Result>(send: () => Promise<Result>) => Promise<Result>;
+
+async function attempt<Result>(
+  setup: CallerSetup,
+  args: unknown,
+  { signal }: SessionCallOptions,
+  send: (leave: Leave) => Promise<Result>,
+): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
+  if (isAborted(signal)) return { failure: cancelled(false) };
+  if (!setup.isOpen()) return { failure: notSent(closedMessage) };
+  if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
+  let sendings = 0;
+  const leave: Leave = (sendOnce) => {
+    sendings += 1;
+    // The SDK's own error for this can be recognized only by its text, which servers may relay.
+    return setup.client.transport === undefined
+      ? Promise.reject(new NotSentError(closedMessage))
+      : sendOnce();
+  };
+  try {
+    return { result: await send(leave) };
+  } catch (error) {
+    const failure = callFailureOf(error, isAborted(signal), setup);
+    // The server answered an earlier sending with a question and may already have begun.
+    return { failure: sendings > 1 ? { ...failure, written: true } : failure };
+  }
+}
+
+/** A function of its own: what was true before an answer was awaited need not be true after it. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
+  return {
+    ...(signal !== undefined && { signal }),
+    // Bounded by a timer of our own; the SDK's must not end it before.
+    timeout: longestTimerMs,
+    // What is asked first is answered by us, and the SDK's loop knows neither our limits nor callers.
+    allowInputRequired: true,
+    ...(onProgress !== undefined && {
+      onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
+    }),
+  };
+}
+
+async function callLightly(
+  light: LightCalls,
+  params: Readonly<Record<string, unknown>>,
+  options: LightCallOptions,
+): Promise<ToolResult> {
+  const result = await light.call(params, options);
+  if (isToolResult(result)) return result;
+  throw Object.assign(new Error(`Invalid result for tools/call: ${wrongShape}`), {
+    code: 'INVALID_RESULT',
+  });
+}
+
+async function callTool(
+  { client, connection, toolNamed }: CallerSetup,
+  name: string,
+  rest: Readonly<Record<string, unknown>>,
+  callOptions: SessionCallOptions,
+): Promise<ToolResult> {
+  const options = sendOptions(callOptions);
+  const params = { name, ...rest };
+  if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
+    // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
+    // Without a definition the SDK would resend what the server refuses with HeaderMismatch (-32020).
+    const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
+    const result = await client.callTool(params, {
+      ...options,
+      toolDefinition: { name, inputSchema },
+    });
+    return result as ToolResult;
+  }
+  return client.request({ method: 'tools/call', params }, toolResult, options);
+}
+
+function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {
+  // The SDK reports an abort as a timeout, so the signal was asked first.
+  if (wasAborted) return cancelled(!(error instanceof NotSentError));
+  if (error instanceof UnwritableError)
+    return invalidArguments(redactWords(error.message, setup.secrets));
+  if (error instanceof NotSentError) return notSent(error.message);
+  const described = describeError(error, setup.secrets);
+  if (wantsInput(error, described)) return inputRequired(described.message);
+  const seen = { ...described, ...setup.connection.context(described.status) };
+  const byTable = classifyFailure({ ...seen, phase: 'ready' });
+  const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());
+  const isRuled = failure.kind !== byTable.kind;
+  // A tool may answer with any error; what the settings call by another name may be about more.
+  if (described.rpcCode === undefined || failure.kind === 'sessionMissing' || isRuled)
+    setup.onTrouble(failure, seen);
+  const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
+  const verdict = verdictOf(failure, seen, { kind: setup.connection.kind, era });
+  const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
+  if (isLost && setup.wasClosed()) return cutOff(setup);
+  return {
+    ...verdict,
+    message: printableLine(inWords(seen), messageCharacters),
+    ...(described.rpcCode !== undefined && {
+      rpcCode: described.rpcCode,
+      ...rpcDataOf(error, setup.secrets),
+    }),
+    ...(failure.retryAfterMs !== undefined && { retryAfterMs: failure.retryAfterMs }),
+  };
+}
+
+/** What the server said of its error besides, unless that is too much to be of use. */
+function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure, 'rpcData'> {
+  const data = error instanceof Error && 'data' in error ? error.data : undefined;
+  if (!isRecord(data) || JSON.stringify(data).length > rpcDataCharacters) return {};
+  return { rpcData: redactData(data, secrets) as typeof data };
+}
+
+/** "Connection closed" is what the SDK knows; how the process ended is known here. */
+function inWords(seen: Seen): string {
+  const end = endOf(seen);
+  if (end === undefined) return seen.message;
+  return `The server process ${end} during the call.${lastWordsOf(seen)}`;
+}
+
+function notSent(message: string): CallFailure {
+  return { reason: 'notSent', written: false, message };
+}
+
+function invalidArguments(why: string): CallFailure {
+  const message = `The arguments cannot be written as JSON: ${why}`;
+  return {
+    reason: 'invalidArguments',
+    written: false,
+    message: printableLine(message, messageCharacters),
+  };
+}
+
+function wantsInput(error: unknown, { rpcCode }: Seen): boolean {
+  return error instanceof InputRequiredError || rpcCode === urlRequiredCode;
+}
+
+/** The server wants something first. Its answer cannot prove whether it has begun. */
+function inputRequired(why: string): CallFailure {
+  const message = printableLine(why, messageCharacters);
+  return { reason: 'inputRequired', written: true, message };
+}
+
+function unsupported(capability: string): CallFailure {
+  return {
+    reason: 'unsupported',
+    written: false,
+    message: `The server does not offer ${capability}.`,
+  };
+}
+
+/** A person or the settings ended the session, which is no fault of the server. */
+function cutOff({ server, connection }: CallerSetup): CallFailure {
+  const message =
+    connection.kind === 'stdio'
+      ? `${server} was stopped during the call.`
+      : `The session with ${server} was closed during the call.`;
+  return { reason: 'cancelled', written: true, message };
+}
+
+function cancelled(written: boolean): CallFailure {
+  return { reason: 'cancelled', written, message: 'The call was cancelled.' };
+}

@@ -1,0 +1,131 @@
+/**
+ * Ends a request that is not answered in time, by a timer of the injected clock:
+ * the SDK's own fires before anything is read when the event loop was held, and
+ * would fail a request whose answer has already come.
+ *
+ * While the server waits for an answer of ours its time stands still, as long as the caller lets it.
+ */
+
+import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
+import type { SessionCallOptions } from '../../../src/domain/session.ts';
+import { NotSentError } from '../../transports/connection/connection.ts';
+
+/** What is left of the time of one call, in milliseconds; its deadlines take from it. */
+export interface CallTime {
+  /** For the server. */
+  leftMs: number;
+  /** For answers to what the server asks meanwhile, before these count as the server's time as well. */
+  questionsMs: number;
+  /** The end of all renewals. */
+  untilMs: number;
+  /** What the server has from each news on; undefined = news change nothing. */
+  readonly silenceMs: number | undefined;
+}
+
+export function timeOf(options: Omit<SessionCallOptions, 'signal'>): CallTime {
+  const { timeoutMs, questionsMs = 0, renewal } = options;
+  const untilMs = renewal?.untilMs ?? timeoutMs;
+  return { leftMs: timeoutMs, questionsMs, untilMs, silenceMs: renewal?.silenceMs };
+}
+
+/** The server has said something: its silence begins anew. */
+export function renew(time: CallTime): void {
+  if (time.silenceMs !== undefined) time.leftMs = Math.min(time.silenceMs, time.untilMs);
+}
+
+/** Fires once, unless it is stopped before. Each `hold` is followed by one `release`. */
+export class CallDeadline {
+  readonly #clock: Clock;
+  readonly #time: CallTime;
+  readonly #onLate: () => void;
+  #holds = 0;
+  #since: number;
+  #timer: unknown;
+
+  constructor(clock: Clock, time: CallTime, onLate: () => void) {
+    this.#clock = clock;
+    this.#time = time;
+    this.#onLate = onLate;
+    this.#since = clock.now();
+    this.#timer = clock.setTimeout(onLate, bounded(time.leftMs));
+  }
+
+  /** The time of the server stands still from now on. */
+  hold(): void {
+    this.#account();
+    this.#holds += 1;
+    this.#wait();
+  }
+
+  release(): void {
+    this.#account();
+    this.#holds -= 1;
+    this.#wait();
+  }
+
+  /** There is news of progress. */
+  renew(): void {
+    if (this.#time.silenceMs === undefined || this.#timer === undefined) return;
+    this.#account();
+    renew(this.#time);
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#account();
+    this.#clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #account(): void {
+    const now = this.#clock.now();
+    const elapsedMs = now - this.#since;
+    this.#since = now;
+    const free = this.#holds > 0 ? Math.min(elapsedMs, this.#time.questionsMs) : 0;
+    this.#time.questionsMs -= free;
+    this.#time.leftMs -= elapsedMs - free;
+    this.#time.untilMs -= elapsedMs - free;
+  }
+
+  #wait(): void {
+    // Stopped: what is held or released from now on starts no timer.
+    if (this.#timer === undefined) return;
+    this.#clock.clearTimeout(this.#timer);
+    const { leftMs, questionsMs } = this.#time;
+    const ms = this.#holds > 0 ? leftMs + questionsMs : leftMs;
+    this.#timer = this.#clock.setTimeout(this.#onLate, bounded(ms));
+  }
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(0, ms), longestTimerMs);
+}
+
+/** Rejects with the code `REQUEST_TIMEOUT` when the time is over before the answer is there. */
+export async function withDeadline<Result>(
+  clock: Clock,
+  { signal, time }: { readonly signal?: AbortSignal | undefined; readonly time: CallTime },
+  send: (signal: AbortSignal, deadline: CallDeadline) => Promise<Result>,
+): Promise<Result> {
+  const request = new AbortController();
+  let isOver = false;
+  const pass = (): void => request.abort(signal?.reason);
+  signal?.addEventListener('abort', pass, { once: true });
+  const deadline = new CallDeadline(clock, time, () => {
+    isOver = true;
+    request.abort(timedOut());
+  });
+  try {
+    return await send(request.signal, deadline);
+  } catch (error) {
+    throw isOver && !(error instanceof NotSentError) ? timedOut() : error;
+  } finally {
+    deadline.stop();
+    signal?.removeEventListener('abort', pass);
+  }
+}
+
+/** What a request fails with when its time is over. */
+export function timedOut(): Error {
+  return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
+}

@@ -1,0 +1,256 @@
+/**
+ * A request that the server answers with questions first. What it asks is answered, and the
+ * request goes on with the answers: in rounds, as the 2026-07-28 revision has it, or once more
+ * after a person has been where the server sent him (error -32042). For its caller it is one request.
+ *
+ * While questions wait, nothing is under way. Whether that counts as time of the call is the
+ * caller's choice.
+ */
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import { printableLine } from '../../../src/policies/text/printable.ts';
+import { type CallTime, renew, withDeadline } from './deadline.ts';
+import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
+import type { SessionQuestions } from './questions.ts';
+
+// As many as the SDKs take: a form of ten pages is a long one.
+const maxRounds = 10;
+const maxRequests = 16;
+// A server that only wants to be asked later gets this breath.
+const laterMs = 250;
+/** The answer of a server that wants a person to visit an address first. */
+export const urlRequiredCode = -32_042;
+const wordsLength = 200;
+
+/** What a further round adds to the parameters. */
+export type RoundParams = Readonly<Record<string, unknown>>;
+
+export interface RoundsSetup {
+  readonly clock: Clock;
+  /** Undefined: nothing is ever answered. */
+  readonly questions: SessionQuestions | undefined;
+  readonly party: QuestionParty | undefined;
+  /** Of the caller. */
+  readonly signal: AbortSignal | undefined;
+  /** All rounds together have this time. */
+  readonly time: CallTime;
+}
+
+/** The server wants an answer that it did not get. The request did not run. */
+export class InputRequiredError extends Error {
+  override readonly name = 'InputRequiredError';
+}
+
+interface InputRequired {
+  readonly resultType: 'input_required';
+  readonly inputRequests: Readonly<Record<string, unknown>>;
+  readonly requestState?: string;
+}
+
+/**
+ * Sends until there is a result; at most one request is under way.
+ *
+ * @throws InputRequiredError when the server wants what nobody gave
+ */
+export async function inRounds<Result extends object>(
+  setup: RoundsSetup,
+  send: (added: RoundParams) => Promise<Result>,
+): Promise<Result> {
+  let added: RoundParams = {};
+  for (let round = 0; round <= maxRounds; round += 1) {
+    const params = added;
+    const result = await send(params);
+    if (!isInputRequired(result)) return result;
+    added = await askMeanwhile(setup, (asking) => asking.answer(result));
+  }
+  throw badResponse(`it still asked for input after ${maxRounds} rounds`);
+}
+
+/** Sends, and once more when the server wants a person to visit an address first, and one did. */
+export async function withVisit<Result>(
+  setup: RoundsSetup,
+  send: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await send();
+  } catch (error) {
+    const urls = urlsIn(error);
+    if (urls === undefined) throw error;
+    await askMeanwhile(setup, (asking) => asking.visit(urls));
+    return send();
+  }
+}
+
+/** The time of the caller runs on or stands still, as he chose; nobody answers for ever. */
+async function askMeanwhile<Answer>(
+  setup: RoundsSetup,
+  ask: (asking: Asking) => Promise<Answer>,
+): Promise<Answer> {
+  let isOver = false;
+  try {
+    return await withDeadline(setup.clock, setup, async (signal, deadline) => {
+      deadline.hold();
+      try {
+        return await ask(new Asking(setup, signal));
+      } finally {
+        deadline.release();
+        isOver = signal.aborted;
+        // What it asked was a word of it, as is progress.
+        renew(setup.time);
+      }
+    });
+  } catch (error) {
+    const isLate = isOver && setup.signal?.aborted !== true;
+    throw isLate ? new InputRequiredError('What it asked was not answered in time') : error;
+  }
+}
+
+class Asking {
+  readonly #setup: RoundsSetup;
+  readonly #signal: AbortSignal;
+  readonly #open = new Set<AbortController>();
+
+  /** @param signal - aborted when the answers are not wanted any more */
+  constructor(setup: RoundsSetup, signal: AbortSignal) {
+    this.#setup = setup;
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.#withdraw(), { once: true });
+  }
+
+  /** Nothing that is open is wanted any more. */
+  #withdraw(): void {
+    for (const controller of this.#open) controller.abort();
+  }
+
+  /** The parameters of the next round. */
+  async answer({ inputRequests, requestState }: InputRequired): Promise<RoundParams> {
+    const requests = Object.entries(inputRequests);
+    if (requests.length > maxRequests)
+      throw badResponse(`it asked more than ${maxRequests} questions at once`);
+    if (requests.length === 0) await this.#breathe();
+    if (this.#signal.aborted) throw this.#signal.reason;
+    try {
+      const responses = await Promise.all(
+        requests.map(async ([key, request]) => [key, await this.#respond(request)]),
+      );
+      return {
+        ...(responses.length > 0 && { inputResponses: Object.fromEntries(responses) }),
+        ...(requestState !== undefined && { requestState }),
+      };
+    } finally {
+      // One that nobody answers ends the others.
+      this.#withdraw();
+    }
+  }
+
+  /** Resolves when a person has been everywhere. */
+  async visit(urls: readonly QuestionBody[]): Promise<void> {
+    const visits = urls.map(async (body) => {
+      const controller = new AbortController();
+      let isDone = false;
+      const forget = this.#setup.questions?.onCompleted(elicitationIdOf(body), () => {
+        isDone = true;
+        controller.abort();
+      });
+      const answer = await this.#ask(body, controller);
+      forget?.();
+      if (!isDone && answer?.action !== 'accept') throw notGiven('somebody to visit an address');
+    });
+    try {
+      await Promise.all(visits);
+    } finally {
+      this.#withdraw();
+    }
+  }
+
+  async #respond(request: unknown): Promise<unknown> {
+    const { method, params } = isRecord(request) ? request : {};
+    if (method === 'roots/list') {
+      const roots = this.#setup.questions?.roots;
+      if (roots === undefined) throw notGiven('the folders of the work');
+      return rootsResult(roots);
+    }
+    const kind = typeof method === 'string' ? kindOf(method, params) : undefined;
+    if (kind === undefined || typeof method !== 'string')
+      throw badResponse('it asked for something unknown');
+    const body = readQuestion(method, params, this.#setup.questions?.secrets ?? []);
+    if (typeof body === 'string') throw badResponse(`its question cannot be shown: ${body}`);
+    const answer = await this.#ask(body);
+    const result = answer && resultOf(kind, answer);
+    if (result === undefined) throw notGiven(wantedInWords[kind]);
+    return result;
+  }
+
+  async #ask(
+    body: QuestionBody,
+    controller = new AbortController(),
+  ): Promise<QuestionAnswer | undefined> {
+    const { questions, party } = this.#setup;
+    this.#open.add(controller);
+    const answer = await questions?.ask(body, party, controller.signal);
+    this.#open.delete(controller);
+    // Given up or out of time; who gave it up is told so.
+    if (this.#signal.aborted) throw this.#signal.reason;
+    if (questions?.isOver === true)
+      throw new InputRequiredError('The session ended while it asked');
+    return answer;
+  }
+
+  /** Settles early when nobody waits any more, which whoever awaits it looks at. */
+  #breathe(): Promise<void> {
+    const { clock } = this.#setup;
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, laterMs);
+      const giveUp = (): void => {
+        clock.clearTimeout(timer);
+        resolve();
+      };
+      this.#signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+}
+
+const wantedInWords = {
+  form: 'a form filled in',
+  url: 'somebody to visit an address',
+  sampling: 'a message of a model',
+} as const;
+
+function notGiven(what: string): InputRequiredError {
+  return new InputRequiredError(`It wants ${what} first, which was not given`);
+}
+
+function badResponse(why: string): Error {
+  return Object.assign(new Error(`Invalid result: ${printableLine(why, wordsLength)}`), {
+    code: 'INVALID_RESULT',
+  });
+}
+
+function isInputRequired(result: object): result is InputRequired {
+  return (
+    'resultType' in result &&
+    result.resultType === 'input_required' &&
+    'inputRequests' in result &&
+    isRecord(result.inputRequests)
+  );
+}
+
+/** Where a person has to go before the request can run; undefined = that is not what it says. */
+function urlsIn(error: unknown): readonly QuestionBody[] | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== urlRequiredCode)
+    return undefined;
+  const data = 'data' in error ? error.data : undefined;
+  const asked: unknown = isRecord(data) ? data['elicitations'] : undefined;
+  if (!Array.isArray(asked) || asked.length === 0 || asked.length > maxRequests) return undefined;
+  const bodies = asked.map((params: unknown) => {
+    const withMode = isRecord(params) ? { ...params, mode: 'url' } : params;
+    return readQuestion('elicitation/create', withMode, []);
+  });
+  return bodies.every((body) => typeof body !== 'string') ? bodies : undefined;
+}
+
+function elicitationIdOf(body: QuestionBody): string {
+  return body.kind === 'url' ? (body.elicitationId ?? '') : '';
+}

@@ -1,0 +1,238 @@
+/**
+ * Takes what a server of the protocol before 2026-07-28 asks out of what arrives, and sends what
+ * it is told. Only what the session announced is taken; the SDK's client refuses the rest.
+ *
+ * A question belongs to a call when that is certain: it came on the response stream of the
+ * call's own POST, or only one call is at the server. A call that was given up counts as being
+ * there until its late answer comes, because the server may still be working on it. A question
+ * without a certain call is never put to a caller.
+ */
+
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type {
+  QuestionAnswer,
+  QuestionBody,
+  QuestionKind,
+  QuestionParty,
+} from '../../../src/domain/question.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import type { Connection } from '../../transports/connection/connection.ts';
+import type { CallDeadline } from './deadline.ts';
+import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
+import type { SessionQuestions } from './questions.ts';
+
+// No call lasts longer, so nothing is still being done for it then.
+const givenUpMs = 600_000;
+// More calls than may be at work at once; beyond it nothing is certain any more.
+const maxAtServer = 256;
+const invalidParams = -32_602;
+// As the specification has it for a model that a person did not let speak.
+const rejected = -1;
+
+/** A request of a caller, from its sending to its end. */
+export interface WireCall {
+  readonly party: QuestionParty | undefined;
+  deadline: CallDeadline | undefined;
+}
+
+export interface QuestionWire {
+  /** What `send` sends first, before it returns, is the request of this call. */
+  during<Result>(call: WireCall, send: () => Promise<Result>): Promise<Result>;
+}
+
+interface AtServer extends WireCall {
+  readonly open: Set<AbortController>;
+  /** When its caller stopped waiting for it, in monotonic milliseconds. */
+  overAt: number | undefined;
+}
+
+interface OpenQuestion {
+  readonly controller: AbortController;
+  readonly elicitationId: string | undefined;
+  /** `withdrawn`: by the server, which wants no answer. `completed`: it says itself that it is done. */
+  end: 'withdrawn' | 'completed' | undefined;
+}
+
+type ServerRequest = Extract<JSONRPCMessage, { method: string; id: unknown }>;
+
+export function createQuestionWire(
+  connection: Connection,
+  clock: Clock,
+  questions: SessionQuestions,
+): QuestionWire {
+  return new Wire(connection, clock, questions);
+}
+
+class Wire implements QuestionWire {
+  readonly #connection: Connection;
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #questions: SessionQuestions;
+  readonly #atServer = new Map<number, AtServer>();
+  readonly #open = new Map<string | number, OpenQuestion>();
+  #sending: AtServer | undefined;
+  #hasLostCount = false;
+
+  constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
+    this.#connection = connection;
+    this.#transport = connection.transport;
+    this.#clock = clock;
+    this.#questions = questions;
+    connection.stages.questions = (message) => this.#takes(message);
+    const send = this.#transport.send.bind(this.#transport);
+    this.#transport.send = (message, options) => {
+      this.#noteSent(message);
+      return send(message, options);
+    };
+    questions.onRootsChanged(() => {
+      this.#send({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
+    });
+  }
+
+  async during<Result>(call: WireCall, send: () => Promise<Result>): Promise<Result> {
+    const work: AtServer = Object.assign(call, {
+      open: new Set<AbortController>(),
+      overAt: undefined,
+    });
+    this.#sending = work;
+    try {
+      const sent = send();
+      this.#sending = undefined;
+      return await sent;
+    } finally {
+      this.#sending = undefined;
+      work.overAt = this.#clock.now();
+      for (const controller of work.open) controller.abort();
+    }
+  }
+
+  #noteSent(message: JSONRPCMessage): void {
+    if (this.#sending === undefined || !('method' in message) || !('id' in message)) return;
+    if (this.#atServer.size >= maxAtServer) this.#forgetOldest();
+    this.#atServer.set(Number(message.id), this.#sending);
+    this.#sending = undefined;
+  }
+
+  /** Only calls that were given up are ever so many. */
+  #forgetOldest(): void {
+    const [oldest] = this.#atServer.keys();
+    if (oldest !== undefined) this.#atServer.delete(oldest);
+    this.#hasLostCount = true;
+  }
+
+  /** Whether the message is none of the client's business. */
+  #takes(message: JSONRPCMessage): boolean {
+    if (!('method' in message)) {
+      if ('id' in message) this.#atServer.delete(Number(message.id));
+      return false;
+    }
+    if (!('id' in message)) return this.#takesNews(message.method, message.params);
+    const kind = kindOf(message.method, message.params);
+    if (kind !== undefined && this.#questions.answers(message.method)) {
+      this.#answer(message, kind).catch((error: unknown) => this.#connection.stages.fault(error));
+      return true;
+    }
+    const { roots } = this.#questions;
+    if (message.method !== 'roots/list' || roots === undefined) return false;
+    this.#reply(message, rootsResult(roots));
+    return true;
+  }
+
+  #takesNews(method: string, params: unknown): boolean {
+    if (!isRecord(params)) return false;
+    if (method === 'notifications/cancelled') {
+      const question = this.#open.get(params['requestId'] as string | number);
+      return question !== undefined && end(question, 'withdrawn');
+    }
+    if (method !== 'notifications/elicitation/complete') return false;
+    this.#questions.completed(params['elicitationId']);
+    for (const question of this.#open.values()) {
+      const isMeant = question.elicitationId !== undefined;
+      if (isMeant && question.elicitationId === params['elicitationId']) end(question, 'completed');
+    }
+    return true;
+  }
+
+  async #answer(request: ServerRequest, kind: QuestionKind): Promise<void> {
+    // Two questions of one id: nobody could tell their answers apart.
+    if (this.#open.has(request.id)) return;
+    const body = this.#questions.kinds.includes(kind)
+      ? readQuestion(request.method, request.params, this.#questions.secrets)
+      : `questions of the kind "${kind}" were not offered`;
+    const call = this.#callOf(request);
+    if (typeof body === 'string') this.#refuse(request, invalidParams, body);
+    else if (call === 'over') this.#tell(request, kind, { action: 'cancel' });
+    else await this.#park(request, body, call);
+  }
+
+  async #park(
+    request: ServerRequest,
+    body: QuestionBody,
+    call: AtServer | undefined,
+  ): Promise<void> {
+    const controller = new AbortController();
+    const elicitationId = body.kind === 'url' ? body.elicitationId : undefined;
+    const question: OpenQuestion = { controller, elicitationId, end: undefined };
+    this.#open.set(request.id, question);
+    call?.open.add(controller);
+    call?.deadline?.hold();
+    const answer = await this.#questions.ask(body, call?.party, controller.signal);
+    call?.deadline?.release();
+    call?.open.delete(controller);
+    this.#open.delete(request.id);
+    if (question.end === 'withdrawn' || this.#questions.isOver) return;
+    const told = question.end === 'completed' ? accepted : answer;
+    this.#tell(request, body.kind, told ?? unanswered(controller.signal));
+  }
+
+  /** Undefined: of no call for certain. `over`: of one that nobody waits for any more. */
+  #callOf(request: ServerRequest): AtServer | 'over' | undefined {
+    if (this.#connection.kind === 'http') {
+      const id = this.#connection.requestOf?.(request);
+      // It came on the stream that belongs to no request.
+      if (id === undefined) return undefined;
+      const call = this.#atServer.get(Number(id));
+      return call === undefined || call.overAt !== undefined ? 'over' : call;
+    }
+    const longAgo = this.#clock.now() - givenUpMs;
+    for (const [id, { overAt = Infinity }] of this.#atServer)
+      if (overAt <= longAgo) this.#atServer.delete(id);
+    const [only, another] = this.#atServer.values();
+    const isCertain = another === undefined && !this.#hasLostCount && only?.overAt === undefined;
+    return isCertain ? only : undefined;
+  }
+
+  #tell(request: ServerRequest, kind: QuestionKind, answer: QuestionAnswer): void {
+    const result = resultOf(kind, answer);
+    if (result === undefined) this.#refuse(request, rejected, 'The request was declined');
+    else this.#reply(request, result);
+  }
+
+  #reply({ id }: ServerRequest, result: Readonly<Record<string, unknown>>): void {
+    this.#send({ jsonrpc: '2.0', id, result });
+  }
+
+  #refuse({ id }: ServerRequest, code: number, message: string): void {
+    this.#send({ jsonrpc: '2.0', id, error: { code, message } });
+  }
+
+  #send(message: JSONRPCMessage): void {
+    // A connection that cannot take it has other ways to say so.
+    this.#transport.send(message).catch(() => {});
+  }
+}
+
+const accepted: QuestionAnswer = { action: 'accept' };
+
+function end(question: OpenQuestion, how: 'withdrawn' | 'completed'): true {
+  question.end = how;
+  question.controller.abort();
+  return true;
+}
+
+/** Nobody was there to be asked; or whose call it was went away. */
+function unanswered({ aborted }: AbortSignal): QuestionAnswer {
+  return { action: aborted ? 'cancel' : 'decline' };
+}

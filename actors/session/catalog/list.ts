@@ -1,0 +1,238 @@
+/**
+ * Fetches a whole list of a session: page by page, bounded, and so that one
+ * malformed item costs no other its place. Asking again during a list causes
+ * exactly one more list after it.
+ */
+
+import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
+
+import { longestTimerMs } from '../../../src/domain/clock.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import { printableLine } from '../../../src/policies/text/printable.ts';
+
+const maxPages = 64;
+const maxItems = 1_000;
+// Every item twice over: who lists more that cannot be used is not looked through to the end.
+const maxEntries = 2 * maxItems;
+// A thousand schemas at their limit would be a quarter of a gigabyte; 64 KB each is still generous.
+const maxListCharacters = 64 * 1024 * 1024;
+// Marks of pages are a few dozen characters; all of them are kept to notice a loop.
+const maxCursorCharacters = 65_536;
+// The first few say what is wrong; the rest is alike.
+const namedGaps = 5;
+
+/** An item as it is kept. */
+export interface ReadItem<Item> {
+  readonly item: Item;
+  /** Which item it is: a second one of the same key is dropped. */
+  readonly key: string;
+  /** About what it takes to keep it. */
+  readonly characters: number;
+}
+
+/** What one list holds, and how its items are read. */
+export interface ListKind<Item> {
+  readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
+  /** Where the items of a page stand. */
+  readonly field: string;
+  readonly one: string;
+  readonly many: string;
+  /** The item, or in a few words why it cannot be used. */
+  readonly read: (value: unknown) => ReadItem<Item> | string;
+}
+
+export interface ItemList<Item> {
+  readonly items: readonly Item[];
+  /** How much is missing from the list; zero when it is whole. */
+  readonly gapCount: number;
+  /** What the first of it is, and why. */
+  readonly gaps: readonly string[];
+}
+
+const anyObject: StandardSchemaV1<unknown, Record<string, unknown>> = {
+  '~standard': {
+    version: 1,
+    vendor: 'mcp-troupe',
+    validate: (value: unknown) =>
+      isRecord(value) ? { value } : { issues: [{ message: 'the result is not an object' }] },
+  },
+};
+
+/**
+ * Fetches all pages of one list. Whoever asks knows that the server has the
+ * capability: without it the SDK answers by itself and writes to stdout. Rejects
+ * as soon as the signal is aborted.
+ */
+export async function listAll<Item>(
+  client: Client,
+  kind: ListKind<Item>,
+  signal: AbortSignal,
+): Promise<ItemList<Item>> {
+  const list = new GrowingList(kind);
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 1; ; page += 1) {
+    const params = cursor === undefined ? {} : { params: { cursor } };
+    const result = await client.request({ method: kind.method, ...params }, anyObject, {
+      // Bounded by a timer of our own; the SDK's must not end it before.
+      timeout: longestTimerMs,
+      signal,
+    });
+    const whole = wholeOf(result);
+    list.addPage(whole);
+    cursor = typeof whole['nextCursor'] === 'string' ? whole['nextCursor'] : undefined;
+    if (cursor === undefined || list.isFull) break;
+    const end = endOf(cursor, seen, page);
+    if (end !== undefined) {
+      list.addGap(end);
+      break;
+    }
+    seen.add(cursor);
+  }
+  return list.result();
+}
+
+const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+  'prompts/list': 'prompts',
+};
+// A symbol, so that no field of a server's answer can collide with it.
+const wholePage = Symbol('the page as it came');
+
+/**
+ * Adapts a result of the 2026-07-28 revision for the SDK. A result without a type is complete by that
+ * revision, but the SDK rejects it. A page of a list passes unchecked, because the SDK's schemas
+ * reject the whole page for one malformed item; `listAll` checks each item.
+ */
+export function modernResult(
+  result: Readonly<Record<string, unknown>>,
+  method: string,
+): Record<string, unknown> {
+  const type = result['resultType'] ?? 'complete';
+  const isPage = Object.hasOwn(fieldOf, method) && type === 'complete';
+  if (!isPage) return { ...result, resultType: type };
+  const field = fieldOf[method as keyof typeof fieldOf];
+  const empty = { resultType: type, ttlMs: 0, cacheScope: 'private', [field]: [] };
+  return { ...empty, [wholePage]: result };
+}
+
+function wholeOf(result: Record<string | symbol, unknown>): Record<string, unknown> {
+  const whole = result[wholePage];
+  return isRecord(whole) ? whole : result;
+}
+
+/** The gaps of a list in one line. */
+export function gapsInWords({ gapCount, gaps }: ItemList<unknown>): string {
+  const more = gapCount > gaps.length ? [`and ${gapCount - gaps.length} more`] : [];
+  return [...gaps, ...more].join('; ');
+}
+
+/** Why the page behind this cursor is not read. */
+function endOf(cursor: string, seen: ReadonlySet<string>, page: number): string | undefined {
+  if (cursor.length > maxCursorCharacters)
+    return `a cursor has more than ${maxCursorCharacters} characters`;
+  if (seen.has(cursor)) return 'the server repeats a page';
+  return page === maxPages ? `only ${maxPages} pages are read` : undefined;
+}
+
+class GrowingList<Item> {
+  readonly #kind: ListKind<Item>;
+  readonly #items = new Map<string, Item>();
+  readonly #gaps: string[] = [];
+  #gapCount = 0;
+  #entries = 0;
+  /** On the pages that came, looked at or not. */
+  #offered = 0;
+  #hasMore = false;
+  #characters = 0;
+  /** A bound was reached: nothing more is taken. */
+  isFull = false;
+
+  constructor(kind: ListKind<Item>) {
+    this.#kind = kind;
+  }
+
+  result(): ItemList<Item> {
+    return { items: [...this.#items.values()], gapCount: this.#gapCount, gaps: this.#gaps };
+  }
+
+  addGap(gap: string): void {
+    this.#gapCount += 1;
+    if (this.#gaps.length < namedGaps) this.#gaps.push(gap);
+  }
+
+  addPage(result: Record<string, unknown>): void {
+    const listed = result[this.#kind.field];
+    if (!Array.isArray(listed)) {
+      this.addGap(`a page without a list of ${this.#kind.many}`);
+      return;
+    }
+    this.#offered += listed.length;
+    // Some servers write a cursor that they do not have as null.
+    this.#hasMore = typeof result['nextCursor'] === 'string';
+    for (const [index, candidate] of listed.entries()) {
+      this.#add(candidate, index);
+      if (this.isFull) return;
+    }
+    // Full with the last of a page: another page would not be kept.
+    if (this.#items.size === maxItems && this.#hasMore) this.#endFull();
+  }
+
+  #add(candidate: unknown, index: number): void {
+    this.#entries += 1;
+    if (this.#items.size >= maxItems) return this.#endFull();
+    if (this.#entries > maxEntries) return this.#end(`only ${maxEntries} entries are read`);
+    const read = this.#kind.read(candidate);
+    if (typeof read === 'string') {
+      this.addGap(`${this.#nameOf(candidate, index)}: ${read}`);
+      return;
+    }
+    const { item, key, characters } = read;
+    if (this.#items.has(key)) {
+      this.addGap(`${this.#nameOf(candidate, index)} is listed twice`);
+      return;
+    }
+    if (this.#characters + characters > maxListCharacters)
+      return this.#end(`only 64 MB of ${this.#kind.many} are kept`);
+    this.#characters += characters;
+    this.#items.set(key, item);
+  }
+
+  #endFull(): void {
+    const all = `${this.#hasMore ? 'more than ' : ''}${this.#offered}`;
+    this.#end(`only ${maxItems} of ${all} ${this.#kind.many} are kept`);
+  }
+
+  #end(why: string): void {
+    this.addGap(why);
+    this.isFull = true;
+  }
+
+  #nameOf(candidate: unknown, index: number): string {
+    const name = isRecord(candidate) ? candidate['name'] : undefined;
+    const word = this.#kind.one;
+    return typeof name === 'string' && name !== ''
+      ? `${word} "${printableLine(name, 64)}"`
+      : `${word} number ${index + 1}`;
+  }
+}
+
+/** Runs one list at a time; any number of wishes during one cause one more. */
+export function createCoalescer(run: () => Promise<void>): () => void {
+  let isRunning = false;
+  let isWanted = false;
+  const loop = async (): Promise<void> => {
+    isRunning = true;
+    do {
+      isWanted = false;
+      await run();
+    } while (isWanted);
+    isRunning = false;
+  };
+  return () => {
+    isWanted = true;
+    if (!isRunning) void loop();
+  };
+}

@@ -1,0 +1,113 @@
+/** Reads one tool as a server announced it: the known fields, checked, bounded and printable. */
+
+import type { ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
+import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
+import type { ListKind, ReadItem } from './list.ts';
+
+const nameCharacters = 128;
+// Callers see at most 2,048; the digest that pins a definition should cover more.
+const descriptionCharacters = 16_384;
+const schemaCharacters = 262_144;
+const schemaDepth = 32;
+
+export const toolKind: ListKind<ListedTool> = {
+  method: 'tools/list',
+  field: 'tools',
+  one: 'tool',
+  many: 'tools',
+  read: readTool,
+};
+
+/** Tools whose arguments may have to be repeated as headers of the request. */
+export const toolWithHeadersKind: ListKind<ListedTool> = {
+  ...toolKind,
+  read(value) {
+    const read = readTool(value);
+    if (typeof read === 'string') return read;
+    return wrongArgumentHeader(read.item.inputSchema) ?? read;
+  },
+};
+
+/** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */
+function readTool(value: unknown): ReadItem<ListedTool> | string {
+  if (!isRecord(value)) return 'is not an object';
+  const name = readName(value['name']);
+  if (typeof name === 'string') return name;
+  const inputSchema = value['inputSchema'];
+  if (!isRecord(inputSchema) || inputSchema['type'] !== 'object')
+    return 'has no input schema of type object';
+  const outputSchema = value['outputSchema'];
+  const input = measureSchema(inputSchema);
+  if (typeof input === 'string') return input;
+  const output = outputSchema === undefined ? 0 : measureSchema(outputSchema);
+  if (typeof output === 'string') return output;
+  const words = { ...name, ...readWords(value) };
+  const annotations = readAnnotations(value['annotations']);
+  const tool: ListedTool = {
+    ...words,
+    inputSchema,
+    ...(isRecord(outputSchema) && { outputSchema }),
+    ...(annotations !== undefined && { annotations }),
+  };
+  const characters = JSON.stringify(words).length + input + output;
+  return { item: tool, key: tool.name, characters };
+}
+
+/** The name, or why it is none. */
+export function readName(name: unknown): Pick<ListedTool, 'name'> | string {
+  if (typeof name !== 'string' || name === '') return 'has no name';
+  if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
+  if (printableLine(name, nameCharacters) !== name) return 'has a name that cannot be printed';
+  return { name };
+}
+
+/** Title and description, printable and cut. */
+export function readWords({ title, description }: Record<string, unknown>) {
+  return {
+    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
+    ...(typeof description === 'string' && {
+      description: printableText(description, descriptionCharacters),
+    }),
+  };
+}
+
+/** The characters of a schema, or why it cannot be used. */
+function measureSchema(schema: unknown): number | string {
+  if (!isRecord(schema)) return 'has a schema that is not an object';
+  const walk = { charactersLeft: schemaCharacters, isTooDeep: false };
+  // First a look that ends early: to write out megabytes only to refuse them takes long.
+  look(schema, schemaDepth, walk);
+  if (walk.isTooDeep) return `has a schema of more than ${schemaDepth} levels`;
+  const characters = walk.charactersLeft < 0 ? Infinity : JSON.stringify(schema).length;
+  return characters > schemaCharacters ? 'has a schema of more than 256 KB' : characters;
+}
+
+/** Takes off what a value has at least of characters, until something is too much. */
+function look(
+  value: unknown,
+  levels: number,
+  walk: { charactersLeft: number; isTooDeep: boolean },
+): void {
+  walk.charactersLeft -= typeof value === 'string' ? value.length + 2 : 1;
+  if (typeof value !== 'object' || value === null) return;
+  if (levels === 0) walk.isTooDeep = true;
+  for (const [key, part] of Object.entries(value)) {
+    if (walk.charactersLeft < 0 || walk.isTooDeep) return;
+    if (!Array.isArray(value)) walk.charactersLeft -= key.length + 3;
+    look(part, levels - 1, walk);
+  }
+}
+
+function readAnnotations(value: unknown): ToolAnnotations | undefined {
+  if (!isRecord(value)) return undefined;
+  const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = value;
+  return {
+    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
+    ...(typeof readOnlyHint === 'boolean' && { readOnlyHint }),
+    ...(typeof destructiveHint === 'boolean' && { destructiveHint }),
+    ...(typeof idempotentHint === 'boolean' && { idempotentHint }),
+    ...(typeof openWorldHint === 'boolean' && { openWorldHint }),
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * How a session reaches a remote server. Apart from `client.ts`, so that a
+ * session with a process loads neither this nor what Node brings for HTTP and TLS.
+ */
+
+import type { Client } from '@modelcontextprotocol/client';
+
+import type { TransportKind } from '../../src/domain/server-spec.ts';
+import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
+import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
+import { HttpTransport } from '../transports/http/transport.ts';
+import { SseTransport } from '../transports/sse.ts';
+import type { HttpEndpoint } from './target.ts';
+
+/** Connects nothing yet. `onLost` hears once that the server no longer answers, and why. */
+export async function connectRemote(
+  carrier: TransportKind,
+  endpoint: HttpEndpoint,
+  setup: ConnectionSetup,
+  client: Client,
+  onLost: (error: unknown) => void,
+): Promise<{ readonly connection: Connection; readonly liveness: Liveness }> {
+  let http: HttpTransport | undefined;
+  const isBusy = (): boolean => http?.isBusy === true;
+  const liveness = createLiveness({ client, clock: setup.clock, isBusy, onLost });
+  if (carrier === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
+  if (carrier !== 'ws') {
+    http = new HttpTransport(endpoint, setup, liveness);
+    return { liveness, connection: http };
+  }
+  // Few need it, and it brings a package of its own.
+  const { WsTransport } = await import('../transports/ws.ts');
+  return { liveness, connection: new WsTransport(endpoint, setup) };
+}

@@ -1,0 +1,207 @@
+/** Resolves what the settings left open: variables, the working folder, the environment of a process. */
+
+import { stat } from 'node:fs/promises';
+
+import type { RemoteSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import {
+  expandVariables,
+  type FoundValues,
+  type Variables,
+} from '../../src/policies/expand-variables.ts';
+import {
+  looksSecret,
+  secretsInArgs,
+  secretsInText,
+  secretsOf,
+} from '../../src/policies/text/redact.ts';
+import { environmentOf } from '../processes/environment.ts';
+import type { StdioLaunch } from '../processes/system.ts';
+
+/** A setting that cannot be used; its message names the key. */
+export class SettingError extends Error {
+  override readonly name = 'SettingError';
+  readonly code = 'INVALID_SETTING';
+}
+
+export interface HttpEndpoint {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Resolved = { readonly secrets: readonly string[] } & (
+  | { readonly type: 'stdio'; readonly launch: StdioLaunch }
+  | { readonly type: RemoteSpec['type']; readonly endpoint: HttpEndpoint }
+  | { readonly type: 'memory'; readonly server: string }
+);
+
+/** What had to be looked for before the spec could be resolved. */
+export interface SpecValues {
+  /** What inputs and the keychain gave. */
+  readonly references: FoundValues;
+  /** What commands gave, by the key of the value. */
+  readonly commands: ReadonlyMap<string, string>;
+  /** Of the file of variables. */
+  readonly fileEnv: Readonly<Record<string, string>>;
+}
+
+export interface ResolveOptions {
+  /** Default: nothing was looked for. */
+  readonly values?: SpecValues;
+  /** Told of each variable that is missing, whose reference then stays. Default: it is an error. */
+  readonly onMissing?: ((variable: string, key: string) => void) | undefined;
+}
+
+const noValues: SpecValues = { references: new Map(), commands: new Map(), fileEnv: {} };
+
+/** Throws a {@link SettingError}. */
+export function resolveSpec(
+  spec: ServerSpec,
+  variables: Variables,
+  { values = noValues, onMissing }: ResolveOptions = {},
+): Resolved {
+  if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
+  const secrets = [...values.commands.values(), ...Object.values(values.fileEnv)];
+  const rules = { found: values.references, keepMissing: onMissing !== undefined };
+  const isLiteral = spec.values?.literal === true;
+  const expand = (key: string, text: string): string => {
+    const expansion = isLiteral
+      ? { value: text, used: [] }
+      : expandVariables(text, variables, rules);
+    if (!('value' in expansion)) throw unexpandable(expansion, key);
+    for (const name of expansion.kept ?? []) onMissing?.(name, key);
+    secrets.push(...expansion.used, ...secretsInText(expansion.value));
+    if (looksSecret(key)) secrets.push(expansion.value);
+    return expansion.value;
+  };
+  const resolved =
+    spec.type === 'stdio'
+      ? resolveStdio(spec, { variables, expand, secrets, values })
+      : resolveRemote(spec, { expand, secrets, values });
+  return { ...resolved, secrets: secretsOf(secrets) };
+}
+
+function unexpandable(
+  expansion: { readonly missing: string } | { readonly broken: string },
+  key: string,
+): SettingError {
+  if ('missing' in expansion)
+    return new SettingError(`The variable ${expansion.missing}, which "${key}" needs, is not set.`);
+  return new SettingError(`A reference in "${key}" is not whole; mend it in the settings.`);
+}
+
+type Expand = (key: string, text: string) => string;
+
+interface Resolving {
+  readonly expand: Expand;
+  /** Added to. */
+  readonly secrets: string[];
+  readonly values: SpecValues;
+}
+
+function resolveStdio(
+  spec: StdioSpec,
+  { variables, expand, secrets, values }: Resolving & { readonly variables: Variables },
+) {
+  const launch: StdioLaunch = {
+    command: expand('command', spec.command),
+    args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
+    // What an entry names itself is meant more than what a file happens to hold.
+    env: environmentOf(
+      variables,
+      { ...values.fileEnv, ...namedValues('env', spec.env, expand, values) },
+      process.platform,
+    ),
+    cwd: expand('cwd', spec.cwd),
+  };
+  secrets.push(...secretsInArgs(launch.args));
+  return { type: 'stdio', launch } as const;
+}
+
+const schemes: Readonly<Record<RemoteSpec['type'], 'http' | 'ws'>> = {
+  http: 'http',
+  sse: 'http',
+  ws: 'ws',
+};
+
+function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving) {
+  const text = expand('url', spec.url);
+  if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
+  const url = new URL(text);
+  if (url.password !== '') secrets.push(url.password, decodeURIComponent(url.password));
+  for (const [key, value] of url.searchParams) if (looksSecret(key)) secrets.push(value);
+  const scheme = schemes[spec.type];
+  if (url.protocol !== `${scheme}:` && url.protocol !== `${scheme}s:`) {
+    throw new SettingError(
+      `The "url" must begin with ${scheme}:// or ${scheme}s://, not ${url.protocol}//.`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new SettingError(
+      'The "url" must not hold a user name or password; use an Authorization header.',
+    );
+  }
+  const headers = namedValues('headers', spec.headers, expand, values);
+  for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
+  return { type: spec.type, endpoint: { url, headers } } as const;
+}
+
+function assertHeader(name: string, value: string): void {
+  try {
+    new Headers().set(name, value);
+  } catch {
+    // The message of the exception would show the value.
+    throw new SettingError(`The header "${name}" has a name or value that HTTP does not allow.`);
+  }
+}
+
+/** The values of `env` or `headers`, those from commands included. */
+function namedValues(
+  group: 'env' | 'headers',
+  texts: Readonly<Record<string, string>>,
+  expand: Expand,
+  { commands }: SpecValues,
+): Record<string, string> {
+  const prefix = `${group}.`;
+  return Object.fromEntries([
+    ...Object.entries(texts).map(([name, text]) => [name, expand(`${prefix}${name}`, text)]),
+    ...[...commands].flatMap(([key, value]) =>
+      key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],
+    ),
+  ]);
+}
+
+/** Node reports a missing folder as a missing command, so the folder is looked at first. */
+export async function assertFolder(cwd: string): Promise<void> {
+  let isFolder = false;
+  try {
+    isFolder = (await stat(cwd)).isDirectory();
+  } catch (error) {
+    const why =
+      (error as NodeJS.ErrnoException).code === 'EACCES' ? 'cannot be read' : 'does not exist';
+    throw new SettingError(`The working folder "${cwd}" ${why}.`, { cause: error });
+  }
+  if (!isFolder) throw new SettingError(`The working folder "${cwd}" is not a folder.`);
+}
+
+/** Names the command, which the messages of Node do not do well. */
+export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const why = spawnReasons[String(code)];
+  if (why === undefined) return error;
+  return Object.assign(new SettingError(`The command "${launch.command}" ${why}.`), {
+    cause: error,
+  });
+}
+
+const spawnReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'was not found on PATH',
+  EACCES: 'is not executable',
+  UNSAFE_ARGUMENT:
+    'is a script for cmd.exe, to which an argument cannot be passed safely: it holds "%", a line break, or a quotation mark beside one of & | < > ^ ( ); start the program itself, such as node with the path of its file, or put the value into "env"',
+  ERR_INVALID_ARG_VALUE:
+    'cannot be started: the command is empty, or it, an argument or the environment holds a null character',
+  E2BIG: 'cannot be started: its arguments and environment are too large',
+  EMFILE: 'cannot be started: too many files are open',
+  ENFILE: 'cannot be started: too many files are open on this machine',
+  EAGAIN: 'cannot be started: too many processes are running',
+};

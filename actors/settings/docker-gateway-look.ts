@@ -1,0 +1,108 @@
+/**
+ * Asks the program `docker` two questions at once: does it know the command `mcp`,
+ * and does a daemon stand behind it. Each may take three seconds and has a process
+ * of its own group, which is empty when the answer is given. No shell is involved;
+ * what Docker says is judged, shown redacted in one line, and never run.
+ *
+ * Never rejects. When the signal ends it, the answer means nothing.
+ */
+
+import {
+  type DockerFinding,
+  dockerAnswerMs,
+  dockerGatewaySpec,
+} from '../../src/config/docker-gateway.ts';
+import type { Clock } from '../../src/domain/clock.ts';
+import type { Variables } from '../../src/policies/expand-variables.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { redactWords } from '../../src/policies/text/redact-words.ts';
+import type { ProcessKeeper } from '../processes/keeper.ts';
+import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-briefly.ts';
+import type { StdioLaunch } from '../processes/system.ts';
+import { resolveSpec } from '../session/target.ts';
+
+export interface DockerLookPorts {
+  readonly clock: Clock;
+  readonly env: Variables;
+  readonly projectRoot: string;
+  readonly variables: readonly string[];
+  readonly signal: AbortSignal;
+  readonly processes: ProcessKeeper | undefined;
+}
+
+export interface DockerLook {
+  /** Settles when both processes run; not at all when one cannot. */
+  readonly begun: Promise<unknown>;
+  readonly found: Promise<DockerFinding>;
+}
+
+const helpWords = ['mcp', '--help'];
+const infoWords = ['info', '--format', '{{.ServerVersion}}'];
+
+export function lookForDocker(ports: DockerLookPorts): DockerLook {
+  const spec = dockerGatewaySpec(ports.projectRoot, ports.variables);
+  const resolved = resolveSpec(spec, ports.env);
+  if (resolved.type !== 'stdio') throw new Error('the gateway of Docker is a program');
+  const { launch, secrets } = resolved;
+  // What one answer settles ends the other question, too.
+  const leave = new AbortController();
+  const signal = AbortSignal.any([ports.signal, leave.signal]);
+  const help = question({ ...launch, args: helpWords }, { ...ports, signal });
+  const info = question({ ...launch, args: infoWords }, { ...ports, signal });
+  const judge = async (): Promise<DockerFinding> => {
+    const clean = (text: string): string =>
+      printableLine(redactWords(text, secrets), maxSaidLength);
+    const verdict = judgeHelp(await help.answer, clean);
+    if (verdict !== undefined) leave.abort();
+    const version = await info.answer;
+    return verdict ?? judgeInfo(version, clean) ?? { isThere: true };
+  };
+  return { begun: Promise.all([help.running, info.running]), found: judge() };
+}
+
+type Clean = (text: string) => string;
+
+function judgeHelp(answer: BriefAnswer, clean: Clean): DockerFinding | undefined {
+  if ('unstartable' in answer) return lacking('program', clean(answer.unstartable));
+  if ('isLate' in answer) return lacking('time', asked(helpWords));
+  if (answer.exitCode !== 0) return lacking('command', clean(firstLine(answer.err)));
+  // Docker answers a request for help with a command it does not know by the help for itself.
+  if (/^\s*gateway\b/mu.test(answer.out)) return undefined;
+  return /\bUsage:\s+docker\b/u.test(answer.out)
+    ? lacking('command', '')
+    : lacking('sense', asked(helpWords));
+}
+
+function judgeInfo(answer: BriefAnswer, clean: Clean): DockerFinding | undefined {
+  if ('unstartable' in answer) return lacking('program', clean(answer.unstartable));
+  if ('isLate' in answer) return lacking('time', asked(infoWords));
+  // Some versions fail to reach the daemon, print nothing, and call that a success.
+  const out = answer.out.trim();
+  if (answer.exitCode !== 0 || out === '') return lacking('daemon', clean(firstLine(answer.err)));
+  return /^v?\d+\.\d+\S*$/u.test(out) ? undefined : lacking('sense', asked(infoWords));
+}
+
+function lacking(
+  lack: Extract<DockerFinding, { readonly isThere: false }>['lack'],
+  said: string,
+): DockerFinding {
+  return { isThere: false, lack, said };
+}
+
+function asked(words: readonly string[]): string {
+  return ['docker', ...words].join(' ');
+}
+
+/** Docker says first what is wrong, then where to read more. */
+function firstLine(text: string): string {
+  return text.trim().split('\n', 1)[0] ?? '';
+}
+
+// One sentence of Docker's.
+const maxSaidLength = 200;
+
+/** Runs `docker` with these words. */
+function question(launch: StdioLaunch, { clock, signal, processes }: DockerLookPorts): BriefRun {
+  const kept = signal.aborted ? undefined : processes?.expect('docker');
+  return runBriefly(launch, { clock, signal, limitMs: dockerAnswerMs, kept });
+}

@@ -1,0 +1,111 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+
+import type { FolderFault } from '../../src/config/entry/server-entry.ts';
+import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
+import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
+import { isWithin, wayWithin } from '../files/way-within.ts';
+
+/** What was found where a settings file should be. */
+export type FileReading =
+  | {
+      readonly text: string;
+      /** Who besides its owner may change the file; absent = no other user, or unknown. */
+      readonly openTo?: 'everyone' | 'group';
+    }
+  | { readonly missing: true }
+  /** It is there and cannot be used; what is wrong and what to do. */
+  | { readonly message: string };
+
+/** @param within - real path of the folder that the file must not lead out of; absent = no limit. */
+export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
+
+/**
+ * Reads a settings file. Never rejects, and never waits for anything but the
+ * disk: a named pipe or a device in its place is refused, not read.
+ */
+export const readSettingsFile: ReadFile = async (file, within) => {
+  let handle: FileHandle | undefined;
+  try {
+    const way = within === undefined ? undefined : await wayWithin(file, within);
+    if (way?.isInside === false)
+      return {
+        message: 'this link leads out of the project folder; replace it with the file itself',
+      };
+    // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
+    handle = await open(way?.place ?? file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const found = await handle.stat();
+    if (!found.isFile()) return { message: 'this is not a file; put a settings file in its place' };
+    const bytes = await readStart(handle, Math.min(found.size, maxSettingsBytes) + 1);
+    return { ...decodeSettings(bytes), ...openTo(found) };
+  } catch (error) {
+    return readingOf(error);
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+};
+
+/** @param within - real path of the only folder that may be touched; absent = no limit. */
+export type LookAtFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
+
+/**
+ * Says why a folder cannot be worked in; undefined when it can, or when it may not be touched.
+ * Never rejects.
+ */
+export const lookAtFolder: LookAtFolder = async (folder, within) => {
+  const way = within === undefined ? undefined : await wayWithin(folder, within);
+  if (way?.isInside === false) return undefined;
+  try {
+    return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // ENOTDIR: a part of the way is a file.
+    return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
+  }
+};
+
+/**
+ * Says who else may change a file. The user's primary group is assumed to be private, as systems
+ * with the umask 002 set it up.
+ */
+function openTo({
+  mode,
+  gid,
+}: {
+  readonly mode: number;
+  readonly gid: number;
+}): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
+  // On Windows these modes are meaningless.
+  if (process.getgid === undefined) return {};
+  if ((mode & 0o002) !== 0) return { openTo: 'everyone' };
+  return (mode & 0o020) !== 0 && gid !== process.getgid() ? { openTo: 'group' } : {};
+}
+
+/** Returns the folder that a project's file must not lead out of. A host may name such a file elsewhere. */
+export function confinesOfFile(
+  { file, scope }: { readonly file: string; readonly scope: Scope },
+  projectRoot: string,
+): string | undefined {
+  return isFolderScope(scope) && isWithin(file, projectRoot) ? projectRoot : undefined;
+}
+
+async function readStart(handle: FileHandle, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(bytes, filled, length - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+function readingOf(error: unknown): FileReading {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
+  const next =
+    code === 'EACCES' || code === 'EPERM'
+      ? 'let this user read it'
+      : 'see whether it can be opened';
+  return { message: `the file cannot be read (${code}); ${next}` };
+}

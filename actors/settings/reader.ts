@@ -1,0 +1,330 @@
+/**
+ * Reads settings files and remembers the last good content of each.
+ *
+ * What is wrong with a file is added to the problems, while its last good content
+ * stays in force. A file that vanished keeps its content for a grace and is then
+ * taken for deleted.
+ */
+
+import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
+import {
+  type DocumentOrigin,
+  type FolderFault,
+  isPrivileged,
+} from '../../src/config/entry/server-entry.ts';
+import { type MergedSettings, mergeSettings } from '../../src/config/merge-settings.ts';
+import {
+  foldersOf,
+  type ParsedSettings,
+  parseSettings,
+  parseSettingsFile,
+  refuseFolders,
+} from '../../src/config/parse-settings.ts';
+import { ofPlugin } from '../../src/config/plugin-settings.ts';
+import type { HostRule } from '../../src/domain/host/rule.ts';
+
+import type { PolicyChoice } from '../../src/domain/policy.ts';
+import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { quotedFor } from '../../src/policies/text/quoted.ts';
+import type { DockerGateway } from './docker-gateway.ts';
+import {
+  confinesOfFile,
+  type LookAtFolder,
+  lookAtFolder,
+  type ReadFile,
+  readSettingsFile,
+} from './file.ts';
+
+/** A settings file and what it counts as. */
+export interface SettingsFileRef {
+  /** Absolute path. */
+  readonly file: string;
+  readonly scope: Scope;
+  /** Its absence is nothing to report, as with a project's `.mcp.json`. */
+  readonly optional?: boolean;
+  /** The plugin that brings the file; its name becomes part of the names of servers. */
+  readonly plugin?: string;
+}
+
+/** Settings that a plugin brings without a file. */
+export interface PluginSettings {
+  readonly plugin: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+export interface SettingsReaderPorts {
+  /** Lowest precedence first. */
+  readonly files: readonly SettingsFileRef[];
+  /** Absolute path; relative paths in settings start here. */
+  readonly projectRoot: string;
+  /** What plugins of the host bring, in the form of a settings file. */
+  readonly plugins?: readonly PluginSettings[];
+  /** Settings of the host itself, in the form of a settings file; highest precedence. */
+  readonly overlay?: Readonly<Record<string, unknown>>;
+  /** What the host says of each server. */
+  readonly rules?: readonly HostRule[];
+  /** Where all policies start. Default: the preset `default`. */
+  readonly policy?: PolicyChoice;
+  /** Asked only when settings want the gateway. Default: nobody asks, and it counts as there. */
+  readonly docker?: DockerGateway;
+  /** Default: the disk. */
+  readonly readFile?: ReadFile;
+  /** Default: the disk. */
+  readonly lookAtFolder?: LookAtFolder;
+}
+
+export interface SettingsReading extends MergedSettings {
+  /** A file vanished: read again after this many milliseconds, to see whether it stays away. */
+  readonly againInMs?: number;
+}
+
+/** What may have changed: anything, or at most the servers that the host added one by one. */
+export type ReadingScope = 'all' | 'added';
+
+export interface SettingsReader {
+  /**
+   * Reads all files again; for `added`, what was last seen of everything else counts, and
+   * neither files nor Docker are asked. Never rejects.
+   *
+   * @param now monotonic milliseconds
+   */
+  read(now: number, scope?: ReadingScope): Promise<SettingsReading>;
+  /** Replaces the host's own settings; seen by the next read. */
+  setOverlay(settings: Readonly<Record<string, unknown>>): void;
+  /** Replaces the servers that the host added one by one; a read takes what the map holds then. */
+  setAdded(servers: ReadonlyMap<string, unknown>): void;
+  /** Says whenever the added servers were replaced, to the one who listens. */
+  listen(onAdded: () => void): void;
+}
+
+/** What one look at everything but the added servers brought. */
+interface Seen {
+  readonly sources: readonly ParsedSettings[];
+  /** Asks at the first call and never again: who was added may decide whether anybody wants to know. */
+  readonly askDocker: () => ReturnType<DockerGateway['finding']> | undefined;
+}
+
+interface Remembered {
+  readonly parsed: ParsedSettings;
+  /** What it was made of; absent when the file could not be read. */
+  readonly text?: string;
+  readonly openTo?: 'everyone' | 'group' | undefined;
+  readonly missingSince?: number;
+}
+
+// Two seconds: editors and `git checkout` put a file back within a fraction of
+// one, and a person who deleted a file does not watch the clock.
+const deletionGraceMs = 2_000;
+
+export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
+  const { projectRoot } = ports;
+  const memory = new Map<SettingsFileRef, Remembered>();
+  let overlay =
+    ports.overlay === undefined
+      ? undefined
+      : keepGood(undefined, parseHostSettings(ports.overlay, projectRoot));
+  let added: ReadonlyMap<string, unknown> | undefined;
+  let tellAdded = (): void => {};
+  let seen: Seen | undefined;
+  const ofPlugins = (ports.plugins ?? []).map(({ plugin, settings }) => {
+    const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
+    return ofPlugin(plugin, keepGood(undefined, parsed));
+  });
+
+  async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
+    const before = memory.get(ref);
+    const reading = await readFileOf(ref, before, ports);
+    if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
+    if (before?.parsed.document === undefined) return { parsed: absent(ref) };
+    const missingSince = before.missingSince ?? now;
+    if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
+    return { parsed: before.parsed, missingSince };
+  }
+
+  async function lookAround(now: number): Promise<Seen> {
+    for (const ref of ports.files) memory.set(ref, await look(ref, now));
+    const remembered = ports.files.flatMap((ref) => memory.get(ref)?.parsed ?? []);
+    const sources: ParsedSettings[] = [];
+    for (const parsed of [...remembered, ...ofPlugins, overlay]) {
+      if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
+    }
+    let finding: ReturnType<DockerGateway['finding']> | undefined;
+    return { sources, askDocker: () => (finding ??= ports.docker?.finding()) };
+  }
+
+  async function addedNow(): Promise<readonly ParsedSettings[]> {
+    if (added === undefined) return [];
+    const parsed = parseHostSettings({ mcpServers: Object.fromEntries(added) }, projectRoot);
+    return [await withFolders(keepGood(undefined, parsed), ports)];
+  }
+
+  async function readAll(now: number, scope: ReadingScope): Promise<SettingsReading> {
+    const around = scope === 'added' && seen !== undefined ? seen : await lookAround(now);
+    seen = around;
+    const sources = [...around.sources, ...(await addedNow())];
+    sources.push(...(await gatewayAmong(sources, ports, around)));
+    const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
+    const waits = remembered.flatMap(({ missingSince }) =>
+      missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
+    );
+    return {
+      ...mergeSettings(sources, undefined, ports.policy, ports.rules),
+      ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
+    };
+  }
+
+  let last: MergedSettings = mergeSettings([], undefined, ports.policy);
+  return {
+    async read(now, scope = 'all') {
+      try {
+        const reading = await readAll(now, scope);
+        const { settings, specs, startValues } = reading;
+        last = { settings, specs, startValues };
+        return reading;
+      } catch (error) {
+        // A mistake of ours, once more: whoever runs goes on under the settings that were.
+        const message = `the settings could not be put together (${String(error)}); please report this`;
+        const problem = { file: 'settings', message: printableLine(message, 500) };
+        const { settings } = last;
+        return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
+      }
+    },
+    setOverlay(settings) {
+      const parsed = parseHostSettings(settings, projectRoot);
+      overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
+    },
+    setAdded(servers) {
+      added = servers;
+      tellAdded();
+    },
+    listen(onAdded) {
+      tellAdded = onAdded;
+    },
+  };
+}
+
+/** Never rejects. */
+async function readFileOf(
+  { file, scope, plugin }: SettingsFileRef,
+  before: Remembered | undefined,
+  { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
+): Promise<Remembered | { readonly missing: true }> {
+  try {
+    const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
+    if ('text' in reading) {
+      const { text } = reading;
+      // A folder's servers wait for approval anyway, so its files may be writable by others.
+      const openTo = isPrivileged(scope) ? reading.openTo : undefined;
+      // One file of many was edited: the others mean what they meant.
+      if (text === before?.text && openTo === before.openTo)
+        return { parsed: before.parsed, text, openTo };
+      if (openTo === 'everyone')
+        return { parsed: keepGood(before, { problems: [openToEveryone(file)] }), text, openTo };
+      const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
+      const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
+      const good = keepGood(before, named);
+      const problems = openTo === 'group' ? [...good.problems, openToGroup(file)] : good.problems;
+      return { parsed: { ...good, problems }, text, openTo };
+    }
+    if ('missing' in reading) return reading;
+    return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
+  } catch (error) {
+    // A mistake of ours; it must cost this file's news, not all settings.
+    const message = `the file could not be understood (${String(error)}); please report this`;
+    const problems = [{ file, message: printableLine(message, 500) }];
+    return { parsed: keepGood(before, { problems }) };
+  }
+}
+
+function openToEveryone(file: string): Problem {
+  return {
+    file,
+    message: `every user of this machine may change this file, so it is not used; run: chmod o-w ${quotedFor('shell', file)}`,
+  };
+}
+
+function openToGroup(file: string): Problem {
+  const message = `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quotedFor('shell', file)}`;
+  return { file, message };
+}
+
+async function withFolders(
+  parsed: ParsedSettings,
+  { lookAtFolder: faultOf = lookAtFolder, projectRoot }: SettingsReaderPorts,
+): Promise<ParsedSettings> {
+  if (parsed.document === undefined) return parsed;
+  const faults = new Map<string, FolderFault>();
+  const within = isFolderScope(parsed.document.scope) ? projectRoot : undefined;
+  for (const folder of foldersOf(parsed.document)) {
+    const fault = await faultOf(folder, within);
+    if (fault !== undefined) faults.set(folder, fault);
+  }
+  return { ...parsed, document: refuseFolders(parsed.document, faults) };
+}
+
+/** The server of Docker's gateway, when somebody wants it. */
+async function gatewayAmong(
+  parsed: readonly ParsedSettings[],
+  { docker, projectRoot }: SettingsReaderPorts,
+  { askDocker }: Seen,
+): Promise<readonly ParsedSettings[]> {
+  const choice = dockerGatewayChoice(parsed.flatMap(({ document }) => document ?? []));
+  if (choice === undefined) return [];
+  const facts = { variables: docker?.variables ?? [], finding: await askDocker() };
+  return [dockerGatewaySource(choice, { projectRoot, ...facts })];
+}
+
+/** Reads settings once, for commands that look and leave. Never rejects. */
+export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSettings> {
+  const reader = createSettingsReader(ports);
+  let reading = await reader.read(0);
+  if (await ports.docker?.settled()) reading = await reader.read(0);
+  const { againInMs: _againInMs, ...merged } = reading;
+  return merged;
+}
+
+/** What was parsed, with the last good document in place of a missing one. */
+function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
+  if (parsed.document !== undefined) return parsed;
+  const document = before?.parsed.document;
+  const consequence =
+    document === undefined
+      ? 'nothing of this file is used until it is mended'
+      : 'the last good content of this file stays in force until it is mended';
+  // One mistake may cost all servers of the file, which its own words do not say.
+  const problems = parsed.problems.map((problem) => ({
+    ...problem,
+    message: `${problem.message} (${consequence})`,
+  }));
+  return document === undefined ? { problems } : { document, problems };
+}
+
+function absent({ file, optional }: SettingsFileRef): ParsedSettings {
+  if (optional === true) return { problems: [] };
+  return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
+}
+
+/** Settings that nobody can read still say that no others count. */
+function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
+  if (scope !== 'managed' || parsed.document !== undefined) return parsed;
+  return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
+}
+
+/** Through text, so that a host's object obeys the same rules as a file. */
+function parseHostSettings(
+  settings: Readonly<Record<string, unknown>>,
+  projectRoot: string,
+  plugin?: string,
+): ParsedSettings {
+  const origin: DocumentOrigin =
+    plugin === undefined
+      ? { file: 'host settings', scope: 'api', projectRoot }
+      : { file: plugin, scope: 'plugin', projectRoot, isObject: true };
+  try {
+    return parseSettings(JSON.stringify(settings), origin);
+  } catch {
+    const message = 'the settings cannot be written as JSON; pass plain data only';
+    return { problems: [{ file: origin.file, message }] };
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * The decisions of one project, in memory and on disk.
+ *
+ * What is decided here counts at once and is written soon after. What another
+ * process decides is seen as soon as its file is, so that a server that is revoked
+ * there stops here. While the file cannot be believed or written, what it said is
+ * no yes any more, and what is decided counts for this run alone; a problem says so.
+ */
+
+import path from 'node:path';
+import type { Clock } from '../../src/domain/clock.ts';
+import type { ApprovalRecord } from '../../src/domain/host/approval.ts';
+import type { Problem } from '../../src/domain/settings.ts';
+import {
+  type ApprovalEntry,
+  serversThatDiffer,
+  withEntry,
+  withoutSuperseded,
+} from '../../src/policies/approvals/records.ts';
+import { equalTyped } from '../../src/policies/equal-typed.ts';
+import { codeOf } from '../files/error-code.ts';
+import { setAside } from '../files/private-file.ts';
+import { realFolder } from '../files/real-folder.ts';
+import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
+import {
+  type ApprovalReading,
+  fullFile,
+  readApprovals,
+  type StoredApproval,
+  withoutForgotten,
+  writeApprovals,
+} from './approval-file.ts';
+import { withFileLock } from './file-lock.ts';
+
+export interface ApprovalStorePorts {
+  readonly projectRoot: string;
+  /** Absent: decisions end with the run. */
+  readonly stateDir?: string | undefined;
+  readonly clock: Clock;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+  /** Default: the disk. */
+  readonly watch?: WatchFiles;
+}
+
+export interface ApprovalStore {
+  /** The decisions of this project, oldest first. The same list until something changes. */
+  records(): readonly ApprovalRecord[];
+  /** Settles when the file was read for the first time. Never rejects. */
+  load(): Promise<void>;
+  /** Counts at once. */
+  add(entry: ApprovalEntry): void;
+  /** Calls back after every change; returns a function that ends it. */
+  listen(listener: () => void): () => void;
+  /** Settles when all that was added is on disk; false when it is known not to be. Never rejects. */
+  saved(): Promise<boolean>;
+  /** Ends the watch, and settles when nothing more is written; undefined when nothing ever is. */
+  close(): Promise<void> | undefined;
+}
+
+/** Where the decisions of all projects are kept. */
+export function approvalFile(stateDir: string): string {
+  return path.join(stateDir, 'approvals.json');
+}
+
+export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
+  return new Store(ports);
+}
+
+const nextStep = 'until then nothing that it said counts, and decisions end with this run';
+
+class Store implements ApprovalStore {
+  readonly #ports: ApprovalStorePorts;
+  readonly #file: string | undefined;
+  readonly #project: string;
+  readonly #listeners = new Set<() => void>();
+  /** What the file says of this project. */
+  #stored: readonly ApprovalRecord[] = [];
+  /** Said here and not on disk yet, oldest first. */
+  #unsaved: readonly ApprovalEntry[] = [];
+  #records: readonly ApprovalRecord[] = [];
+  #work: Promise<void> = Promise.resolve();
+  #loaded: Promise<void> | undefined;
+  #hasWriteWaiting = false;
+  #hasLookWaiting = false;
+  /** The file is there, and not to be believed. */
+  #isRefused = false;
+  #problem: Problem | undefined;
+  #asideNote: Problem | undefined;
+  #forgottenNote: Problem | undefined;
+  #unwatch: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(ports: ApprovalStorePorts) {
+    this.#ports = ports;
+    this.#file = ports.stateDir === undefined ? undefined : approvalFile(ports.stateDir);
+    this.#project = realFolder(ports.projectRoot);
+  }
+
+  records(): readonly ApprovalRecord[] {
+    return this.#records;
+  }
+
+  load(): Promise<void> {
+    this.#loaded ??= this.#begin();
+    return this.#loaded;
+  }
+
+  add(entry: ApprovalEntry): void {
+    if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
+    else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
+    // Comparing with the whole file instead would compare a million records for a thousand decisions.
+    const records = withEntry(this.#records, entry);
+    if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
+    if (this.#hasWriteWaiting) return;
+    this.#hasWriteWaiting = true;
+    this.#enqueue((file) => this.#write(file));
+  }
+
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async saved(): Promise<boolean> {
+    // What is added while this waits is waited for as well.
+    for (let work: Promise<void> | undefined; work !== this.#work; ) {
+      work = this.#work;
+      await work;
+    }
+    return this.#file !== undefined && this.#unsaved.length === 0;
+  }
+
+  close(): Promise<void> | undefined {
+    this.#isClosed = true;
+    this.#unwatch?.();
+    return this.#file === undefined ? undefined : this.#work;
+  }
+
+  #begin(): Promise<void> {
+    if (this.#file === undefined) return Promise.resolve();
+    this.#look();
+    const { watch = watchSettingsFiles } = this.#ports;
+    this.#unwatch = watch([this.#file], {
+      changed: () => this.#look(),
+      // It is looked at once a second; that of the settings says why.
+      slowed: () => {},
+    });
+    return this.#work;
+  }
+
+  /** One at a time, so that what was read first never counts last. */
+  #enqueue(work: (file: string) => Promise<void>): void {
+    const file = this.#file;
+    if (file !== undefined) this.#work = this.#work.then(() => work(file));
+  }
+
+  #look(): void {
+    if (this.#hasLookWaiting || this.#isClosed) return;
+    this.#hasLookWaiting = true;
+    this.#enqueue(async (file) => {
+      this.#hasLookWaiting = false;
+      const wasRefused = this.#isRefused;
+      const reading = await readApprovals(file);
+      if ('damage' in reading) await this.#mendUnderLock(file);
+      else this.#take(file, reading);
+      // What was decided while it was not to be believed has to be in it now that it is.
+      if (wasRefused && !this.#isRefused && this.#unsaved.length > 0) await this.#write(file);
+    });
+  }
+
+  async #mendUnderLock(file: string): Promise<void> {
+    await this.#locked(file, async () => {
+      this.#take(file, { records: await this.#readOrSetAside(file) });
+    });
+  }
+
+  async #write(file: string): Promise<void> {
+    await this.#locked(file, async () => {
+      const all = await this.#readOrSetAside(file);
+      // From here on whoever adds something waits for the next turn.
+      this.#hasWriteWaiting = false;
+      const entries = this.#unsaved;
+      const own = entries.reduce(withEntry, this.#ownOf(all));
+      const foreign = all.filter(({ project }) => project !== this.#project);
+      const others = await withoutForgotten(foreign, this.#ports.clock.wallNow());
+      const mine = own.map((record) => ({ ...record, project: this.#project }));
+      await writeApprovals(file, [...others, ...mine]);
+      const saved = new Set(entries);
+      this.#unsaved = this.#unsaved.filter((entry) => !saved.has(entry));
+      this.#take(file, { records: [...others, ...mine] });
+      const forgotten = foreign.length - others.length;
+      if (forgotten > 0) this.#noteForgotten(file, forgotten);
+    });
+    this.#hasWriteWaiting = false;
+  }
+
+  async #locked(file: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await withFileLock(file, this.#ports.clock, work);
+    } catch (error) {
+      if (error instanceof RefusedError) this.#take(file, { refusal: error.message });
+      else {
+        const why =
+          codeOf(error) === 'EFBIG'
+            ? fullFile
+            : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
+        this.#say(file, `${why}; what is decided meanwhile ends with this run`);
+      }
+    }
+  }
+
+  async #readOrSetAside(file: string): Promise<readonly StoredApproval[]> {
+    const reading = await readApprovals(file);
+    if ('refusal' in reading) throw new RefusedError(reading.refusal);
+    if ('records' in reading) return reading.records;
+    // Until it is out of the way, nothing it said counts.
+    this.#setStored([]);
+    const aside = await setAside(file, this.#ports.clock.wallNow());
+    this.#asideNote = {
+      file: aside,
+      message: `the approvals were damaged (${reading.damage}) and are set aside here; decide again, or mend this file and put it back as ${path.basename(file)}`,
+    };
+    this.#sayAll();
+    return [];
+  }
+
+  #take(file: string, reading: Exclude<ApprovalReading, { readonly damage: string }>): void {
+    this.#isRefused = 'refusal' in reading;
+    if ('refusal' in reading) {
+      this.#setStored([]);
+      this.#say(file, `the file of approvals ${reading.refusal}; ${nextStep}`);
+      return;
+    }
+    this.#setStored(this.#ownOf(reading.records));
+    if (this.#unsaved.length === 0) this.#say(file, undefined);
+  }
+
+  #ownOf(all: readonly StoredApproval[]): readonly ApprovalRecord[] {
+    return all
+      .filter(({ project }) => project === this.#project)
+      .map(({ project: _project, ...record }) => record);
+  }
+
+  #setStored(records: readonly ApprovalRecord[]): void {
+    this.#stored = records;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const records = this.#unsaved.reduce(withEntry, this.#stored);
+    if (!equalTyped(records, this.#records)) this.#publish(records);
+  }
+
+  #publish(records: readonly ApprovalRecord[]): void {
+    this.#records = records;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #say(file: string, message: string | undefined): void {
+    if (message === this.#problem?.message) return;
+    this.#problem = message === undefined ? undefined : { file, message };
+    this.#sayAll();
+  }
+
+  #sayAll(): void {
+    const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
+    this.#ports.onProblems(problems.filter((each) => each !== undefined));
+  }
+
+  #noteForgotten(file: string, count: number): void {
+    const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
+    this.#forgottenNote = { file, message };
+    this.#sayAll();
+  }
+}
+
+/** The file is there, and not ours to replace. */
+class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}

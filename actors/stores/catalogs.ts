@@ -1,0 +1,255 @@
+/**
+ * Catalogs on disk, one file for each server and generation. They only make a start
+ * faster: whatever is wrong with a file is a miss, said once and never an error, and
+ * nobody waits for one to be written.
+ *
+ * A file is replaced whole, so a reader sees the old or the new one. Writes are one
+ * at a time and only the latest catalog of a server is written, so an older one never
+ * replaces a newer one.
+ */
+
+import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../src/domain/clock.ts';
+import type { Problem } from '../../src/domain/settings.ts';
+import { codeOf } from '../files/error-code.ts';
+import { makeFolders } from '../files/make-folders.ts';
+import { draftSuffix, replaceWhole } from '../files/whole-file.ts';
+import {
+  type CatalogEntry,
+  type CatalogOwner,
+  entryName,
+  readEntry,
+  writeEntry,
+} from './catalog-entry.ts';
+
+const suffix = '.json';
+const damagedSuffix = '.damaged';
+// A thousand tools of 8 KB each; one file is read in a tenth of a second at most.
+const maxFileBytes = 8 * 1024 * 1024;
+const maxFolderBytes = 64 * 1024 * 1024;
+// Thirty days: a catalog older than a month says little about the server of today.
+const longestKeptMs = 2_592_000_000;
+// A file that is as old as this is dated anew, also when its content is the same.
+const redatedMs = 86_400_000;
+// A server that starts tells its tools, resources and prompts within moments.
+const debounceMs = 500;
+const readsAtOnce = 16;
+// Neither through a link, which leads to what is not ours, nor waiting for whoever writes to a pipe.
+const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const notAFile = { fault: 'it is no plain file' } as const;
+// A hand that slips damages one file; more of them are one story.
+const namedProblems = 5;
+
+export interface CatalogFilesPorts {
+  readonly stateDir: string;
+  readonly clock: Clock;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+}
+
+export interface CatalogFiles {
+  /** What is stored for these owners and is not older than it may be. Never rejects. */
+  load(
+    owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
+  ): Promise<readonly CatalogEntry[]>;
+  /** Writes it soon. What holds one of the secrets is not written. */
+  save(entry: CatalogEntry, secrets: readonly string[]): void;
+  /** Settles when all that was to be saved is. Never rejects. */
+  close(): Promise<void>;
+}
+
+export function createCatalogFiles(ports: CatalogFilesPorts): CatalogFiles {
+  return new Files(ports);
+}
+
+interface Waiting {
+  readonly entry: CatalogEntry;
+  readonly secrets: readonly string[];
+}
+
+class Files implements CatalogFiles {
+  readonly #folder: string;
+  readonly #ports: CatalogFilesPorts;
+  readonly #waiting = new Map<string, Waiting>();
+  /** What the files are known to hold, by name. */
+  readonly #known = new Map<string, { readonly digest: string; readonly listedAt: number }>();
+  readonly #problems: Problem[] = [];
+  #timer: unknown;
+  #writing: Promise<void> = Promise.resolve();
+  #isBroken = false;
+  #sizes: Map<string, { bytes: number; writtenAt: number }> | undefined;
+
+  constructor(ports: CatalogFilesPorts) {
+    this.#ports = ports;
+    this.#folder = path.join(ports.stateDir, 'catalogs');
+  }
+
+  async load(
+    owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
+  ): Promise<readonly CatalogEntry[]> {
+    const found: CatalogEntry[] = [];
+    const left = owners.values();
+    const reader = async (): Promise<void> => {
+      for (const owner of left) {
+        const entry = await this.#read(owner);
+        if (entry !== undefined && this.#isFresh(entry, owner.maxAgeMs)) found.push(entry);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(readsAtOnce, owners.length) }, reader));
+    return found;
+  }
+
+  save(entry: CatalogEntry, secrets: readonly string[]): void {
+    if (this.#isBroken) return;
+    this.#waiting.set(entryName(entry), { entry, secrets });
+    this.#timer ??= this.#ports.clock.setTimeout(() => void this.#flush(), debounceMs);
+  }
+
+  async close(): Promise<void> {
+    await this.#flush();
+  }
+
+  #flush(): Promise<void> {
+    this.#ports.clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#writeAll());
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (const [name, waiting] of this.#waiting) {
+      this.#waiting.delete(name);
+      if (this.#isBroken) continue;
+      try {
+        await this.#write(name, waiting);
+      } catch (error) {
+        this.#isBroken = true;
+        this.#say(
+          this.#folder,
+          `catalogs cannot be stored here (${codeOf(error)}); servers start without`,
+        );
+      }
+    }
+  }
+
+  async #write(name: string, { entry, secrets }: Waiting): Promise<void> {
+    const { text, digest } = writeEntry(entry);
+    const file = path.join(this.#folder, name + suffix);
+    const known = this.#known.get(name);
+    if (known?.digest === digest && entry.listedAt - known.listedAt < redatedMs) return;
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxFileBytes || secrets.some((secret) => holds(text, secret))) {
+      // What was stored before is no longer what the server says.
+      await rm(file, { force: true });
+      this.#known.delete(name);
+      return;
+    }
+    makeFolders(this.#folder);
+    await replaceWhole(file, text);
+    this.#known.set(name, { digest, listedAt: entry.listedAt });
+    await this.#bound(name + suffix, bytes, entry.listedAt);
+  }
+
+  /** Removes the oldest files until all of them together are not too much. */
+  async #bound(name: string, bytes: number, writtenAt: number): Promise<void> {
+    this.#sizes ??= await this.#survey();
+    this.#sizes.set(name, { bytes, writtenAt });
+    let total = 0;
+    for (const size of this.#sizes.values()) total += size.bytes;
+    if (total <= maxFolderBytes) return;
+    const oldest = [...this.#sizes].toSorted(([, a], [, b]) => a.writtenAt - b.writtenAt);
+    for (const [other, size] of oldest) {
+      if (total <= maxFolderBytes || other === name) break;
+      await rm(path.join(this.#folder, other), { force: true });
+      this.#sizes.delete(other);
+      total -= size.bytes;
+    }
+  }
+
+  /** The files that are there; what is too old, or was never finished, is removed. */
+  async #survey(): Promise<Map<string, { bytes: number; writtenAt: number }>> {
+    const sizes = new Map<string, { bytes: number; writtenAt: number }>();
+    const oldestAt = this.#ports.clock.wallNow() - longestKeptMs;
+    for (const name of await readdir(this.#folder)) {
+      if (![suffix, damagedSuffix, draftSuffix].some((ending) => name.endsWith(ending))) continue;
+      const file = path.join(this.#folder, name);
+      const found = await stat(file).catch(() => undefined);
+      if (found === undefined || !found.isFile()) continue;
+      // Another troupe may be writing a draft just now; an hour old, nobody is.
+      const isLeftOver =
+        name.endsWith(draftSuffix) && found.mtimeMs < this.#ports.clock.wallNow() - 3_600_000;
+      if (found.mtimeMs < oldestAt || isLeftOver) await rm(file, { force: true });
+      else sizes.set(name, { bytes: found.size, writtenAt: found.mtimeMs });
+    }
+    return sizes;
+  }
+
+  async #read(owner: CatalogOwner): Promise<CatalogEntry | undefined> {
+    const name = entryName(owner);
+    const file = path.join(this.#folder, name + suffix);
+    try {
+      const content = await readBounded(file);
+      if (content === undefined) {
+        await rm(file, { force: true });
+        this.#say(file, `the stored catalog of ${owner.server} was too large and is removed`);
+        return undefined;
+      }
+      const entry = 'fault' in content ? content.fault : readEntry(content.text, owner);
+      if (entry === undefined) return undefined;
+      if (typeof entry === 'string') {
+        await rename(file, path.join(this.#folder, name + damagedSuffix));
+        this.#say(
+          file,
+          `the stored catalog of ${owner.server} is damaged (${entry}) and set aside as ${name}${damagedSuffix}`,
+        );
+        return undefined;
+      }
+      this.#known.set(name, { digest: writeEntry(entry).digest, listedAt: entry.listedAt });
+      return entry;
+    } catch (error) {
+      // Not there, most often.
+      if (codeOf(error) !== 'ENOENT')
+        this.#say(
+          this.#folder,
+          `stored catalogs cannot be read (${codeOf(error)}); servers start without`,
+        );
+      return undefined;
+    }
+  }
+
+  #isFresh({ listedAt }: CatalogEntry, maxAgeMs: number | null): boolean {
+    const ageMs = this.#ports.clock.wallNow() - listedAt;
+    // From the future: a clock was set, and nobody knows how old it is.
+    return ageMs >= 0 && ageMs < Math.min(maxAgeMs ?? longestKeptMs, longestKeptMs);
+  }
+
+  #say(file: string, message: string): void {
+    const isSaid = this.#problems.some((said) => said.file === file && said.message === message);
+    if (isSaid || this.#problems.length >= namedProblems) return;
+    this.#problems.push({ file, message });
+    this.#ports.onProblems([...this.#problems]);
+  }
+}
+
+/** Undefined when the file has more than it may. */
+async function readBounded(
+  file: string,
+): Promise<{ readonly text: string } | { readonly fault: string } | undefined> {
+  const handle = await open(file, readFlags).catch((error: unknown) => {
+    if (codeOf(error) === 'ELOOP') return undefined;
+    throw error;
+  });
+  if (handle === undefined) return notAFile;
+  try {
+    const found = await handle.stat();
+    if (!found.isFile()) return notAFile;
+    return found.size > maxFileBytes ? undefined : { text: await handle.readFile('utf8') };
+  } finally {
+    await handle.close();
+  }
+}
+
+function holds(text: string, secret: string): boolean {
+  // As JSON spells it, too.
+  return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
+}

@@ -1,0 +1,60 @@
+/**
+ * The installation's random key: 32 bytes in a file of the state folder that only its
+ * user may read. Hashes of settings are keyed with it, so that they reveal nothing
+ * to a reader without the key.
+ */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import { link, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { makeFolders } from '../files/make-folders.ts';
+import { readPrivate, setAside } from '../files/private-file.ts';
+
+const keyBytes = 32;
+const fileName = 'installation.key';
+// The key in hex and a line end, with room for whitespace that an editor adds.
+const maxBytes = 128;
+
+/**
+ * Reads the key, or creates it when there is none. Falls back to a random key for this
+ * process when the file can be neither read nor written, or without a state folder.
+ * Never rejects.
+ */
+export async function installationKey(stateDir: string | undefined): Promise<Buffer> {
+  const own = randomBytes(keyBytes);
+  if (stateDir === undefined) return own;
+  const file = path.join(stateDir, fileName);
+  try {
+    const reading = await readPrivate(file, maxBytes);
+    if ('refusal' in reading) return own;
+    const known = 'content' in reading ? keyIn(reading.content) : undefined;
+    if (known !== undefined) return known;
+    if ('damage' in reading || reading.content !== undefined) await setAside(file, Date.now());
+    makeFolders(stateDir);
+    await writeOnce(file, own);
+    // Another process may have been faster; its key then counts for both.
+    const written = await readPrivate(file, maxBytes);
+    return ('content' in written ? keyIn(written.content) : undefined) ?? own;
+  } catch {
+    return own;
+  }
+}
+
+function keyIn(content: string | undefined): Buffer | undefined {
+  const hex = content?.trim() ?? '';
+  return /^[0-9a-f]{64}$/u.test(hex) ? Buffer.from(hex, 'hex') : undefined;
+}
+
+/** Writes the key atomically and never overwrites an existing one. */
+async function writeOnce(file: string, key: Buffer): Promise<void> {
+  const draft = `${file}.${process.pid}.${randomUUID()}`;
+  try {
+    await writeFile(draft, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+    await link(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * What persons allowed for more than one call, in one project: on disk where there is a state
+ * folder, else until the run ends.
+ *
+ * The file is read anew for each question, which a person's answer takes long enough for, so
+ * what another process or an editor took back counts at once. Nothing in it is believed unless
+ * all of it is as we write it and nobody else could have written it.
+ */
+
+import path from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../../src/domain/clock.ts';
+import type { PermissionChoice } from '../../src/domain/permission.ts';
+import type { Problem } from '../../src/domain/settings.ts';
+import { codeOf } from '../files/error-code.ts';
+import { readPrivateJson, setAside } from '../files/private-file.ts';
+import { realFolder } from '../files/real-folder.ts';
+import { replaceWhole } from '../files/whole-file.ts';
+import { withFileLock } from './file-lock.ts';
+
+export interface PermissionStorePorts {
+  readonly projectRoot: string;
+  /** Absent: what is allowed ends with the run. */
+  readonly stateDir?: string | undefined;
+  readonly clock: Clock;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+}
+
+/** Which choices are meant: all, or those of a server, or of one of its tools. */
+export interface ChoiceFilter {
+  readonly server?: string | undefined;
+  readonly tool?: string | undefined;
+}
+
+export interface PermissionStore {
+  /** Those of this project, oldest first. Never rejects: what cannot be believed is no yes. */
+  choices(): Promise<readonly PermissionChoice[]>;
+  /** Settles when it counts. Never rejects: what cannot be saved counts for this run, and a problem says so. */
+  add(choice: PermissionChoice): Promise<void>;
+  /** Takes choices back, and returns how many. @throws what the file system throws. */
+  forget(filter: ChoiceFilter): Promise<number>;
+}
+
+const version = 1;
+// Some thousand choices; nobody answers more questions.
+const maxBytes = 1024 * 1024;
+const maxChoices = 2_000;
+
+const text = z.string().min(1);
+const digest = z.string().regex(/^[0-9a-f]{64}$/u);
+const fileSchema = z.strictObject({
+  version: z.literal(version),
+  choices: z.array(
+    z.strictObject({
+      project: text,
+      server: text,
+      fingerprint: digest,
+      tool: text.optional(),
+      digest: digest.optional(),
+      decidedAt: z.number(),
+    }),
+  ),
+});
+
+interface StoredChoice extends PermissionChoice {
+  readonly project: string;
+}
+
+/** Where the choices of all projects are kept. */
+export function permissionFile(stateDir: string): string {
+  return path.join(stateDir, 'permissions.json');
+}
+
+export function createPermissionStore(ports: PermissionStorePorts): PermissionStore {
+  const { stateDir, clock, projectRoot, onProblems } = ports;
+  const file = stateDir === undefined ? undefined : permissionFile(stateDir);
+  const project = realFolder(projectRoot);
+  /** What is not on disk, because there is no file or it cannot be written. */
+  let unsaved: readonly PermissionChoice[] = [];
+
+  const say = (place: string, message: string): void => onProblems([{ file: place, message }]);
+
+  const read = async (place: string): Promise<readonly StoredChoice[] | undefined> => {
+    const reading = await readPrivateJson(place, { maxBytes, version, schema: fileSchema });
+    if ('refusal' in reading) {
+      say(place, `the file of permissions ${reading.refusal}; until then every call is asked for`);
+      return undefined;
+    }
+    if (!('damage' in reading)) return reading.value?.choices ?? [];
+    const aside = await setAside(place, clock.wallNow());
+    say(
+      aside,
+      `the permissions were damaged (${reading.damage}) and are set aside here; answer again`,
+    );
+    return [];
+  };
+
+  const change = (place: string, edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
+    withFileLock(place, clock, async () => {
+      const all = await read(place);
+      if (all === undefined) return false;
+      const choices = edit(all).slice(-maxChoices);
+      await replaceWhole(place, `${JSON.stringify({ version, choices }, undefined, 1)}\n`);
+      return true;
+    });
+
+  const isOwn = (choice: StoredChoice): boolean => choice.project === project;
+
+  return {
+    async choices() {
+      if (file === undefined) return unsaved;
+      try {
+        const stored = (await read(file)) ?? [];
+        const own = stored
+          .filter(isOwn)
+          .map(({ project: _project, ...choice }) => ({ ...choice, file }));
+        return [...own, ...unsaved];
+      } catch (error) {
+        say(file, `the file of permissions cannot be set aside (${codeOf(error)}); move it away`);
+        return unsaved;
+      }
+    },
+
+    async add(choice) {
+      const others = (one: PermissionChoice): boolean =>
+        one.server !== choice.server || one.tool !== choice.tool;
+      if (file === undefined) {
+        unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
+        return;
+      }
+      try {
+        const isSaved = await change(file, (all) => [
+          ...all.filter((one) => !isOwn(one) || others(one)),
+          { ...choice, project },
+        ]);
+        if (!isSaved) unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
+      } catch (error) {
+        unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
+        say(
+          file,
+          `permissions cannot be saved (${codeOf(error)}); make room or let this user write there; what is allowed meanwhile ends with this run`,
+        );
+      }
+    },
+
+    async forget({ server, tool }) {
+      const isMeant = (choice: PermissionChoice): boolean =>
+        (server === undefined || choice.server === server) &&
+        (tool === undefined || choice.tool === tool);
+      let count = unsaved.filter(isMeant).length;
+      unsaved = unsaved.filter((choice) => !isMeant(choice));
+      if (file === undefined) return count;
+      await change(file, (all) => {
+        const kept = all.filter((one) => !isOwn(one) || !isMeant(one));
+        count += all.length - kept.length;
+        return kept;
+      });
+      return count;
+    },
+  };
+}

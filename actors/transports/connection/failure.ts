@@ -1,0 +1,142 @@
+/**
+ * Reads exceptions: of Node, of undici, of the SDK, of a server. The policy then says what they mean.
+ * The SDK need not be loaded for it: a process that cannot be started fails before that.
+ */
+
+import { STATUS_CODES } from 'node:http';
+import type { FailureCause } from '../../../src/domain/failure.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { SettingError } from '../../session/target.ts';
+import type { Seen } from './connection.ts';
+import { badResponse, resultTooLarge, streamLost } from './messages.ts';
+import { RequestFailedError } from './request-failed.ts';
+
+// Deeper chains are loops or jokes.
+const maxCauses = 8;
+// What a refusal means stands in its beginning; secrets are not looked for in a whole page.
+const bodyCharacters = 4_096;
+// A longer one is no error of JSON-RPC, but a page.
+const rpcBodyCharacters = 65_536;
+
+/** Describes any thrown value, without secrets. */
+export function describeError(error: unknown, secrets: readonly string[]): Seen {
+  const first = causeOf(error, secrets);
+  const causes: FailureCause[] = [];
+  let next = error instanceof Error ? error.cause : undefined;
+  while (next !== undefined && causes.length < maxCauses) {
+    causes.push(causeOf(next, secrets));
+    next = next instanceof Error ? next.cause : undefined;
+  }
+  const ownWords = error instanceof SettingError ? first.message : inWords(first, causes);
+  const status = statusOf(error);
+  const rpcCode = rpcCodeOf(error);
+  const body = bodyOf(error);
+  const request = requestFailureOf(error);
+  return {
+    ...first,
+    message: redactWords(request?.message ?? '', secrets) || ownWords,
+    ...(causes.length > 0 && { causes }),
+    ...(status !== undefined && { status }),
+    ...(rpcCode !== undefined && { rpcCode }),
+    ...(body !== undefined && { body: redactWords(body.slice(0, bodyCharacters), secrets) }),
+    ...(request !== undefined && { wasConnected: request.wasConnected }),
+  };
+}
+
+/** The SDK wraps it in words of its own that a person need not know. */
+function requestFailureOf(error: unknown): RequestFailedError | undefined {
+  let next = error;
+  for (let depth = 0; depth <= maxCauses && next instanceof Error; depth += 1) {
+    if (next instanceof RequestFailedError) return next;
+    next = next.cause;
+  }
+  return undefined;
+}
+
+function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
+  if (!(error instanceof Error)) return { message: redactWords(String(error), secrets) };
+  const own = ownCodeOf(error);
+  const code = own ?? ('code' in error && typeof error.code === 'string' ? error.code : undefined);
+  return {
+    name: error.name,
+    message: redactWords(wordsOf(error), secrets),
+    ...(code !== undefined && { code }),
+  };
+}
+
+/**
+ * The SDK puts the whole body of a refusal into its message. That is a page of whatever stands
+ * before the server, so nobody is shown it; an error of JSON-RPC in it is the server's own word.
+ */
+function wordsOf(error: Error, depth = 0): string {
+  const { cause, message } = error;
+  const body = bodyOf(error);
+  if (body !== undefined && message.endsWith(`: ${body}`))
+    return rpcWordsIn(body) ?? refusedWith(statusOf(error));
+  if (!(cause instanceof Error) || cause.message === '' || depth === maxCauses) return message;
+  return message.split(cause.message).join(wordsOf(cause, depth + 1));
+}
+
+function refusedWith(status: number | undefined): string {
+  const name = STATUS_CODES[status ?? 0];
+  return `The server answered with status ${status}${name === undefined ? '' : ` (${name})`}.`;
+}
+
+function bodyOf(error: unknown): string | undefined {
+  if (statusOf(error) === undefined) return undefined;
+  if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
+  const text = error.data['text'];
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** "fetch failed" alone helps nobody: the nearest cause with a code is named, too. */
+function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
+  const deepest = causes.findLast((cause) => cause.code !== undefined && cause.message !== '');
+  if (deepest === undefined || first.message.includes(deepest.message)) return first.message;
+  return `${first.message}: ${deepest.message}`;
+}
+
+function ownCodeOf(error: unknown): string | undefined {
+  const data = rpcErrorOf(error)?.data;
+  return [badResponse, streamLost, resultTooLarge].find((mark) => data === mark)?.code;
+}
+
+/**
+ * The SDK's error for a JSON-RPC error answer. It is told by its shape, a number and data:
+ * other errors that carry data have a word for a code, and those with a number have no data.
+ */
+function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unknown } | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('data' in error)) return undefined;
+  const { code, data } = error;
+  return typeof code === 'number' ? { code, data } : undefined;
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('status' in error)) return undefined;
+  return typeof error.status === 'number' ? error.status : undefined;
+}
+
+function rpcCodeOf(error: unknown): number | undefined {
+  const answer = rpcErrorOf(error);
+  if (answer !== undefined) return ownCodeOf(error) === undefined ? answer.code : undefined;
+  // An HTTP error may carry a JSON-RPC error as its body.
+  const code = rpcErrorIn(bodyOf(error) ?? '')?.['code'];
+  return typeof code === 'number' ? code : undefined;
+}
+
+function rpcWordsIn(body: string): string | undefined {
+  const message = rpcErrorIn(body)?.['message'];
+  return typeof message === 'string' && message !== '' ? message : undefined;
+}
+
+function rpcErrorIn(body: string): Record<string, unknown> | undefined {
+  if (!body.startsWith('{') || body.length > rpcBodyCharacters) return undefined;
+  try {
+    const answer: unknown = JSON.parse(body);
+    const rpcError = isRecord(answer) ? answer['error'] : undefined;
+    return isRecord(rpcError) && typeof rpcError['code'] === 'number' ? rpcError : undefined;
+  } catch {
+    return undefined;
+  }
+}

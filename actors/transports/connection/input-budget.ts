@@ -1,0 +1,220 @@
+/**
+ * Limits how much unsolicited input a server may send on one connection.
+ *
+ * Everything read is charged as work, except answers to our own requests, which are only as many as
+ * those requests. Beyond the budget reading pauses, so that the pipe or socket holds the server
+ * back. Notifications and requests have lower limits of their own: notifications beyond the limit are
+ * dropped, requests are refused. The chart decides whether to disconnect a server that stays over
+ * its budget.
+ */
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
+import { TokenBucket } from '../../../src/policies/token-bucket.ts';
+
+export interface InputEvents {
+  /** The server exceeds a limit: the excess is dropped, refused or delayed. */
+  flooded(failure: Failure): void;
+  /** The server has stayed within its limits for a while. `hasMissed`: notifications were dropped. */
+  calmed(hasMissed: boolean): void;
+  /**
+   * Reading pauses repeatedly, because the server sends faster than its budget allows. Called again
+   * about once a second while that lasts.
+   */
+  paused(): void;
+  /** A second has passed without a pause. */
+  resumed(): void;
+}
+
+// A server that reports progress ten times a second for each of 16 calls stays below this.
+const notificationsPerSecond = 200;
+// Servers ask for sampling or elicitation now and then; a request costs ten times as much as a
+// notification.
+export const requestsPerSecond = 200;
+// One unit is about 2 µs, so that a server that floods us takes about 2 % of a core.
+const workPerSecond = 10_000;
+// A burst of 40,000 log lines, or of two messages of the largest size, is read without a pause.
+const workBurst = 40_000;
+// About half a millisecond, after which other servers get their turn.
+const workPerTurn = 256;
+// Shorter pauses only cost timers; longer ones delay a server that is calm again.
+const minPauseMs = 20;
+const maxPauseMs = 1_000;
+
+// One second without a flood ends it. A server that floods again soon must stay calm for longer, so
+// that its status and lists do not flap.
+const shortestCalmMs = 1_000;
+const longestCalmMs = 60_000;
+
+export class InputBudget {
+  readonly #clock: Clock;
+  readonly #notifications = new TokenBucket(notificationsPerSecond, notificationsPerSecond);
+  readonly #requests = new TokenBucket(requestsPerSecond, requestsPerSecond);
+  readonly #work = new TokenBucket(workPerSecond, workBurst);
+  readonly #flood: Episode;
+  readonly #pauses: Episode;
+  #turnWork = 0;
+  #isDraining = false;
+  #hasMissed = false;
+  #failure: Failure | undefined;
+  readonly #waiting = new Map<unknown, () => void>();
+
+  constructor(clock: Clock, events: InputEvents) {
+    this.#clock = clock;
+    this.#flood = new Episode(clock, longestCalmMs, {
+      began: () => this.#failure && events.flooded(this.#failure),
+      wentOn: () => {},
+      ended: () => {
+        const hasMissed = this.#hasMissed;
+        this.#hasMissed = false;
+        events.calmed(hasMissed);
+      },
+    });
+    this.#pauses = new Episode(clock, shortestCalmMs, {
+      began: () => events.paused(),
+      wentOn: () => events.paused(),
+      ended: () => events.resumed(),
+    });
+  }
+
+  charge(work: number): void {
+    this.#turnWork += work;
+    this.#work.take(work, this.#clock.now());
+  }
+
+  admitsNotification(): boolean {
+    if (this.#notifications.tryTake(this.#clock.now())) return true;
+    this.#hasMissed = true;
+    this.noteFlood(
+      `The server sends more than ${notificationsPerSecond} notifications a second; the rest is dropped.`,
+    );
+    return false;
+  }
+
+  admitsRequest(): boolean {
+    if (this.#requests.tryTake(this.#clock.now())) return true;
+    this.noteFlood(
+      `The server sends more than ${requestsPerSecond} requests a second; the rest is refused.`,
+    );
+    return false;
+  }
+
+  /** Notes that a limit was exceeded; the message is reported if this begins a flood. */
+  noteFlood(message: string): void {
+    this.#failure = { kind: 'protocol', message };
+    this.#flood.note();
+  }
+
+  /** The server writes no more: what it left is bounded, and is read without pauses. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#wake();
+  }
+
+  /** Reading has to stop until {@link whenFree} calls back. */
+  get isSpent(): boolean {
+    return this.#turnWork >= workPerTurn || this.#debtMs() > 0;
+  }
+
+  /** Calls back once, in a later turn of the event loop, when reading may go on. */
+  whenFree(callback: () => void): void {
+    this.#turnWork = 0;
+    const waitMs = this.#debtMs();
+    if (waitMs === 0) {
+      setImmediate(callback);
+      return;
+    }
+    this.#notePause();
+    const pauseMs = Math.min(Math.max(waitMs, minPauseMs), maxPauseMs);
+    const timer = this.#clock.setTimeout(() => {
+      this.#waiting.delete(timer);
+      // The calm begins with the end of the pause.
+      this.#notePause();
+      callback();
+    }, pauseMs);
+    this.#waiting.set(timer, callback);
+  }
+
+  #notePause(): void {
+    this.noteFlood('The server sends faster than it may be read; reading pauses.');
+    this.#pauses.note();
+  }
+
+  /** Like {@link whenFree}, as a promise; undefined when reading may go on at once. */
+  free(): Promise<void> | undefined {
+    return this.isSpent ? new Promise((resolve) => this.whenFree(resolve)) : undefined;
+  }
+
+  /** Ends every flood because the connection has ended; pending readers go on at once. */
+  stop(): void {
+    this.#flood.stop();
+    this.#pauses.stop();
+    this.#wake();
+  }
+
+  #debtMs(): number {
+    return this.#isDraining ? 0 : this.#work.waitMs(this.#clock.now());
+  }
+
+  #wake(): void {
+    for (const [timer, callback] of [...this.#waiting]) {
+      this.#waiting.delete(timer);
+      this.#clock.clearTimeout(timer);
+      callback();
+    }
+  }
+}
+
+interface EpisodeListeners {
+  began(): void;
+  wentOn(): void;
+  ended(): void;
+}
+
+/** A period that lasts until nothing has been noted for the calm time. */
+class Episode {
+  readonly #clock: Clock;
+  readonly #longestMs: number;
+  readonly #listeners: EpisodeListeners;
+  #calmMs = shortestCalmMs;
+  #lastAt = 0;
+  #endedAt = Number.NEGATIVE_INFINITY;
+  #timer: unknown;
+  #isOver = false;
+
+  constructor(clock: Clock, longestMs: number, listeners: EpisodeListeners) {
+    this.#clock = clock;
+    this.#longestMs = longestMs;
+    this.#listeners = listeners;
+  }
+
+  note(): void {
+    this.#lastAt = this.#clock.now();
+    if (this.#timer !== undefined || this.#isOver) return;
+    const isSoon = this.#lastAt - this.#endedAt < this.#calmMs * 2;
+    this.#calmMs = isSoon ? Math.min(this.#calmMs * 2, this.#longestMs) : shortestCalmMs;
+    this.#await(this.#calmMs);
+    this.#listeners.began();
+  }
+
+  stop(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#timer === undefined) return;
+    this.#clock.clearTimeout(this.#timer);
+    this.#listeners.ended();
+  }
+
+  #await(delayMs: number): void {
+    this.#timer = this.#clock.setTimeout(() => {
+      this.#endedAt = this.#clock.now();
+      const leftMs = this.#lastAt + this.#calmMs - this.#endedAt;
+      if (leftMs > 0) {
+        this.#await(leftMs);
+        return this.#listeners.wentOn();
+      }
+      this.#timer = undefined;
+      this.#listeners.ended();
+    }, delayMs);
+  }
+}

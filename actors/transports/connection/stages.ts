@@ -1,0 +1,143 @@
+/**
+ * The stages that every message from a server passes, over every transport, in one list:
+ *
+ *  1. structure  depth and number of values, counted on the text         `messages.ts`
+ *  2. parsing    JSON, then the shape of JSON-RPC                        `messages.ts`
+ *  3. budget     unsolicited input is counted, refused or dropped        `input-budget.ts`
+ *  4. questions  requests for the user: elicitation, sampling, roots     `question-wire.ts`
+ *  5. calls      answers to calls that bypass the SDK's client           `light-calls.ts`
+ *  6. result     adapts modern results that the SDK would reject         `list.ts`
+ *  7. client     everything else goes to the SDK's client
+ *
+ * A fence surrounds all of them: an exception while a server's input is handled ends that session
+ * with a reason, which settles its calls. It reaches neither the host nor another server.
+ */
+
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
+import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget.ts';
+import { readText } from './messages.ts';
+
+/** Returns true when it consumed the message, which then goes no further. */
+export type Stage = (message: JSONRPCMessage) => boolean;
+
+// JSON-RPC reserves -32000 to -32099 for servers; this one means "slow down".
+const tooManyRequests = {
+  code: -32_000,
+  message: `Too many requests; send fewer than ${requestsPerSecond} a second.`,
+} as const;
+// Far more than may be in flight; older requests were given up, and nothing waits for their answers.
+const maxAwaited = 4_096;
+
+export interface StageSetup {
+  readonly clock: Clock;
+  readonly events: InputEvents;
+  /** Sends a message to the server; may reject. */
+  readonly send: (message: JSONRPCMessage) => Promise<void>;
+  /** Ends the connection, and with it every pending request, because input cannot be handled. */
+  readonly lose: (seen: Pick<FailureDescription, 'code' | 'message'>) => void;
+}
+
+export class MessageStages {
+  /** Set when the session opens; until then everything goes to the client. */
+  questions: Stage | undefined;
+  calls: Stage | undefined;
+  /** Changes a result before the client gets it; receives the method that it answers. */
+  rewriteResult:
+    | ((result: Record<string, unknown>, method: string) => Record<string, unknown>)
+    | undefined;
+  readonly budget: InputBudget;
+  readonly #setup: StageSetup;
+  /** Methods of the requests that were sent and not yet answered, by id. */
+  readonly #awaited = new Map<string | number, string>();
+
+  constructor(setup: StageSetup) {
+    this.#setup = setup;
+    this.budget = new InputBudget(setup.clock, setup.events);
+  }
+
+  /** Notes a message that leaves for the server; an answer to it will be accepted. */
+  sent(message: JSONRPCMessage): void {
+    if (!('method' in message) || !('id' in message)) return;
+    if (this.#awaited.size >= maxAwaited) {
+      const [oldest] = this.#awaited.keys();
+      if (oldest !== undefined) this.#awaited.delete(oldest);
+    }
+    this.#awaited.set(message.id, message.method);
+  }
+
+  /** Runs stages 1 to 3 on a text. Returns its messages; none when it is not JSON-RPC. */
+  read(text: string): readonly JSONRPCMessage[] {
+    const { messages, work } = readText(text);
+    if (
+      messages.length === 0 ||
+      messages.some((message) => this.#awaitedIdOf(message) === undefined)
+    )
+      this.budget.charge(Math.max(work, messages.length));
+    return messages;
+  }
+
+  /** Runs the stages from 3 on. Never throws. */
+  deliver(message: JSONRPCMessage, client: Transport['onmessage']): void {
+    this.fence(() => this.#pass(message, client));
+  }
+
+  /** Runs a handler of the server's input; an exception ends the connection. */
+  fence(handle: () => void): void {
+    try {
+      handle();
+    } catch (error) {
+      this.fault(error);
+    }
+  }
+
+  /** Ends the connection because of an exception while the server's input was handled. */
+  fault(error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `The server sent something that could not be handled: ${why}`;
+    this.#setup.lose({ code: 'BAD_RESPONSE', message });
+  }
+
+  /** The connection is over: nothing more is reported. */
+  stop(): void {
+    this.budget.stop();
+  }
+
+  #pass(message: JSONRPCMessage, client: Transport['onmessage']): void {
+    const method = 'method' in message ? undefined : this.#methodAnsweredBy(message);
+    if ('method' in message ? !this.#admits(message) : method === undefined) return;
+    if (this.questions?.(message) === true) return;
+    if (this.calls?.(message) === true) return;
+    client?.(method === undefined ? message : this.#rewritten(message, method));
+  }
+
+  #admits(message: Extract<JSONRPCMessage, { method: string }>): boolean {
+    if (!('id' in message)) return this.budget.admitsNotification();
+    if (this.budget.admitsRequest()) return true;
+    // A connection that cannot send reports that in other ways.
+    const { id } = message;
+    this.#setup.send({ jsonrpc: '2.0', id, error: tooManyRequests }).catch(() => {});
+    return false;
+  }
+
+  /** The method of the request that this answers for the first time, if there is one. */
+  #methodAnsweredBy(message: JSONRPCMessage): string | undefined {
+    const id = this.#awaitedIdOf(message);
+    const method = id === undefined ? undefined : this.#awaited.get(id);
+    if (id !== undefined) this.#awaited.delete(id);
+    return method;
+  }
+
+  #awaitedIdOf(message: JSONRPCMessage): string | number | undefined {
+    if ('method' in message || message.id === undefined) return undefined;
+    // Some servers return a numeric id as a string.
+    return [message.id, Number(message.id)].find((id) => this.#awaited.has(id));
+  }
+
+  #rewritten(message: JSONRPCMessage, method: string): JSONRPCMessage {
+    if (this.rewriteResult === undefined || !('result' in message)) return message;
+    return { ...message, result: this.rewriteResult(message.result, method) };
+  }
+}

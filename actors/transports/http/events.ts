@@ -1,0 +1,170 @@
+/**
+ * Reads the events of an answer that is an event stream, as HTML has them (section
+ * 9.2.6, "Interpreting an event stream").
+ *
+ * A server may send what it likes for as long as it likes. So a byte costs the same
+ * whatever stands around it, and nothing is kept but the event that is under way.
+ */
+
+import { maxMessageBytes } from '../connection/connection.ts';
+import type { InputBudget } from '../connection/input-budget.ts';
+import { headBytes, TooLongError } from './too-long.ts';
+
+// A chunk can hold thousands of tiny events; other servers get their turn between two pieces.
+const pieceCharacters = 8_192;
+// A line costs this share of a message. A line without data also costs its length; data are charged
+// with their message.
+const workPerLine = 1 / 16;
+const idleCharactersPerWork = 2_048;
+
+export interface StreamEvent {
+  /** An event that holds nothing but an id is told as well: it may be gone on after. */
+  readonly id: string | undefined;
+  readonly event: string | undefined;
+  readonly data: string;
+}
+
+export interface EventListeners {
+  /** Charged for each line; also says when reading may go on. */
+  readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
+  /** Must not throw. */
+  readonly onEvent: (event: StreamEvent) => void;
+  /** How long the server wants to be left alone after this stream, in milliseconds. */
+  readonly onRetry?: (ms: number) => void;
+}
+
+/** Resolves when the stream ends, and rejects with what broke it off. */
+export async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  listeners: EventListeners,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  const events = new EventReader(listeners);
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const text = decoder.decode(value, { stream: true });
+    for (let at = 0; at < text.length; at += pieceCharacters) {
+      if (!events.read(text.slice(at, at + pieceCharacters))) {
+        await reader.cancel();
+        throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
+      }
+      await listeners.budget?.free();
+    }
+  }
+}
+
+/** Takes the text of a stream apart, however it is split. */
+export class EventReader {
+  readonly #listeners: EventListeners;
+  readonly #maxCharacters: number;
+  /** Since the last empty line, ends of lines included. */
+  #characters = 0;
+  /** What has come of a line whose end has not. */
+  #line: string[] = [];
+  /** A line feed that comes next belongs to the end of the line before. */
+  #endsWithReturn = false;
+  #id: string | undefined;
+  #event: string | undefined;
+  #data: string[] = [];
+
+  constructor(listeners: EventListeners, maxCharacters = maxMessageBytes) {
+    this.#listeners = listeners;
+    this.#maxCharacters = maxCharacters;
+  }
+
+  /** Says false when an event is too long; nothing may follow then. */
+  read(text: string): boolean {
+    if (text === '') return true;
+    const isSecondHalf = this.#endsWithReturn && text.startsWith('\n');
+    const lines = linesOf(isSecondHalf ? text.slice(1) : text);
+    this.#endsWithReturn = text.endsWith('\r');
+    const rest = lines.pop() ?? '';
+    for (const end of lines) {
+      if (!this.#count(end.length + 1)) {
+        this.#line.push(end);
+        return false;
+      }
+      this.#endLine(end);
+    }
+    if (rest !== '') this.#line.push(rest);
+    return this.#count(rest.length);
+  }
+
+  /** How the data of the event under way begin. */
+  head(): Uint8Array {
+    const line = /^data: ?(.*)/u.exec(this.#line.join('').slice(0, headBytes));
+    return Buffer.from(this.#data[0]?.slice(0, headBytes) ?? line?.[1] ?? '');
+  }
+
+  #count(characters: number): boolean {
+    this.#characters += characters;
+    return this.#characters <= this.#maxCharacters;
+  }
+
+  #endLine(end: string): void {
+    this.#line.push(end);
+    const line = this.#line.join('');
+    this.#line = [];
+    if (line !== '') return this.#take(line);
+    this.#charge(line);
+    this.#endEvent();
+  }
+
+  #take(line: string): void {
+    const colon = line.indexOf(':');
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const start = line[colon + 1] === ' ' ? colon + 2 : colon + 1;
+    const value = colon === -1 ? '' : line.slice(start);
+    if (name === 'data') this.#data.push(value);
+    else if (name === 'event') this.#event = value;
+    else if (name === 'id' && !value.includes('\0')) this.#id = value;
+    else if (name === 'retry' && /^\d+$/u.test(value)) this.#listeners.onRetry?.(Number(value));
+    this.#charge(name === 'data' ? '' : line);
+  }
+
+  #charge({ length }: string): void {
+    this.#listeners.budget?.charge(workPerLine + length / idleCharactersPerWork);
+  }
+
+  #endEvent(): void {
+    if (this.#data.length > 0 || this.#id !== undefined)
+      this.#listeners.onEvent({ id: this.#id, event: this.#event, data: this.#data.join('\n') });
+    this.#characters = 0;
+    this.#id = undefined;
+    this.#event = undefined;
+    this.#data = [];
+  }
+}
+
+/** The last of them has not ended. */
+function linesOf(text: string): string[] {
+  return text.includes('\r') ? text.split(/\r\n?|\n/u) : text.split('\n');
+}
+
+// "Not now" in its several forms; anything else means that there is no such stream.
+const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
+
+/** Says whether a refused stream may be there later. */
+export function isBusy({ status }: Response): boolean {
+  return busyStatuses.has(status);
+}
+
+// It goes back in a header.
+const eventId = /^[ -~]{1,1024}$/u;
+
+/** The event to go on after: an id that cannot be sent back, or an empty one, is none. */
+export function eventIdOf({ id }: StreamEvent, before: string | undefined): string | undefined {
+  if (id === undefined) return before;
+  return eventId.test(id) ? id : undefined;
+}
+
+export function isEventStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
+}
+
+/** Says whether an event carries a message of MCP. */
+export function isMessageEvent({ event, data }: StreamEvent): boolean {
+  return data !== '' && (event === undefined || event === '' || event === 'message');
+}

@@ -1,0 +1,88 @@
+/**
+ * Asks a remote server once whether it still lives, when something hints that
+ * it may not. Any answer of the server means that it does, to whatever question;
+ * while it owes answers to calls, its silence means that it is busy.
+ */
+
+import { type Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
+
+import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
+
+// Servers that are put to sleep when nobody asks them need some seconds to wake up.
+const silenceMs = 5_000;
+const tooManyRequests = 429;
+
+export interface Liveness {
+  /** A hint; any number of them during a question cause no other one. */
+  suspect(): void;
+  /** Something came from the server. */
+  heard(): void;
+  stop(): void;
+}
+
+export interface LivenessSetup {
+  readonly client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>;
+  readonly clock: Clock;
+  /** The server owes answers that take their time; each has a deadline of its own. */
+  readonly isBusy: () => boolean;
+  /** Gets what the question failed with, at most once. */
+  readonly onLost: (error: unknown) => void;
+}
+
+export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup): Liveness {
+  let state: 'idle' | 'asking' | 'stopped' = 'idle';
+  let timer: unknown;
+
+  const calm = (): void => {
+    clock.clearTimeout(timer);
+    timer = undefined;
+  };
+  const lose = (error: unknown): void => {
+    if (state !== 'asking') return;
+    stop();
+    onLost(error);
+  };
+  const listen = (): void => {
+    timer = clock.setTimeout(() => {
+      if (isBusy()) return listen();
+      const silence = new Error('The server did not answer any more.');
+      lose(Object.assign(silence, { code: 'REQUEST_TIMEOUT' }));
+    }, silenceMs);
+  };
+  const ask = async (): Promise<void> => {
+    // Bounded by the timer, and by the end of the session.
+    const options = { timeout: longestTimerMs };
+    try {
+      if (client.getProtocolEra() === 'modern') await client.discover(options);
+      else await client.ping(options);
+    } catch (error) {
+      if (!isAnswer(error)) return lose(error);
+    }
+    calm();
+    if (state === 'asking') state = 'idle';
+  };
+  const stop = (): void => {
+    state = 'stopped';
+    calm();
+  };
+
+  return {
+    suspect() {
+      // Before the handshake is over, connecting itself is the question.
+      if (state === 'stopped' || client.getProtocolEra() === undefined) return;
+      if (state === 'idle') {
+        state = 'asking';
+        void ask();
+      }
+      if (timer === undefined) listen();
+    },
+    heard: calm,
+    stop,
+  };
+}
+
+/** An error answer, even "method not found" or "not so often", was sent by somebody alive. */
+function isAnswer(error: unknown): boolean {
+  const isRefusal = error instanceof SdkHttpError && error.status === tooManyRequests;
+  return isRefusal || error instanceof ProtocolError;
+}

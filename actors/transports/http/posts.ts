@@ -1,0 +1,150 @@
+/**
+ * The messages that are under way to a remote server, each in a POST of its own.
+ *
+ * What nobody waits for any more is broken off: a request when it was given up, and
+ * also when it was answered and the server keeps its POST or its stream open; any
+ * other message after a while. So a server that leaves everything open holds no
+ * more of our connections than there are calls.
+ */
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import { NotSentError } from '../connection/connection.ts';
+import { startDeadline } from './deadline.ts';
+
+// After the answer there is nothing to be said, but a connection that ends well can be used again.
+const lingerMs = 5_000;
+// A notification or an answer only has to be accepted.
+const acceptMs = 30_000;
+// A server that asks faster than it takes our answers gets no more of them.
+const maxAnswers = 32;
+
+const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
+
+type Id = string | number;
+
+/** The reason for which a POST is broken off: no failure of the server. */
+export class BrokenOffError extends Error {
+  override readonly name = 'BrokenOffError';
+}
+
+export class Post {
+  /** Of the request; nothing when no answer is wanted. */
+  readonly id: Id | undefined;
+  readonly isAnswer: boolean;
+  /** Its answer may take its time: it is no question whether the server lives. */
+  readonly isWork: boolean;
+  /** Its answer is an event stream, which goes on by itself. */
+  isStreaming = false;
+  readonly #controller = new AbortController();
+  #stopTimer: (() => void) | undefined;
+
+  constructor(message: JSONRPCMessage) {
+    const isRequest = 'method' in message && 'id' in message;
+    this.id = isRequest ? message.id : undefined;
+    this.isAnswer = !('method' in message);
+    this.isWork = isRequest && !questions.has(message.method);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  breakOff(why = 'The request was given up.'): void {
+    this.stopTimer();
+    this.#controller.abort(new BrokenOffError(why));
+  }
+
+  breakOffAfter(clock: Clock, delayMs: number): void {
+    this.stopTimer();
+    const why = `The server kept a message waiting for ${delayMs} ms.`;
+    this.#stopTimer = startDeadline(clock, delayMs, () => this.breakOff(why));
+  }
+
+  stopTimer(): void {
+    this.#stopTimer?.();
+  }
+}
+
+export class Posts {
+  readonly #clock: Clock;
+  readonly #open = new Set<Post>();
+  readonly #unanswered = new Map<Id, Post>();
+  #answers = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many requests wait for their answer. */
+  get unansweredCount(): number {
+    return this.#unanswered.size;
+  }
+
+  /** A request that may take its time waits for its answer. */
+  get isWorking(): boolean {
+    return [...this.#unanswered.values()].some(({ isWork }) => isWork);
+  }
+
+  /** Throws a {@link NotSentError} when the server has to take other answers first. */
+  begin(message: JSONRPCMessage): Post {
+    const post = new Post(message);
+    if (post.isAnswer && this.#answers >= maxAnswers)
+      throw new NotSentError('The server does not take the answers to its requests.');
+    this.#open.add(post);
+    if (post.isAnswer) this.#answers += 1;
+    if (post.id === undefined) post.breakOffAfter(this.#clock, acceptMs);
+    else this.#unanswered.set(post.id, post);
+    return post;
+  }
+
+  /** Its exchange is over; a request may still wait for an answer that comes elsewhere. */
+  end(post: Post): void {
+    if (!this.#open.delete(post)) return;
+    post.stopTimer();
+    if (post.isAnswer) this.#answers -= 1;
+  }
+
+  isWaitedFor(post: Post): boolean {
+    return post.id !== undefined && this.#unanswered.get(post.id) === post;
+  }
+
+  /** Nobody waits for this request any more; says whether somebody did. */
+  settle(id: Id): boolean {
+    const post = this.#unanswered.get(id);
+    if (post === undefined) return false;
+    this.#unanswered.delete(id);
+    if (this.#open.has(post)) post.breakOffAfter(this.#clock, lingerMs);
+    return true;
+  }
+
+  /** The request with this id was given up. */
+  breakOff(id: unknown): void {
+    if (typeof id !== 'string' && typeof id !== 'number') return;
+    const post = this.#unanswered.get(id);
+    if (post === undefined) return;
+    this.#unanswered.delete(id);
+    this.end(post);
+    post.breakOff();
+  }
+
+  breakOffAll(): void {
+    for (const post of [...this.#open]) {
+      this.end(post);
+      post.breakOff();
+    }
+    this.#unanswered.clear();
+  }
+}
+
+/** The request that this message gives up, if that is what it says. */
+export function cancelledBy(message: JSONRPCMessage): unknown {
+  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
+  return message.params?.['requestId'];
+}
+
+/** The request that this message answers, if it is an answer. */
+export function answeredBy(message: JSONRPCMessage): Id | undefined {
+  return 'method' in message ? undefined : message.id;
+}

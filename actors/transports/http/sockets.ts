@@ -1,0 +1,153 @@
+/**
+ * The connections of one session: kept while they are of use, checked against
+ * the address policy when they are made, and closed with the session.
+ *
+ * A request on a connection that the server closes at that moment fails without
+ * anybody knowing whether it ran, so a connection is given up before the server
+ * does it: a second before the time that the server announced, else soon.
+ */
+
+import { lookup as resolveName } from 'node:dns';
+import { type IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { Agent as SecureAgent } from 'node:https';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import { type AddressRange, rangeOf } from './addresses.ts';
+import { startDeadline } from './deadline.ts';
+
+// Servers on Node close after five seconds without a request, others later.
+const keptIdleMs = 4_000;
+// The answer that announces a time is under way while the time runs.
+const announcedMarginMs = 1_000;
+// Whatever a server announces, the boxes in between forget connections that are quiet for minutes.
+const longestIdleMs = 60_000;
+// As many as one server is sent calls at once, and one each for list, ping and goodbye.
+const maxIdleSockets = 20;
+// Node gives each address of a host a quarter of a second, which distant hosts need for the way alone.
+const addressAttemptMs = 1_000;
+
+/** An address that the policy does not allow. No byte was sent. */
+export class AddressBlockedError extends Error {
+  override readonly name = 'AddressBlockedError';
+  readonly code = 'ERR_ADDRESS_BLOCKED';
+}
+
+/** Resolves all addresses of a name; as `lookup` of `node:dns` does. */
+export type ResolveAll = (
+  hostname: string,
+  options: { readonly all: true },
+  callback: (
+    error: NodeJS.ErrnoException | null,
+    addresses: readonly { readonly address: string; readonly family: number }[],
+  ) => void,
+) => void;
+
+export interface Sockets {
+  /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
+  agentFor(url: URL): PlainAgent;
+  /** Tells how long the server keeps the connection of this answer. */
+  answered(message: IncomingMessage): void;
+  /** Closes what is not in use. */
+  dropIdle(): void;
+  /** Closes all, in use or not. */
+  close(): void;
+}
+
+export function createSockets(
+  clock: Clock,
+  isAllowed: (range: AddressRange) => boolean,
+  resolve: ResolveAll = resolveName,
+): Sockets {
+  const agents = new Map<string, PlainAgent>();
+  const idleMs = new WeakMap<Socket, number>();
+  // Nearly every request goes to the same host, and a look at an address is not free.
+  let lastHost: string | undefined;
+  const assertAllowed = (host: string, addresses: readonly string[]): void => {
+    if (addresses.some((address) => isAllowed(rangeOf(address)))) return;
+    const where = addresses.includes(host) ? host : `${host} (${addresses.join(', ')})`;
+    throw new AddressBlockedError(`connecting to ${where} is not allowed`);
+  };
+  const lookup: LookupFunction = (host, options, callback) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, []);
+      try {
+        assertAllowed(
+          host,
+          addresses.map(({ address }) => address),
+        );
+      } catch (blocked) {
+        return callback(blocked as AddressBlockedError, []);
+      }
+      const allowed = addresses.filter(({ address }) => isAllowed(rangeOf(address)));
+      if (options.all === true) callback(null, [...allowed]);
+      else callback(null, allowed[0]?.address ?? '', allowed[0]?.family);
+    });
+  };
+  const keep = (socket: Socket): void => {
+    if (socket.destroyed) return;
+    const forMs = idleMs.get(socket) ?? keptIdleMs;
+    if (forMs <= 0) socket.destroy();
+    else startIdle(clock, socket, forMs);
+  };
+  const create = (protocol: string): PlainAgent => {
+    const options = {
+      keepAlive: true,
+      maxFreeSockets: maxIdleSockets,
+      lookup,
+      autoSelectFamilyAttemptTimeout: addressAttemptMs,
+    };
+    const agent = protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
+    agents.set(protocol, agent);
+    return agent.on('free', keep);
+  };
+  return {
+    agentFor({ protocol, hostname }) {
+      if (hostname !== lastHost) {
+        // A host that is an address is never looked up.
+        const host = hostname.replace(/^\[|\]$/gu, '');
+        if (isIP(host) !== 0) assertAllowed(host, [host]);
+        lastHost = hostname;
+      }
+      return agents.get(protocol) ?? create(protocol);
+    },
+    answered({ socket, headers }) {
+      const announced = [headers['keep-alive'] ?? []].flat().join();
+      if (announced !== '') idleMs.set(socket, announcedIdleMs(announced));
+    },
+    dropIdle() {
+      for (const agent of agents.values())
+        for (const sockets of Object.values(agent.freeSockets))
+          for (const socket of [...(sockets ?? [])]) socket.destroy();
+    },
+    close() {
+      for (const agent of agents.values()) agent.destroy();
+      agents.clear();
+    },
+  };
+}
+
+/** Milliseconds for which a connection may wait for its next request; 0: not at all. */
+export function announcedIdleMs(keepAlive: string): number {
+  const seconds = /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,9})/iu.exec(keepAlive)?.[1];
+  if (seconds === undefined) return keptIdleMs;
+  const ms = Number(seconds) * 1_000 - announcedMarginMs;
+  return Math.min(longestIdleMs, Math.max(0, ms));
+}
+
+const clearIdle = Symbol('clearIdle');
+
+interface IdleSocket extends Socket {
+  [clearIdle]?: (() => void) | undefined;
+}
+
+function startIdle(clock: Clock, socket: IdleSocket, forMs: number): void {
+  const isFirst = !(clearIdle in socket);
+  socket[clearIdle] = startDeadline(clock, forMs, () => socket.destroy());
+  if (isFirst) socket.once('close', () => socket[clearIdle]?.());
+}
+
+/** The connection is in use again. */
+export function endIdle(socket: IdleSocket): void {
+  socket[clearIdle]?.();
+}

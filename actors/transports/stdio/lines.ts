@@ -1,0 +1,157 @@
+/**
+ * Cuts a byte stream into lines. Bytes are joined once per line, so that a long
+ * line in many chunks costs no more than in one. Of a line above the cap nothing is
+ * held: when it looks like a message, it is passed over up to its end, as long as that
+ * is not too far; then what is known of it is told, and the next line is read. Any
+ * other such line is reported once and ends the reading.
+ */
+
+import {
+  createEnvelopeReader,
+  type Envelope,
+  type EnvelopeReader,
+} from '../connection/envelope.ts';
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+const openBrace = 0x7b;
+// The answer to a question that asked for everything: a few times what may be held. Beyond
+// it nobody knows whether the line ends at all.
+const skippedLines = 4;
+
+export interface LineListeners {
+  onLine(line: string): void;
+  /** Nothing can be read any more. */
+  onTooLong(): void;
+  /** A line is being passed over: nothing else can be read before it ends. */
+  onSkipping(): void;
+  /** So many bytes of it were looked at and let go. */
+  onSkippedBytes?(count: number): void;
+  /** It has ended. */
+  onSkipped(envelope: Envelope): void;
+  /** Returns true when enough was read for now; absent = never. */
+  isSpent?(): boolean;
+}
+
+export interface LineReader {
+  /** Hands out a chunk's lines, and holds the rest once enough was read. */
+  push(chunk: Buffer): void;
+  /** Whether lines that have arrived wait for {@link goOn}. */
+  readonly isHeld: boolean;
+  /** Hands out held lines until enough was read again. */
+  goOn(): void;
+  /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
+  end(): void;
+}
+
+export function createLineReader(maxLineBytes: number, listeners: LineListeners): LineReader {
+  let parts: Buffer[] = [];
+  let heldBytes = 0;
+  let isFirst = true;
+  let isStopped = false;
+  let skipped: EnvelopeReader | undefined;
+
+  const emit = (): void => {
+    if (skipped !== undefined) {
+      const envelope = skipped.envelope();
+      skipped = undefined;
+      heldBytes = 0;
+      listeners.onSkipped(envelope);
+      return;
+    }
+    let line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, heldBytes);
+    parts = [];
+    heldBytes = 0;
+    if (line.at(-1) === carriageReturn) line = line.subarray(0, -1);
+    const text = line.toString('utf8');
+    // Some servers on Windows open their output with a byte order mark.
+    listeners.onLine(isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
+    isFirst = false;
+  };
+
+  const stop = (): false => {
+    isStopped = true;
+    parts = [];
+    skipped = undefined;
+    listeners.onTooLong();
+    return false;
+  };
+
+  /** Lets go of what was held of the line, and reads on without holding more. */
+  const skip = (): boolean => {
+    if (parts[0]?.[0] !== openBrace || heldBytes > maxLineBytes * skippedLines) return stop();
+    skipped = createEnvelopeReader();
+    for (const part of parts) skipped.push(part);
+    parts = [];
+    listeners.onSkipping();
+    listeners.onSkippedBytes?.(heldBytes);
+    return true;
+  };
+
+  const hold = (part: Buffer): boolean => {
+    heldBytes += part.length;
+    if (skipped !== undefined) {
+      if (heldBytes > maxLineBytes * skippedLines) return stop();
+      skipped.push(part);
+      listeners.onSkippedBytes?.(part.length);
+      return true;
+    }
+    // An empty part would hide how the line begins.
+    if (part.length > 0) parts.push(part);
+    return heldBytes <= maxLineBytes || skip();
+  };
+
+  /** Returns the part of the chunk that was not read because enough was. */
+  const read = (chunk: Buffer): Buffer | undefined => {
+    let start = 0;
+    while (!isStopped && start < chunk.length) {
+      const end = chunk.indexOf(lineFeed, start);
+      if (end === -1) {
+        hold(chunk.subarray(start));
+        return undefined;
+      }
+      if (!hold(chunk.subarray(start, end))) return undefined;
+      emit();
+      start = end + 1;
+      if (listeners.isSpent?.() === true) break;
+    }
+    return isStopped || start >= chunk.length ? undefined : chunk.subarray(start);
+  };
+
+  const finish = (): void => {
+    if (!isStopped && skipped === undefined && heldBytes > 0) emit();
+    isStopped = true;
+  };
+
+  return inTurns(read, finish);
+}
+
+/** Keeps partly read chunks in order until reading may go on. */
+function inTurns(read: (chunk: Buffer) => Buffer | undefined, finish: () => void): LineReader {
+  let held: Buffer[] = [];
+  let hasEnded = false;
+  const goOn = (): void => {
+    while (held.length > 0) {
+      const [first, ...others] = held as [Buffer, ...Buffer[]];
+      const rest = read(first);
+      held = rest === undefined ? others : [rest, ...others];
+      if (rest !== undefined) return;
+    }
+    if (hasEnded) finish();
+  };
+  return {
+    get isHeld() {
+      return held.length > 0;
+    },
+    goOn,
+    push(chunk) {
+      held.push(chunk);
+      if (held.length === 1) goOn();
+    },
+    end() {
+      hasEnded = true;
+      if (held.length === 0) finish();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * Collects what a server process writes to stderr, or to stdout when it is not MCP: keeps the last
+ * lines, safe to print and without secrets, and passes all lines on at a bounded rate.
+ *
+ * The stream is always drained, and a line costs the same however many came before it. Beyond the
+ * budget the rest is dropped unread and only counted. Its last lines are kept raw, so that the tail
+ * of a process that dies in a flood is still correct.
+ */
+
+import { StringDecoder } from 'node:string_decoder';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import { printableLine } from '../../../src/policies/text/printable.ts';
+import { safeCut } from '../../../src/policies/text/redact.ts';
+import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { TokenBucket } from '../../../src/policies/token-bucket.ts';
+
+// Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
+const lineCharacters = 2_000;
+const unendedCharacters = lineCharacters * 4;
+const tailLines = 20;
+// A chatty server logs tens of lines a second; a flood must not drown the others' lines.
+const passedPerSecond = 200;
+// A stack trace has a hundred lines, a verbose start a thousand; redacting more would occupy a core.
+const linesPerSecond = 1_000;
+const bytesPerSecond = 1_048_576;
+// Dropped output is still read and its lines counted, which at full pipe speed would occupy a core.
+// A million lines cost 20 ms, and as many pieces of 64 bytes are 64 MB.
+const drainedPerSecond = 1_000_000;
+const drainedPieceBytes = 64;
+// Enough for the last lines of dropped output.
+const droppedTailBytes = 8_192;
+const lineFeed = 0x0a;
+
+export interface StderrRing {
+  /** Takes a chunk; returns how long to pause the stream, in milliseconds; 0 = not at all. */
+  push(chunk: Buffer): number;
+  /** Hands on a last line that has no line end. */
+  end(): void;
+  /** The last lines, oldest first. */
+  tail(): readonly string[];
+}
+
+export interface StderrSetup {
+  readonly clock: Clock;
+  readonly secrets: readonly string[];
+  readonly stream: 'stderr' | 'stdout';
+  readonly pass: (line: string) => void;
+  /** Called when lines are dropped; the sentence says why. */
+  readonly onDrop: (why: string) => void;
+}
+
+export function createStderrRing(setup: StderrSetup): StderrRing {
+  const { clock, secrets, stream, pass, onDrop } = setup;
+  const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
+  let decoder = new StringDecoder('utf8');
+  let lines: string[] = [];
+  let partial = '';
+  /** The last bytes that were dropped since the last line was read. */
+  let dropped: Buffer | undefined;
+  let windowStart = Number.NEGATIVE_INFINITY;
+  let readLines = 0;
+  let readBytes = 0;
+  let passed = 0;
+  let withheld = 0;
+
+  const printable = (raw: string): string =>
+    // Redact before cutting, or the first half of a secret stays.
+    printableLine(redactWords(raw, secrets), lineCharacters);
+
+  const startWindow = (): void => {
+    if (clock.now() - windowStart < 1_000) return;
+    windowStart = clock.now();
+    readLines = 0;
+    readBytes = 0;
+    passed = 0;
+    if (withheld > 0) pass(`${withheld} lines of ${stream} were left out`);
+    withheld = 0;
+  };
+
+  const keep = (raw: string): void => {
+    const line = printable(raw);
+    if (line === '') return;
+    lines.push(line);
+    if (lines.length > tailLines) lines.shift();
+    if (passed < passedPerSecond) pass(line);
+    else withheld += 1;
+    passed += 1;
+  };
+
+  const drop = (chunk: Buffer): void => {
+    withheld += lineCountOf(chunk);
+    dropped = Buffer.concat([dropped ?? Buffer.from(partial), chunk]).subarray(-droppedTailBytes);
+    partial = '';
+    onDrop(
+      `The server writes more than ${linesPerSecond} lines or 1 MB a second to ${stream}; the rest is dropped.`,
+    );
+  };
+
+  const droppedLines = (): readonly string[] => lastLinesOf(dropped).map(printable).filter(Boolean);
+
+  const read = (chunk: Buffer): void => {
+    if (dropped !== undefined) {
+      // The rest of the current line is dropped as well.
+      const end = chunk.indexOf(lineFeed);
+      if (end === -1) return drop(chunk);
+      drop(chunk.subarray(0, end + 1));
+      lines = [...lines, ...droppedLines()].slice(-tailLines);
+      dropped = undefined;
+      decoder = new StringDecoder('utf8');
+      return read(chunk.subarray(end + 1));
+    }
+    const pieces = (partial + decoder.write(chunk)).split('\n');
+    partial = pieces.pop() ?? '';
+    readLines += pieces.length;
+    readBytes += chunk.length;
+    for (const piece of pieces) keep(piece);
+    if (partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
+    // What is left may be the beginning of a secret; a text of nothing else is let go whole.
+    const cut = safeCut(partial, secrets) || partial.length;
+    keep(partial.slice(0, cut));
+    partial = partial.slice(cut);
+  };
+
+  return {
+    push(chunk) {
+      startWindow();
+      const before = withheld;
+      const lineCount = readBytes < bytesPerSecond ? linesPerSecond - readLines : 0;
+      const end = endOfLines(chunk, lineCount);
+      if (end > 0) read(chunk.subarray(0, end));
+      if (end < chunk.length) drop(chunk.subarray(end));
+      drained.take(withheld - before + chunk.length / drainedPieceBytes, clock.now());
+      return drained.waitMs(clock.now());
+    },
+    end() {
+      if (dropped === undefined) keep(partial + decoder.end());
+      partial = '';
+    },
+    tail: () => [...lines, ...droppedLines()].slice(-tailLines),
+  };
+}
+
+/** Returns the last dropped lines, without a first one that may have lost its beginning. */
+function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
+  if (dropped === undefined) return [];
+  const lines = dropped.toString('utf8').split('\n');
+  return lines.slice(dropped.length >= droppedTailBytes ? 1 : 0).slice(-tailLines - 1);
+}
+
+/** The offset after so many line ends; that of the chunk's end when it has fewer. */
+function endOfLines(chunk: Buffer, count: number): number {
+  let end = 0;
+  for (let left = count; left > 0; left -= 1) {
+    const lineEnd = chunk.indexOf(lineFeed, end);
+    if (lineEnd === -1) return chunk.length;
+    end = lineEnd + 1;
+  }
+  return end;
+}
+
+function lineCountOf(chunk: Buffer): number {
+  let count = 0;
+  for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1))
+    count += 1;
+  return count;
+}

@@ -1,0 +1,463 @@
+/**
+ * Carries a session over the standard streams of a process of its own group.
+ *
+ * The end of the process is its `exit`, not the closing of its pipes: a helper
+ * that inherited them can hold them open for ever. A server that closes its
+ * input or output while it lives has ended the session, too. `close` ends the
+ * group step by step and resolves when it is empty; `dispose` kills it.
+ *
+ * `launch` starts the process alone, so that it boots while the SDK is loaded.
+ * What the server says before `start` is kept for whoever starts.
+ *
+ * The accessors `pid` and `stderr` are what the SDK recognises a stdio transport
+ * by; it then asks for the era on this process instead of starting a second one.
+ */
+
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+
+import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { printableLine } from '../../../src/policies/text/printable.ts';
+import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { endGroup, killGroup } from '../../processes/ending.ts';
+import { assertSameProgram } from '../../processes/executable-path.ts';
+import { forgetGroup, processSystem, watchGroup } from '../../processes/groups.ts';
+import type { Group, StdioLaunch } from '../../processes/system.ts';
+import {
+  type Connection,
+  type ConnectionSetup,
+  maxMessageBytes,
+  maxUnsentBytes,
+  NotSentError,
+  type Seen,
+  UnwritableError,
+} from '../connection/connection.ts';
+import { endOf } from '../connection/ending.ts';
+import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
+import { MessageStages } from '../connection/stages.ts';
+import { createLineReader, type LineReader } from './lines.ts';
+import { createStderrRing } from './stderr.ts';
+
+// Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
+const drainMs = 50;
+// An answer may stand behind thousands of lines that are read in turns. A pipe's worth of them takes a
+// fifth of this; the bound is for a helper that holds the pipe and writes on.
+const longestDrainMs = 1_000;
+// A broken pipe is mostly the first sign of an exit, which then says more: within a few
+// milliseconds, and on a crowded machine after a fifth of a second. The break itself is reported at once.
+const exitGraceMs = 250;
+// A line that is passed over holds up all others; in this time a pipe carries what may be skipped many times.
+const skipMs = 2_000;
+const tooLong = {
+  code: 'BAD_RESPONSE',
+  message: 'The server wrote a line of more than 16 MB.',
+} as const;
+
+export class StdioTransport implements Transport, Connection {
+  readonly kind = 'stdio';
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
+
+  readonly stages: MessageStages;
+  readonly #launch: StdioLaunch;
+  readonly #setup: ConnectionSetup;
+  readonly #system;
+  readonly #stderr;
+  /** What it writes to stdout that is no MCP; the first line is told in a remark. */
+  readonly #noise;
+  readonly #timers = new Set<unknown>();
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #reader: LineReader | undefined;
+  /** How often reading stopped for others. */
+  #turns = 0;
+  /** Called when all that has arrived was read; set while the end is awaited. */
+  #onRead: (() => void) | undefined;
+  #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
+  #isOver = false;
+  #isClosing = false;
+  #hasCrashed = false;
+  /** What broke the connection off while the process lived. */
+  #breach: Pick<Seen, 'code' | 'message'> | undefined;
+  #noiseCount = 0;
+  #launched: Promise<void> | undefined;
+  /** Messages that came before anybody listened; undefined as soon as somebody does. */
+  #early: JSONRPCMessage[] | undefined = [];
+  #closed: Promise<void> | undefined;
+  readonly #exited: Promise<void>;
+  #reportExit: () => void = () => {};
+
+  constructor(launch: StdioLaunch, setup: ConnectionSetup, system = processSystem) {
+    this.#launch = launch;
+    this.#setup = setup;
+    this.#system = system;
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => this.#lose(seen),
+    });
+    const ringOf = (stream: 'stderr' | 'stdout') =>
+      createStderrRing({
+        clock: setup.clock,
+        secrets: setup.secrets,
+        stream,
+        pass: (line) => setup.events.remark(line, stream),
+        onDrop: (why) => this.stages.budget.noteFlood(why),
+      });
+    this.#stderr = ringOf('stderr');
+    this.#noise = ringOf('stdout');
+    this.#exited = new Promise((resolve) => {
+      this.#reportExit = resolve;
+    });
+  }
+
+  get transport(): Transport {
+    return this;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get stderr(): unknown {
+    return this.#child?.stderr ?? null;
+  }
+
+  /** Starts the process, once. */
+  launch(): Promise<void> {
+    this.#launched ??= this.#spawn();
+    return this.#launched;
+  }
+
+  async start(): Promise<void> {
+    await this.launch();
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const message of early) this.stages.deliver(message, this.onmessage);
+    this.#child?.stdout.resume();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (this.#isOver || this.#isClosing || stdin === undefined || !stdin.writable) {
+      return Promise.reject(new NotSentError('Not connected'));
+    }
+    if (stdin.writableLength > maxUnsentBytes) {
+      return Promise.reject(new NotSentError('The server does not read its input.'));
+    }
+    let line: string;
+    try {
+      line = `${JSON.stringify(message)}\n`;
+    } catch (error) {
+      return Promise.reject(new UnwritableError(error));
+    }
+    this.#setup.kept?.asked();
+    this.stages.sent(message);
+    if ('method' in message) this.#setup.events.sending(message.method);
+    stdin.write(line);
+    return Promise.resolve();
+  }
+
+  context(): Partial<Seen> {
+    // The SDK tells a call that was cut off no more than "Connection closed".
+    return { ...this.#breach, ...this.#leftBehind() };
+  }
+
+  evidence(): SessionEvidence {
+    const noiseCount = this.#noiseCount;
+    return { ...this.#leftBehind(), ...(noiseCount > 0 && { noiseCount }) };
+  }
+
+  close(): Promise<void> {
+    this.#isClosing = true;
+    this.#closed ??= this.#end();
+    this.#over();
+    return this.#closed;
+  }
+
+  dispose(): void {
+    this.#isClosing = true;
+    if (this.pid !== undefined) void this.#settle(killGroup(this.#group(this.pid)));
+    this.#release();
+    this.#over();
+  }
+
+  #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail'> {
+    const tail = this.#stderr.tail();
+    // An exit that we asked for explains nothing.
+    return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
+  }
+
+  async #spawn(): Promise<void> {
+    const { kept } = this.#setup;
+    const { env, cwd } = this.#launch;
+    const found = this.#system.startOf(this.#launch);
+    // Only what must be waited for is: elsewhere the process boots before anybody else goes on.
+    const { command, args, ...how } = found instanceof Promise ? await found : found;
+    if (this.#isClosing)
+      throw new NotSentError('The session was closed before its process started.');
+    assertSameProgram(this.#launch);
+    const child = spawn(command, args, {
+      ...how,
+      cwd,
+      env: { ...env, ...kept?.prepare() },
+      shell: false,
+      windowsHide: true,
+    });
+    this.#child = child;
+    if (child.pid !== undefined) {
+      watchGroup(child.pid);
+      kept?.started(child.pid);
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#listen(child, reject);
+      child.once('spawn', resolve);
+    });
+  }
+
+  #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
+    const reader = this.#createReader();
+    this.#reader = reader;
+    child.once('error', (error) => {
+      // Without a pid nothing was started, and no exit will follow.
+      if (child.pid === undefined) this.#reportExit();
+      failStart(error);
+    });
+    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    if (!hasPipes(child)) return;
+    const { stages } = this;
+    child.stdout.on('data', (chunk: Buffer) => {
+      // The pipe is still drained: a server that cannot write cannot leave either.
+      if (this.#isOver) return;
+      stages.fence(() => reader.push(chunk));
+      this.#pace(child, reader);
+    });
+    child.stdout.once('end', () => {
+      stages.budget.drain();
+      stages.fence(() => reader.end());
+      this.#awaitExit('The server closed its output.');
+    });
+    child.stdin.on('error', () => this.#awaitExit('The server closed its input.'));
+    child.stdout.on('error', () => this.#awaitExit('The output of the server broke off.'));
+    child.stderr.on('data', (chunk: Buffer) =>
+      stages.fence(() => {
+        const pauseMs = this.#stderr.push(chunk);
+        if (pauseMs === 0) return;
+        child.stderr.pause();
+        this.#after(pauseMs, () => child.stderr.resume());
+      }),
+    );
+    child.stderr.once('end', () => this.#stderr.end());
+    child.stderr.on('error', () => {});
+  }
+
+  /** Yields to other servers, and holds back a server that writes faster than its budget allows. */
+  #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
+    const { budget } = this.stages;
+    if (this.#isOver) return;
+    if (!reader.isHeld && !budget.isSpent) return this.#onRead?.();
+    this.#turns += 1;
+    child.stdout.pause();
+    budget.whenFree(() => {
+      if (!this.#isOver) this.stages.fence(() => reader.goOn());
+      if (this.#early === undefined) child.stdout.resume();
+      this.#pace(child, reader);
+    });
+  }
+
+  #createReader(): LineReader {
+    let skipping: unknown;
+    return createLineReader(maxMessageBytes, {
+      isSpent: () => this.stages.budget.isSpent,
+      onLine: (line) => this.#read(line),
+      onTooLong: () => this.#lose(tooLong),
+      onSkipping: () => {
+        const wait = (): void => {
+          skipping = this.#after(skipMs, () => {
+            // A pause of ours is not the server's delay.
+            if (this.stages.budget.isSpent) wait();
+            else this.#lose(tooLong);
+          });
+        };
+        wait();
+      },
+      onSkippedBytes: (count) => this.stages.budget.charge(count / charactersPerWork),
+      onSkipped: (envelope) => {
+        this.#cancel(skipping);
+        const [answer] = refusedAnswer(envelope, tooManyBytes);
+        if (answer === undefined) this.#lose(tooLong);
+        else this.#receive(answer);
+      },
+    });
+  }
+
+  #read(line: string): void {
+    if (this.#isOver) return;
+    const messages = this.stages.read(line);
+    if (messages.length === 0) this.#ignore(line);
+    for (const message of messages) this.#receive(message);
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (this.#early === undefined) return this.stages.deliver(message, this.onmessage);
+    this.#early.push(message);
+    // The pipe keeps the rest, and with it whoever writes too much.
+    this.#child?.stdout.pause();
+  }
+
+  #ignore(line: string): void {
+    if (line.trim() === '') return;
+    this.#noiseCount += 1;
+    if (this.#noiseCount > 1) {
+      this.#noise.push(Buffer.from(`${line}\n`));
+      return;
+    }
+    const start = printableLine(redactWords(line, this.#setup.secrets), 200);
+    this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
+    if (/^content-length:/iu.test(line)) {
+      this.#lose({
+        code: 'BAD_RESPONSE',
+        message:
+          'The server frames its messages with Content-Length headers; MCP wants one message per line.',
+      });
+    }
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#exit = { ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) };
+    this.#reportExit();
+    const { pid } = this;
+    if (this.#isClosing || pid === undefined) return;
+    // What the server started has lost its master; it may also hold our pipes.
+    this.#hasCrashed = true;
+    this.stages.budget.drain();
+    void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
+    this.#afterDrain(() =>
+      this.#lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
+    );
+  }
+
+  /** Waits until both pipes have ended and were read, but not longer than a drain may take. */
+  #afterDrain(then: () => void): void {
+    const streams = [this.#child?.stdout, this.#child?.stderr];
+    let isDone = false;
+    const finish = (): void => {
+      if (isDone) return;
+      isDone = true;
+      then();
+    };
+    const check = (): void => {
+      if (this.#reader?.isHeld === true) return;
+      if (streams.some((stream) => stream?.readableEnded === false && !stream.destroyed)) return;
+      finish();
+    };
+    this.#onRead = check;
+    for (const stream of streams) stream?.once('end', check).once('close', check);
+    this.#awaitDrain(this.#turns, 0, finish);
+    check();
+  }
+
+  /** Waits for as long as reading goes on in turns, within bounds. */
+  #awaitDrain(turnsBefore: number, waitedMs: number, finish: () => void): void {
+    this.#after(drainMs, () => {
+      const goesOn = this.#reader?.isHeld === true || this.#turns !== turnsBefore;
+      const totalMs = waitedMs + drainMs;
+      if (goesOn && totalMs < longestDrainMs) this.#awaitDrain(this.#turns, totalMs, finish);
+      else finish();
+    });
+  }
+
+  #awaitExit(message: string): void {
+    if (this.#isOver || this.#isClosing || this.#exit !== undefined) return;
+    this.#setup.events.broke();
+    this.#after(exitGraceMs, () => {
+      if (this.#exit === undefined) this.#lose({ code: 'CONNECTION_CLOSED', message });
+    });
+  }
+
+  /** The connection is lost: says so first, then lets the SDK fail what is in flight. */
+  #lose(seen: Seen): void {
+    if (this.#isOver || this.#isClosing) return;
+    const { code, message } = seen;
+    if (code === 'BAD_RESPONSE') this.#breach = { code, message };
+    this.#setup.events.ended({ ...seen, ...this.#leftBehind() });
+    this.#over();
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.stages.stop();
+    this.onclose?.();
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid !== undefined) {
+      const { steps, scope } = this.#setup.policy().close;
+      if (!this.#hasCrashed) await this.#setup.kept?.ending();
+      const ended = endGroup({
+        ...this.#group(child.pid),
+        hasCrashed: this.#hasCrashed,
+        endInput: () => child.stdin.end(),
+        steps,
+        scope,
+      });
+      await this.#settle(ended);
+    }
+    this.#release();
+  }
+
+  #group(leader: number): Group {
+    return {
+      system: this.#system,
+      leader,
+      clock: this.#setup.clock,
+      exited: this.#exited,
+      hasExited: () => this.#exit !== undefined,
+      descendants: this.#setup.kept?.descendants,
+    };
+  }
+
+  /** What may not be gone stays in the account: others will look after it. */
+  async #settle(isGone: Promise<boolean>): Promise<void> {
+    if (await isGone) this.#setup.kept?.gone();
+  }
+
+  #release(): void {
+    const { clock } = this.#setup;
+    for (const timer of this.#timers) clock.clearTimeout(timer);
+    this.#timers.clear();
+    const child = this.#child;
+    if (child === undefined) return;
+    if (hasPipes(child)) {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    }
+    // A leader that is still being killed keeps its entry until it is gone.
+    const { pid } = child;
+    if (pid === undefined) return;
+    if (this.#exit !== undefined) forgetGroup(pid);
+    else child.once('exit', () => forgetGroup(pid));
+  }
+
+  #cancel(timer: unknown): void {
+    this.#timers.delete(timer);
+    this.#setup.clock.clearTimeout(timer);
+  }
+
+  #after(delayMs: number, action: () => void): unknown {
+    const timer = this.#setup.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      action();
+    }, delayMs);
+    this.#timers.add(timer);
+    return timer;
+  }
+}
+
+/** Where no descriptor is left for its pipes (EMFILE, ENFILE), Node hands out a child without any. */
+function hasPipes({ stdout }: ChildProcess): boolean {
+  return (stdout as ChildProcess['stdout'] | undefined) !== undefined;
+}

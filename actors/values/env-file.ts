@@ -1,0 +1,138 @@
+/**
+ * Reads a file of variables for a local server, in the format that is known as
+ * dotenv. Nothing but a plain file is read, whatever stands in its place, and one
+ * that must be in a folder is in it with all links followed.
+ */
+
+import { constants } from 'node:fs';
+import { type FileHandle, open, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { parseEnv, TextDecoder } from 'node:util';
+
+import type { StdioSpec, ValueRules } from '../../src/domain/server-spec.ts';
+import {
+  decidesWhatRuns,
+  isPlainVariable,
+} from '../../src/policies/approvals/decides-what-runs.ts';
+import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { isWithin, wayWithin } from '../files/way-within.ts';
+
+export type EnvFileReading =
+  | { readonly env: Readonly<Record<string, string>> }
+  /** The end of a sentence about the file. */
+  | { readonly failure: string };
+
+// All the variables of a process together may take about two megabytes on Linux; a file of
+// variables has a few lines, and this is room for some certificates.
+const maxBytes = 256 * 1024;
+
+/** Never rejects. */
+export async function readEnvFile(
+  rule: NonNullable<ValueRules['envFile']>,
+): Promise<EnvFileReading> {
+  const { path: file, within } = rule;
+  try {
+    const text = await (within === undefined ? readPlain(file) : readWithin(file, within));
+    return typeof text === 'string' ? variablesOf(text, within) : text;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      return { failure: 'does not exist; create it, or mend "envFile"' };
+    return { failure: `cannot be read (${code}); let this user read it` };
+  }
+}
+
+/**
+ * Reads the names that an approval binds to, sorted. Undefined when there is no such file,
+ * or it cannot be used at present. Never rejects.
+ */
+export async function envFileNamesOf(
+  { values }: StdioSpec,
+  variables: Variables,
+): Promise<readonly string[] | undefined> {
+  const rule = values?.envFile;
+  if (rule === undefined) return undefined;
+  const place =
+    values?.literal === true ? { value: rule.path } : expandVariables(rule.path, variables);
+  if (!('value' in place)) return undefined;
+  const reading = await readEnvFile({ ...rule, path: place.value });
+  return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
+}
+
+/** Says how a file's names differ from the approved ones; undefined when they are the same. */
+export function nameNotApproved(
+  env: Readonly<Record<string, string>>,
+  approved: readonly string[] | null,
+): string | undefined {
+  const known = new Set(approved);
+  const added = Object.keys(env).find((name) => !known.delete(name));
+  if (added !== undefined) return `sets ${printableLine(added, 100)}, which was not approved`;
+  const [gone] = known;
+  if (gone !== undefined) return `no longer sets ${printableLine(gone, 100)}, as it was approved`;
+  return approved === null ? 'could not be read when the server was approved' : undefined;
+}
+
+type TextReading = string | { readonly failure: string };
+
+/** Follows links, but only to where the folder still is around the file. */
+async function readWithin(file: string, folder: string): Promise<TextReading> {
+  const root = await realpath(folder);
+  const below = isWithin(file, folder) ? path.join(root, path.relative(folder, file)) : file;
+  const { place, isInside } = await wayWithin(below, root);
+  if (!isInside || place === root)
+    return { failure: 'leads out of the project folder; put it into the folder' };
+  const text = await readPlain(place, constants.O_NOFOLLOW ?? 0);
+  // A folder on the way may have been exchanged for a link since.
+  if ((await realpath(place)) !== place)
+    return { failure: 'was exchanged while it was read; try again' };
+  return text;
+}
+
+async function readPlain(file: string, flags = 0): Promise<TextReading> {
+  let handle: FileHandle | undefined;
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
+    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
+    if (!(await handle.stat()).isFile()) return { failure: 'is not a file' };
+    return (await textOf(handle)) ?? { failure: unreadable };
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+}
+
+const unreadable = `is larger than ${maxBytes / 1024} KB or no text in UTF-8; put only variables into it`;
+
+async function textOf(handle: FileHandle): Promise<string | undefined> {
+  const bytes = Buffer.alloc(maxBytes + 1);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  if (filled > maxBytes) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, filled));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A folder's file may change after its server was approved, so it may set only values;
+ * whatever decides what runs belongs into the entry. This is a second line of defence: the
+ * names are approved with the server, the values are not.
+ */
+function variablesOf(text: string, within: string | undefined): EnvFileReading {
+  const env = { ...parseEnv(text) } as Record<string, string>;
+  const foreign =
+    within === undefined ? undefined : Object.keys(env).find((name) => decidesWhatRuns(name));
+  if (foreign === undefined) return { env };
+  const shown = printableLine(foreign, 100);
+  return {
+    failure: isPlainVariable(foreign)
+      ? `sets ${shown}, which decides what runs; write it into "env", where it is approved with the server`
+      : `sets "${shown}", which is not a plain variable name; use only letters, digits and "_"`,
+  };
+}

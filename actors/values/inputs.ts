@@ -1,0 +1,135 @@
+/**
+ * Asks the host for the inputs that settings refer to: each once, whoever needs
+ * it, and with a limit of time. Answers stay in memory here and go nowhere else.
+ * What was not given is not asked for again until somebody wants to try again; an
+ * answer that comes late counts all the same, and whoever wanted it is told.
+ */
+
+import type { Clock } from '../../src/domain/clock.ts';
+import type { AskForInput, InputDefinition, InputRequest } from '../../src/domain/input.ts';
+import { digestOf } from '../../src/policies/fingerprint.ts';
+
+export interface InputPorts {
+  readonly clock: Clock;
+  /** Absent: the host can ask nobody. */
+  readonly ask: AskForInput | undefined;
+  /** There is an answer now; these servers wanted it, and some may have given up since. */
+  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
+}
+
+/** The answer, or why there is none: the end of a sentence about the input. */
+export type InputAnswer = { readonly value: string } | { readonly refusal: string };
+
+export interface Inputs {
+  /** Never rejects. */
+  answerTo(
+    definition: InputDefinition,
+    from: Pick<InputRequest, 'server' | 'source'>,
+  ): Promise<InputAnswer>;
+  /** Lets what was not given be asked for again. */
+  askAgain(): void;
+  /** Ends every question. */
+  close(): void;
+}
+
+// Two minutes: long enough to look up a token, and a little less than the five attempts of a
+// start take together, so that somebody is still waiting for the answer.
+const questionMs = 120_000;
+// Far above any token or key; a file does not belong into an environment.
+const maxAnswerLength = 64 * 1024;
+
+const again = 'restart the server to be asked again';
+
+export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): Inputs {
+  const answers = new Map<string, Promise<InputAnswer>>();
+  /** Who wants what was not given so far. */
+  const wanting = new Map<string, Set<string>>();
+  const refused = new Set<string>();
+  const closing = new AbortController();
+
+  function given(key: string, answer: Promise<InputAnswer>): void {
+    answers.set(key, answer);
+    refused.delete(key);
+    const servers = [...(wanting.get(key) ?? [])];
+    wanting.delete(key);
+    if (servers.length > 0 && !closing.signal.aborted) onGiven(servers);
+  }
+
+  /** Waits for the answer also when nobody else does any more. */
+  async function follow(key: string, asked: Promise<InputAnswer>): Promise<void> {
+    if ('value' in (await asked)) given(key, asked);
+  }
+
+  async function put(key: string, asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
+    const leave = new AbortController();
+    const signal = AbortSignal.any([closing.signal, leave.signal]);
+    let timer: unknown;
+    const ended = new Promise<InputAnswer>((settle) => {
+      const end = (refusal: string) => (): void => settle({ refusal });
+      timer = clock.setTimeout(
+        end(`was not given within ${questionMs / 1_000} seconds; ${again}`),
+        questionMs,
+      );
+      if (signal.aborted) end('is not asked for any more')();
+      signal.addEventListener('abort', end('is not asked for any more'), { once: true });
+    });
+    try {
+      const answer = answerOf(asked, request, signal);
+      void follow(key, answer);
+      return await Promise.race([answer, ended]);
+    } finally {
+      clock.clearTimeout(timer);
+      leave.abort();
+    }
+  }
+
+  return {
+    answerTo(definition, from) {
+      if (ask === undefined) return Promise.resolve({ refusal: nobodyToAsk });
+      const { file, scope } = from.source;
+      const key = digestOf({ definition, file: file ?? null, scope });
+      const known = answers.get(key);
+      if (known === undefined || wanting.has(key))
+        wanting.set(key, (wanting.get(key) ?? new Set()).add(from.server));
+      if (known !== undefined) return known;
+      const answer = put(key, ask, { ...definition, ...from });
+      answers.set(key, answer);
+      void answer.then((end) => {
+        // Another answer may have come since, to an earlier question or a later one.
+        if ('refusal' in end && answers.get(key) === answer) refused.add(key);
+      });
+      return answer;
+    },
+    askAgain() {
+      for (const key of refused) answers.delete(key);
+      refused.clear();
+    },
+    close: () => closing.abort(),
+  };
+}
+
+const nobodyToAsk =
+  'cannot be asked for here: run troupe up in a terminal, give createTroupe the option "inputs", or write ${VAR} in its place';
+
+async function answerOf(
+  ask: AskForInput,
+  request: InputRequest,
+  signal: AbortSignal,
+): Promise<InputAnswer> {
+  let value: unknown;
+  try {
+    value = await ask(request, { signal });
+  } catch {
+    // What the host says of it may hold what was typed.
+    return { refusal: `could not be asked for; ${again}` };
+  }
+  if (value === undefined) return { refusal: `was not given; ${again}` };
+  if (typeof value !== 'string' || value.length > maxAnswerLength || value.includes('\0'))
+    return {
+      refusal: `was given something that is no text of at most ${maxAnswerLength} characters`,
+    };
+  const { options } = request;
+  if (options !== undefined && !options.some((option) => option.value === value))
+    return { refusal: `was given something that is none of its options; ${again}` };
+  return { value };
+}

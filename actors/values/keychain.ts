@@ -1,0 +1,84 @@
+/**
+ * Reads passwords from the keychain of the system, through a package that is
+ * installed only where it is wanted. It is loaded at the first use, and asked
+ * anew for every session.
+ */
+
+import type { Clock } from '../../src/domain/clock.ts';
+
+/** What we use of `@napi-rs/keyring`. */
+export interface KeyringPackage {
+  readonly AsyncEntry: new (
+    service: string,
+    account: string,
+  ) => { getPassword(signal?: AbortSignal): Promise<string | null | undefined> };
+}
+
+export type KeychainAnswer = { readonly value: string } | { readonly failure: string };
+
+export interface Keychain {
+  /** Never rejects. */
+  read(service: string, account: string): Promise<KeychainAnswer>;
+  close(): void;
+}
+
+export interface KeychainPorts {
+  readonly clock: Clock;
+  /** Default: the package. */
+  readonly load?: (() => Promise<KeyringPackage>) | undefined;
+}
+
+// As long as a person may take to unlock it; an input has the same limit, for the same reason.
+const unlockMs = 120_000;
+
+const missing =
+  'is in the keychain, which needs the package @napi-rs/keyring; install it beside mcp-troupe: npm install @napi-rs/keyring';
+
+export function createKeychain({ clock, load = loadPackage }: KeychainPorts): Keychain {
+  const closing = new AbortController();
+
+  async function password(service: string, account: string): Promise<KeychainAnswer> {
+    let keyring: KeyringPackage;
+    try {
+      keyring = await load();
+    } catch {
+      return { failure: missing };
+    }
+    try {
+      const value = await new keyring.AsyncEntry(service, account).getPassword(closing.signal);
+      if (value !== null && value !== undefined) return { value };
+      return { failure: 'is not in the keychain; store it there, or mend its name' };
+    } catch {
+      return {
+        failure:
+          'cannot be read, because the keychain refused or is locked; unlock it and restart the server',
+      };
+    }
+  }
+
+  return {
+    async read(service, account) {
+      let timer: unknown;
+      const late = new Promise<KeychainAnswer>((settle) => {
+        const end = (failure: string) => (): void => settle({ failure });
+        timer = clock.setTimeout(
+          end(
+            `was not handed out within ${unlockMs / 1_000} seconds; unlock the keychain and restart the server`,
+          ),
+          unlockMs,
+        );
+        closing.signal.addEventListener('abort', end('is not read any more'), { once: true });
+      });
+      try {
+        return await Promise.race([password(service, account), late]);
+      } finally {
+        clock.clearTimeout(timer);
+      }
+    },
+    close: () => closing.abort(),
+  };
+}
+
+async function loadPackage(): Promise<KeyringPackage> {
+  return import('@napi-rs/keyring');
+}

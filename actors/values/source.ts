@@ -1,0 +1,193 @@
+/**
+ * Finds what the values of a server stand for at the moment it connects: answers
+ * of a person, output of commands, passwords of the keychain, a file of variables.
+ *
+ * One for a whole troupe, so that a person is asked once. Nothing that was found is
+ * kept but the answers of people, in memory; the next session finds the rest anew.
+ */
+
+import type { Clock } from '../../src/domain/clock.ts';
+import type { AskForInput } from '../../src/domain/input.ts';
+import type { MemorySpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import {
+  expandVariables,
+  type FoundValue,
+  type FoundValues,
+  type Reference,
+  referenceKey,
+  referencesIn,
+  type Variables,
+} from '../../src/policies/expand-variables.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import type { ProcessKeeper } from '../processes/keeper.ts';
+import { SettingError, type SpecValues } from '../session/target.ts';
+import { createValueCommands } from './commands.ts';
+import { readEnvFile } from './env-file.ts';
+import { createInputs } from './inputs.ts';
+import { createKeychain, type KeyringPackage } from './keychain.ts';
+
+export interface ValuePorts {
+  readonly clock: Clock;
+  readonly env: Variables;
+  /** Commands start here; absolute. */
+  readonly projectRoot: string;
+  readonly ask: AskForInput | undefined;
+  /** An input was answered that these servers wanted; some may have given up since. */
+  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
+  readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
+  /** Default: `@napi-rs/keyring`, where it is installed. */
+  readonly loadKeyring?: () => Promise<KeyringPackage>;
+}
+
+export interface ValueSource {
+  /**
+   * Finds all that the spec needs besides variables.
+   * @throws SettingError that names what is missing, where, and what to do.
+   */
+  find(spec: ServerSpec, server: string): Promise<SpecValues>;
+  /** Inputs that were not given may be asked for again. */
+  askAgain(): void;
+  /** Ends all that is under way; settles when no process of it is left. */
+  close(): Promise<void>;
+}
+
+type SearchedSpec = Exclude<ServerSpec, MemorySpec>;
+type Searched = Extract<Reference, { kind: 'input' | 'keychain' }>;
+
+/** Says whether there is anything to find; most servers have texts and variables alone. */
+export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
+  if (spec.type === 'memory') return false;
+  const { literal, envFile, commands } = spec.values ?? {};
+  if (envFile !== undefined || commands !== undefined) return true;
+  return literal !== true && searchedIn(spec).size > 0;
+}
+
+export function createValueSource(ports: ValuePorts): ValueSource {
+  const { clock, env, processes, projectRoot: folder } = ports;
+  const inputs = createInputs({ clock, ask: ports.ask, onGiven: ports.onGiven });
+  const commands = createValueCommands({ clock, env, folder, processes });
+  const keychain = createKeychain({ clock, load: ports.loadKeyring });
+
+  async function findReference(
+    { reference, key }: PlacedReference,
+    spec: SearchedSpec,
+    server: string,
+  ): Promise<FoundValue> {
+    if (reference.kind === 'keychain') {
+      const { service, account } = reference;
+      const entry = printableLine(`${service}/${account}`, maxShownLength);
+      const answer = await keychain.read(service, account);
+      if ('value' in answer) return { value: answer.value, isSecret: true };
+      throw new SettingError(`The password "${entry}", which "${key}" needs, ${answer.failure}.`);
+    }
+    const { definitions = [], ...source } = spec.values?.inputs ?? { scope: 'api' as const };
+    const definition = definitions.find(({ id }) => id === reference.id);
+    const answer =
+      definition === undefined
+        ? { refusal: 'is not declared in "inputs"' }
+        : await inputs.answerTo(definition, { server, source });
+    if ('value' in answer) return { value: answer.value, isSecret: definition?.password === true };
+    throw new SettingError(`The input "${reference.id}", which "${key}" needs, ${answer.refusal}.`);
+  }
+
+  async function findReferences(spec: SearchedSpec, server: string): Promise<FoundValues> {
+    if (spec.values?.literal === true) return new Map();
+    const searched = [...searchedIn(spec)];
+    return new Map(
+      await Promise.all(
+        searched.map(async ([name, placed]) => {
+          return [name, await findReference(placed, spec, server)] as const;
+        }),
+      ),
+    );
+  }
+
+  async function runCommands(spec: SearchedSpec): Promise<ReadonlyMap<string, string>> {
+    const outputs = (spec.values?.commands ?? []).map(async ({ key, words }) => {
+      const answer = await commands.outputOf(words);
+      if ('value' in answer) return [key, answer.value] as const;
+      const program = printableLine(words[0] ?? '', maxShownLength);
+      throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
+    });
+    return new Map(await Promise.all(outputs));
+  }
+
+  async function readVariables(
+    spec: SearchedSpec,
+    references: FoundValues,
+  ): Promise<SpecValues['fileEnv']> {
+    const rule = spec.values?.envFile;
+    if (rule === undefined) return {};
+    const place =
+      spec.values?.literal === true
+        ? { value: rule.path }
+        : expandVariables(rule.path, env, { found: references });
+    if ('missing' in place)
+      throw new SettingError(`The variable ${place.missing}, which "envFile" needs, is not set.`);
+    if ('broken' in place)
+      throw new SettingError('A reference in "envFile" is not whole; mend it in the settings.');
+    const reading = await readEnvFile({ ...rule, path: place.value });
+    if ('env' in reading) return reading.env;
+    // As written: what a reference in it stands for may be nobody's business.
+    const file = printableLine(rule.path, maxShownLength);
+    throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
+  }
+
+  return {
+    async find(spec, server) {
+      if (!needsFinding(spec)) return nothingFound;
+      // One after the other: nobody is bothered for a server that fails for another reason.
+      const found = await runCommands(spec);
+      const references = await findReferences(spec, server);
+      return { commands: found, references, fileEnv: await readVariables(spec, references) };
+    },
+    askAgain: () => inputs.askAgain(),
+    async close() {
+      inputs.close();
+      keychain.close();
+      await commands.close();
+    },
+  };
+}
+
+// A path or a name is named in a message, not recited.
+const maxShownLength = 200;
+const nothingFound: SpecValues = { commands: new Map(), references: new Map(), fileEnv: {} };
+
+interface PlacedReference {
+  readonly reference: Searched;
+  /** The first key that needs it. */
+  readonly key: string;
+}
+
+/** What must be looked for elsewhere than among variables, each once. */
+function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
+  const searched = new Map<string, PlacedReference>();
+  for (const [key, text] of textsOf(spec)) {
+    for (const reference of referencesIn(text)) {
+      if (reference.kind !== 'input' && reference.kind !== 'keychain') continue;
+      const name = referenceKey(reference);
+      if (!searched.has(name)) searched.set(name, { reference, key });
+    }
+  }
+  return searched;
+}
+
+function textsOf(spec: SearchedSpec): readonly (readonly [key: string, text: string])[] {
+  if (spec.type !== 'stdio') return [['url', spec.url], ...named('headers', spec.headers)];
+  return [...localTexts(spec), ...named('env', spec.env)];
+}
+
+function localTexts({ command, args, cwd, values }: StdioSpec) {
+  const file = values?.envFile;
+  return [
+    ['command', command] as const,
+    ...args.map((text, index) => [`args[${index}]`, text] as const),
+    ['cwd', cwd] as const,
+    ...(file === undefined ? [] : [['envFile', file.path] as const]),
+  ];
+}
+
+function named(group: string, texts: Readonly<Record<string, string>>) {
+  return Object.entries(texts).map(([name, text]) => [`${group}.${name}`, text] as const);
+}

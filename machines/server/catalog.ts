@@ -1,0 +1,92 @@
+/**
+ * Where the tools that are shown for the server come from.
+ *
+ * `live`: listed in the present session. `stale`: that session is over, by
+ * failure or on request, and the next one has not listed yet; a suspended server
+ * keeps its stale tools too. `deferred`: known from before, as for a server that
+ * sleeps until it is wanted. `none`: the server may not run, a person stopped
+ * it, it failed for good, or nothing is known. Whether the tools of a lost session
+ * stay, count as known from before, or are gone until the next list, the policy
+ * says in `lost`, which is left at once. What is only known from before may be forgotten,
+ * when it is too old or one too many. The region begins in `remembering`, which
+ * looks whether a list is stored. It never reads another's state; the
+ * `server.*` facts are what the connection tells the others, and `server.listed`
+ * is a list that the connection took (one that comes too late is not).
+ *
+ * ```text
+ * [*] -> remembering
+ * catalog -- server.listed --> live
+ * catalog -- server.stop | server.retire | admission.withdrawn | server.gaveUp --> none
+ * catalog -- server.ended --> ended
+ * remembering -- always [mayShowStored] --> deferred
+ * remembering -- always --> none
+ * none -- admission.granted [mayShowStoredOnceAdmitted] --> deferred
+ * none -- server.start | server.restart [mayShowStoredOnceStarted] --> deferred
+ * none -- server.reconnect [mayShowStored] --> deferred
+ * none -- catalog.forgotten --> (stays)
+ * deferred -- catalog.forgotten --> none
+ * live -- session.closed [isCurrentSession] --> lost
+ * live -- session.abandoned --> lost
+ * live -- server.idled [mayShowStored] --> deferred
+ * live -- server.idled --> none
+ * lost -- always [keepsStale] --> stale
+ * lost -- always [defersWhileDown] --> deferred
+ * lost -- always --> none
+ * stale -- catalog.forgotten --> none
+ * ended -> [*]
+ * ```
+ */
+
+import { ofSession, serverSetup } from './setup.ts';
+
+// Too old, or one too many. A list of the present session is neither.
+const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;
+
+export const catalogRegion = serverSetup.createStateConfig({
+  id: 'catalog',
+  initial: 'remembering',
+  on: {
+    // Only a list that the connection took counts: one that arrives while the
+    // session closes must not bring back the tools of a server that was stopped.
+    'server.listed': { actions: ['rememberCatalog', 'reportCatalog'], target: '.live' },
+    'server.stop': '.none',
+    'server.retire': '.none',
+    'admission.withdrawn': '.none',
+    'server.gaveUp': '.none',
+    'server.ended': '.ended',
+  },
+  states: {
+    remembering: {
+      always: [{ guard: 'mayShowStored', target: 'deferred' }, { target: 'none' }],
+    },
+    none: {
+      on: {
+        'admission.granted': { guard: 'mayShowStoredOnceAdmitted', target: 'deferred' },
+        'server.start': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
+        'server.restart': { guard: 'mayShowStoredOnceStarted', target: 'deferred' },
+        'server.reconnect': { guard: 'mayShowStored', target: 'deferred' },
+        'catalog.forgotten': { actions: 'forgetCatalog' },
+      },
+    },
+    deferred: { on: { 'catalog.forgotten': forgotten } },
+    live: {
+      on: {
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'lost',
+        },
+        'session.abandoned': 'lost',
+        'server.idled': [{ guard: 'mayShowStored', target: 'deferred' }, { target: 'none' }],
+      },
+    },
+    lost: {
+      always: [
+        { guard: 'keepsStale', target: 'stale' },
+        { guard: 'defersWhileDown', target: 'deferred' },
+        { actions: 'forgetCatalog', target: 'none' },
+      ],
+    },
+    stale: { on: { 'catalog.forgotten': forgotten } },
+    ended: { type: 'final' },
+  },
+});

@@ -1,0 +1,111 @@
+/**
+ * Decides whether calls to the server may go out.
+ *
+ * A run of failed calls opens the circuit, or has the session exchanged
+ * (`breaker.tripped`), as the policy wants it. The run goes on from session to
+ * session, because it speaks of the server: one that dies of each call that it is
+ * asked fails once in each. News of an earlier session does not count. After the cool-down a
+ * ready server is probed once, by a tool list of our own and never by a user's
+ * call. Any list that succeeds then closes the circuit; a failed one, a lost
+ * session or silence opens it again for twice as long, up to a maximum. While no
+ * server is ready the probe stays `due`: an outage, however long, is no failed
+ * probe, and the first list of the next session is as good as one. It closes
+ * at once when a person starts, restarts or reconnects the server, and when the
+ * server comes to a rest that no timer ends (`server.rested`): there is nothing
+ * to probe, and no timer should run. Backing off is no such rest.
+ *
+ * ```text
+ * [*] -> closed
+ * circuit -- server.start | server.restart | server.reconnect | server.rested --> closed
+ * circuit -- server.ended --> ended
+ * closed -- call.failed [reachesThreshold] --> open
+ * closed -- call.failed [reachesThreshold] --> (stays)
+ * closed -- call.failed [countsCalls] --> (stays)
+ * closed -- call.succeeded [isCurrentSession] --> (stays)
+ * open -- after circuitCooldown --> due
+ * due -- probe.began --> halfOpen
+ * due -- session.listed [isCurrentSession] --> closed
+ * halfOpen -- session.listed [isCurrentSession] --> closed
+ * halfOpen -- session.listFailed | session.closed [isCurrentSession] --> open
+ * halfOpen -- after probeDeadline --> open
+ * ended -> [*]
+ * ```
+ */
+
+import { ofSession, serverSetup } from './setup.ts';
+
+export const circuitRegion = serverSetup.createStateConfig({
+  id: 'circuit',
+  initial: 'closed',
+  on: {
+    'server.start': '.closed',
+    'server.restart': '.closed',
+    'server.reconnect': '.closed',
+    'server.rested': '.closed',
+    'server.ended': '.ended',
+  },
+  states: {
+    closed: {
+      entry: 'forgetFailedCalls',
+      on: {
+        'call.failed': [
+          {
+            guard: {
+              type: 'reachesThreshold',
+              params: ({ event }) => ({ session: event.session, action: 'failFast' }),
+            },
+            actions: 'startCooldown',
+            target: 'open',
+          },
+          {
+            guard: {
+              type: 'reachesThreshold',
+              params: ({ event }) => ({ session: event.session, action: 'reconnect' }),
+            },
+            actions: ['forgetFailedCalls', 'announceTrip'],
+          },
+          {
+            guard: { type: 'countsCalls', params: ofSession },
+            actions: 'countFailedCall',
+          },
+        ],
+        'call.succeeded': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'forgetFailedCalls',
+        },
+      },
+    },
+    open: { after: { circuitCooldown: 'due' } },
+    // Whoever is ready answers at once.
+    due: {
+      entry: 'askForProbe',
+      on: {
+        'probe.began': 'halfOpen',
+        'session.listed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'closed',
+        },
+      },
+    },
+    halfOpen: {
+      on: {
+        'session.listed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          target: 'closed',
+        },
+        'session.listFailed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'lengthenCooldown',
+          target: 'open',
+        },
+        'session.closed': {
+          guard: { type: 'isCurrentSession', params: ofSession },
+          actions: 'lengthenCooldown',
+          target: 'open',
+        },
+      },
+      after: { probeDeadline: { actions: 'lengthenCooldown', target: 'open' } },
+    },
+    ended: { type: 'final' },
+  },
+});

@@ -1,0 +1,194 @@
+/** What one server knows: what it was born with, and what has happened to it since. */
+
+import type { Failure } from '../../src/domain/failure.ts';
+import type { ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
+import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
+import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
+
+export interface ServerInput {
+  /** Id of this actor: the server's name and `.0` or `.1`. */
+  readonly actorId: string;
+  readonly name: string;
+  readonly generation: string;
+  readonly transport: TransportKind;
+  readonly startup: 'eager' | 'lazy';
+  readonly policy: ServerPolicy;
+  readonly verdict: Verdict;
+  /** A person stopped this generation earlier; it stays stopped. */
+  readonly stopWanted: boolean;
+  /** Somebody asked for it before this actor was there. */
+  readonly startWanted: boolean;
+  /** It starts beside the generation before it, which serves until this one does. */
+  readonly succeeds: boolean;
+  /** A tool list of this generation is known from before. */
+  readonly hasStoredCatalog: boolean;
+  /** Makes the jitter of this actor its own, and repeatable. */
+  readonly seed: number;
+}
+
+export interface ServerContext extends ServerInput {
+  /** The root wants this actor gone. Never taken back. */
+  readonly retiring: boolean;
+  /** Somebody wants the server to run now; a lazy one sleeps without it. */
+  readonly demanded: boolean;
+  /** A call or a person waits for this start: its turn comes before those nobody waits for. */
+  readonly awaited: boolean;
+  /** Number of the present or last session, from 1. */
+  readonly session: number;
+  /** Tries of the present start or outage, until the policy gives the budget back. */
+  readonly attempt: number;
+  /** Waits before those tries: which of the delays comes next. */
+  readonly waits: number;
+  /** The same for the quiet ones, once it was given up. */
+  readonly quietWaits: number;
+  /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
+  readonly hasServed: boolean;
+  /** The loss that `settling` has yet to answer. */
+  readonly loss: Failure | null;
+  /** The last failure, for people. */
+  readonly lastError: Failure | null;
+  /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
+  readonly crashTimes: readonly number[];
+  /** When ready sessions were lost for whatever cause, or exchanged because calls failed: newest `policy.storm.reconnectStorm.limit`. */
+  readonly lossTimes: readonly number[];
+  /** Consecutive sessions that ended because the server sent too much; a sustained ready period resets it. */
+  readonly floods: number;
+  readonly impairments: readonly DegradedReason[];
+  /** Looks in a row that found nobody; at most `policy.health.failures`. */
+  readonly failedLooks: number;
+  /** Within how many milliseconds after the last wake-up all servers are looked after. */
+  readonly wakeSpreadMs: number;
+  /** The wait that the present backoff chose, in milliseconds. */
+  readonly delayMs: number;
+  /** Consecutive failed calls while the circuit is closed, whatever the session. */
+  readonly failedCalls: number;
+  /** The present cool-down of the circuit, in milliseconds. */
+  readonly cooldownMs: number;
+  readonly era: 'legacy' | 'modern' | null;
+  readonly pid: number | null;
+}
+
+/** The deadline of a handshake; null = none. */
+export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
+  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
+  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
+}
+
+/** How long a server has to answer a look, in milliseconds. */
+export function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
+  return Math.min(breaker.probeTimeoutMs, health.everyMs);
+}
+
+/** Enough looks in a row found nobody. */
+export function hasHung({ failedLooks, policy }: ServerContext): boolean {
+  return failedLooks >= policy.health.failures;
+}
+
+/** Why a server that hung is given up. */
+export function hangOf({ failedLooks }: ServerContext): Failure {
+  const times = failedLooks === 1 ? 'once' : `${failedLooks} times in a row`;
+  return {
+    kind: 'transport',
+    message: `The server was asked ${times} whether it is alive and did not answer.`,
+  };
+}
+
+/** How long a server may stay over its input budget, in milliseconds. */
+export const floodLimitMs = 10_000;
+
+const floodLoss: Failure = {
+  kind: 'protocol',
+  message: `The server kept sending more than may be read for ${floodLimitMs / 1_000} s.`,
+};
+
+// The first flood may be an accident of that run, the second a coincidence.
+export const floodsToSuspend = 3;
+
+/** Records that a server was disconnected for a flood. */
+export function afterFlood({ floods }: ServerContext): Partial<ServerContext> {
+  const counted = Math.min(floods + 1, floodsToSuspend);
+  return { loss: floodLoss, lastError: floodLoss, floods: counted };
+}
+
+/** What is known once a look found nobody. */
+export function afterFailedLook(
+  { failedLooks, impairments, policy }: ServerContext,
+  failure: Failure | undefined,
+): Partial<ServerContext> {
+  const others = impairments.filter((reason) => reason !== 'healthCheck');
+  return {
+    // While calls are at work it may look dead for long, and the count needs a bound.
+    failedLooks: Math.min(failedLooks + 1, policy.health.failures),
+    impairments: [...others, 'healthCheck'],
+    lastError: failure ?? {
+      kind: 'transport',
+      message: 'The server did not answer when it was asked whether it is alive.',
+    },
+  };
+}
+
+/** What is known once a session that served was lost. */
+export function afterLoss(
+  { lossTimes, crashTimes, policy }: ServerContext,
+  loss: Failure,
+  at: number,
+): Partial<ServerContext> {
+  const { crashLoop, reconnectStorm } = policy.storm;
+  return {
+    loss,
+    lastError: loss,
+    lossTimes: recordInWindow(lossTimes, at, reconnectStorm),
+    crashTimes: loss.kind === 'crashed' ? recordInWindow(crashTimes, at, crashLoop) : crashTimes,
+  };
+}
+
+/** What is known once the breaker had the session exchanged: too often in a row, it is a loss. */
+export function afterExchange(
+  { lossTimes: before, policy }: ServerContext,
+  at: number,
+): Partial<ServerContext> {
+  const { reconnectStorm } = policy.storm;
+  const lossTimes = recordInWindow(before, at, reconnectStorm);
+  if (!reachesLimit(lossTimes, reconnectStorm)) return { lossTimes };
+  const loss: Failure = {
+    kind: 'transport',
+    message: 'Calls kept failing, and exchanging the session did not help.',
+  };
+  return { lossTimes, loss, lastError: loss };
+}
+
+/** A list is known from before, and the policy lets lists be kept. */
+export function isStored({ hasStoredCatalog, policy }: ServerContext): boolean {
+  return hasStoredCatalog && policy.catalog.cache !== 'none';
+}
+
+/** Tools that are known from before may be shown. */
+export function mayShowStored(context: ServerContext): boolean {
+  const { verdict, stopWanted, retiring } = context;
+  return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
+}
+
+export function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
+  if (loss?.retryAfterMs === undefined) return delayMs;
+  const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;
+  const asked = Math.min(Math.max(loss.retryAfterMs, retryAfterMinMs), retryAfterMaxMs);
+  return Math.max(delayMs, asked);
+}
+
+/** A loss has reached the limit of a storm that is answered in this way. */
+export function trips(
+  times: readonly number[],
+  { loss }: ServerContext,
+  storm: StormLimit | null,
+  action: StormLimit['action'],
+): boolean {
+  return loss !== null && storm?.action === action && reachesLimit(times, storm);
+}
+
+/** Says whether too many sessions were lost in a short time, or ended in a flood; floods always suspend. */
+export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
+  const { loss, floods, lossTimes, policy } = context;
+  const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
+  return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
+}

@@ -1,0 +1,66 @@
+/**
+ * The life of one MCP server: one actor for one generation of its settings.
+ *
+ * A generation is the settings that decide the connection; everything else about
+ * the server changes in place. Three regions get the same facts: `connection` (is
+ * there a session, and where does the server rest without one), `catalog` (where
+ * the tools shown come from) and `circuit` (may calls go out). None reads
+ * another's state; what one has to tell the others it raises as an event, last of
+ * all the end. Each region's whole picture is in its own file.
+ *
+ * ```text
+ * [*] -> connection + catalog + circuit
+ * connection: settling (initial), parked, engaged, retired (final)
+ * catalog: remembering (initial), none, deferred, live, lost, stale, ended (final)
+ * circuit: closed (initial), open, due, halfOpen, ended (final)
+ * ```
+ */
+
+import { catalogRegion } from './catalog.ts';
+import { circuitRegion } from './circuit.ts';
+import { connectionRegion } from './connection.ts';
+import { serverSetup } from './setup.ts';
+
+export type {
+  CallFact,
+  ServerCommand,
+  ServerContext,
+  ServerEvent,
+  ServerInput,
+} from './setup.ts';
+
+export const serverMachine = serverSetup.createMachine({
+  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'server',
+  type: 'parallel',
+  context: ({ input }) => ({
+    ...input,
+    retiring: false,
+    demanded: (input.startup === 'eager' || input.startWanted) && !input.stopWanted,
+    awaited: false,
+    session: 0,
+    attempt: 0,
+    waits: 0,
+    quietWaits: 0,
+    hasServed: false,
+    loss: null,
+    lastError: null,
+    crashTimes: [],
+    lossTimes: [],
+    floods: 0,
+    impairments: [],
+    failedLooks: 0,
+    wakeSpreadMs: 0,
+    delayMs: 0,
+    failedCalls: 0,
+    cooldownMs: input.policy.breaker.cooldownMs,
+    era: null,
+    pid: null,
+  }),
+  states: {
+    connection: connectionRegion,
+    catalog: catalogRegion,
+    circuit: circuitRegion,
+  },
+});

@@ -1,0 +1,271 @@
+/** What each command of the control socket does to the troupe. */
+
+import type { CallerCode } from '../../domain/caller-code.ts';
+import type { ApprovalRequest } from '../../domain/host/approval.ts';
+import { troupeEventNames } from '../../domain/host/event.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import type { Troupe } from '../../runtime/troupe.ts';
+import type { ControlEvent, ControlResults, DecisionReport, Identity } from './protocol.ts';
+import type { ControlArgs, ControlCommand } from './schemas.ts';
+import type { ControlContext, ControlHandler } from './server.ts';
+import {
+  demandServer,
+  requireServer,
+  settleTimeoutMs,
+  unusableError,
+  waitUntilSettled,
+} from './settled-servers.ts';
+
+// A decision is applied within one pass, which takes milliseconds; longer, the answer tells the state as it is.
+const decisionTimeoutMs = 2_000;
+
+type TroupeCommand = Exclude<ControlCommand, 'inspect'>;
+
+type Commands = {
+  readonly [Command in TroupeCommand]: (
+    args: ControlArgs[Command],
+    context: ControlContext,
+  ) => Promise<ControlResults[Command]> | ControlResults[Command];
+};
+
+/** Builds the handler that answers for one troupe; of its inspector knows whoever has it. */
+export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler<TroupeCommand> {
+  const decide =
+    (type: 'approval.grant' | 'approval.reject' | 'approval.revoke') =>
+    (args: ControlArgs['approve'], { signal }: ControlContext): Promise<DecisionReport> =>
+      decideApproval(troupe, type, args, signal);
+
+  const commands: Commands = {
+    identify: () => identity,
+    status({ server }) {
+      const snapshot = troupe.snapshot();
+      return server === undefined
+        ? snapshot
+        : { ...snapshot, servers: [requireServer(troupe, server)] };
+    },
+    explain: ({ server }) => present(troupe, server, troupe.explain(server)),
+    logs({ server, lines }) {
+      const all = present(troupe, server, troupe.logs(server));
+      return { server, lines: lines === undefined ? all : all.slice(-lines) };
+    },
+    async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
+    },
+    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, { signal }) {
+      return troupe.callServerTool(server, tool, args ?? {}, {
+        signal,
+        ...(requestId === undefined ? {} : { requestId }),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        // Whoever may connect here is the user, who has been asked at the terminal.
+        ...(permission === undefined ? {} : { askPermission: () => permission }),
+      });
+    },
+    questions: () => ({ questions: troupe.questions() }),
+    answer({ id, action, content }) {
+      const answer =
+        action === 'accept' && content !== undefined ? { action, content } : { action };
+      troupe.answer(id, answer);
+      return { id };
+    },
+    ...permissionCommands(troupe),
+    plan: async () => ({ steps: await troupe.plan() }),
+    approvals: () => ({ approvals: troupe.approvals() }),
+    approve: decide('approval.grant'),
+    reject: decide('approval.reject'),
+    revoke: decide('approval.revoke'),
+    async start({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { status: await startServer(troupe, 'server.start', server, { timeoutMs, signal }) };
+    },
+    async restart({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { status: await startServer(troupe, 'server.restart', server, { timeoutMs, signal }) };
+    },
+    async stop({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      const { state } = requireServer(troupe, server);
+      troupe.send({ type: 'server.stop', server });
+      // Admission outranks the wish to stop: a blocked or disabled server stays what it is.
+      if (state === 'blocked' || state === 'disabled')
+        return { status: requireServer(troupe, server) };
+      return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
+    },
+    reload() {
+      troupe.send({ type: 'settings.reload' });
+      return { troupe: troupe.snapshot().troupe };
+    },
+    events({ types }, { signal, emit }) {
+      const chosen = troupeEventNames.filter((type) => types === undefined || types.includes(type));
+      const ends = chosen.map((type) =>
+        troupe.on(type, (event) => emit({ type, ...event } as ControlEvent)),
+      );
+      signal.addEventListener('abort', () => {
+        for (const end of ends) end();
+      });
+      return { types: chosen };
+    },
+  };
+
+  return async (command, args, context) => {
+    const run = commands[command] as (args: unknown, context: ControlContext) => unknown;
+    try {
+      return await run(args, context);
+    } catch (error) {
+      const { server } = args as { readonly server?: string };
+      throw server === undefined ? error : await errorOfAbsent(troupe, server, error);
+    }
+  };
+}
+
+function permissionCommands(troupe: Troupe): Pick<Commands, 'permissions' | 'forgetPermissions'> {
+  return {
+    permissions: async () => ({ permissions: await troupe.permissions() }),
+    forgetPermissions: async ({ server, tool }) => ({
+      forgotten: await troupe.forgetPermissions({
+        ...(server === undefined ? {} : { server }),
+        ...(tool === undefined ? {} : { tool }),
+      }),
+    }),
+  };
+}
+
+/** @throws TroupeError `SERVER_UNKNOWN` and the like when there is nothing of that name. */
+function present<Value>(troupe: Troupe, server: string, value: Value | undefined): Value {
+  if (value !== undefined) return value;
+  requireServer(troupe, server);
+  throw new TroupeError('SERVER_REMOVED', `${server} has just been removed; see troupe status`, {
+    server,
+  });
+}
+
+/**
+ * The one error for a server that is not there, whichever command asked. Only the
+ * troupe knows which were removed, and tells it to a call alone: one that is
+ * cancelled before it begins, so that it never goes out.
+ */
+async function errorOfAbsent(troupe: Troupe, server: string, error: unknown): Promise<unknown> {
+  const isAbout = error instanceof TroupeError && absentCodes.has(error.code);
+  if (!isAbout || troupe.status(server) !== undefined) return error;
+  try {
+    await troupe.callServerTool(server, '-', {}, { signal: AbortSignal.abort() });
+  } catch (own) {
+    if (own instanceof TroupeError && own.code === 'SERVER_REMOVED') return own;
+  }
+  try {
+    requireServer(troupe, server);
+  } catch (own) {
+    return own;
+  }
+  return error;
+}
+
+const absentCodes: ReadonlySet<CallerCode> = new Set([
+  'SERVER_UNKNOWN',
+  'SERVER_REMOVED',
+  'INVALID_CONFIG',
+]);
+
+/**
+ * The tools of all servers at rest, or of one that is started for it if need be.
+ * @throws TroupeError when that one cannot be used.
+ */
+export async function listTools(
+  troupe: Troupe,
+  server: string | undefined,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<ControlResults['tools']['tools']> {
+  if (server === undefined) {
+    await waitUntilSettled(troupe, undefined, options);
+    return troupe.tools();
+  }
+  const status = await demandServer(troupe, server, options);
+  const tools = troupe.tools().filter((tool) => tool.server === server);
+  const error = unusableError(status);
+  // A server that is away for a moment still has the tools it listed last.
+  if (tools.length === 0 && error !== undefined) throw error;
+  return tools;
+}
+
+async function startServer(
+  troupe: Troupe,
+  type: 'server.start' | 'server.restart',
+  server: string,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<ServerStatus> {
+  requireServer(troupe, server);
+  troupe.send({ type, server });
+  const [settled] = await waitUntilSettled(troupe, server, options);
+  const status = settled ?? requireServer(troupe, server);
+  const error = unusableError(status);
+  if (error !== undefined) throw error;
+  return status;
+}
+
+const decisionAfter = {
+  'approval.grant': 'granted',
+  'approval.reject': 'rejected',
+  'approval.revoke': 'pending',
+} as const;
+
+async function decideApproval(
+  troupe: Troupe,
+  type: 'approval.grant' | 'approval.reject' | 'approval.revoke',
+  args: ControlArgs['approve'],
+  signal: AbortSignal,
+): Promise<DecisionReport> {
+  const before = requireServer(troupe, args.server);
+  const approval = approvalOf(troupe, args.server);
+  if (args.fingerprint !== undefined && args.fingerprint !== approval.fingerprint) {
+    throw new TroupeError(
+      'PENDING_APPROVAL',
+      `${args.server} changed since it was shown, so nothing was decided; look again and repeat the command`,
+      { server: args.server },
+    );
+  }
+  const { fingerprint } = approval;
+  troupe.send({ type, server: args.server, fingerprint });
+  // Tools are shown again at once, and the server stays as it is.
+  const isOfServer = approval.because !== 'toolsChanged' || type !== 'approval.grant';
+  if (isOfServer && approval.decision !== decisionAfter[type]) {
+    await changeOf(troupe, before, signal);
+  }
+  const saved = await troupe.approvalsSaved();
+  return {
+    approval: approvalOf(troupe, args.server),
+    status: requireServer(troupe, args.server),
+    saved,
+  };
+}
+
+function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
+  const approval = troupe.approvals().find((each) => each.server === server);
+  if (approval !== undefined) return approval;
+  const status = troupe.status(server);
+  if (status?.reason === 'invalidConfig') {
+    const next = status.action ?? `see troupe status ${server}`;
+    const message = `Nothing is decided about ${server} while its settings are not valid: ${next}`;
+    throw new TroupeError('USAGE', message, { server });
+  }
+  throw new TroupeError(
+    'USAGE',
+    `${server} needs no approval, because your own settings name it; see troupe status ${server}`,
+    { server },
+  );
+}
+
+/** Settles once the status of a server differs from what it was; at the latest after a moment. */
+async function changeOf(troupe: Troupe, before: ServerStatus, signal: AbortSignal): Promise<void> {
+  const same = (status: ServerStatus | undefined): boolean =>
+    status?.state === before.state && status.reason === before.reason;
+  if (!same(troupe.status(before.name))) return;
+  await new Promise<void>((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      end();
+      resolve();
+    };
+    const timer = setTimeout(finish, decisionTimeoutMs);
+    const end = troupe.on('status.changed', ({ status }) => {
+      if (status.name === before.name && !same(status)) finish();
+    });
+    signal.addEventListener('abort', finish, { once: true });
+  });
+}

@@ -1,0 +1,92 @@
+/**
+ * What is spoken on the control socket: one JSON document per line.
+ *
+ * ```text
+ * -> {"id": 1, "command": "status", "args": {}}
+ * <- {"id": 1, "result": {…}}   or   {"id": 1, "error": {…}}
+ * <- {"id": 2, "event": {"type": "status.changed", …}}   after the result of `events`
+ * ```
+ *
+ * A line that is no request is answered with `"id": null`.
+ */
+
+import type { ErrorDocument } from '../../domain/caller-code.ts';
+import type { ApprovalRequest } from '../../domain/host/approval.ts';
+import type { TroupeEventName, TroupeEvents } from '../../domain/host/event.ts';
+import type { Explanation } from '../../domain/host/explanation.ts';
+import type { ServerStatus, TroupeStatus } from '../../domain/host/status.ts';
+import type { PermissionChoice } from '../../domain/permission.ts';
+import type { Step } from '../../domain/plan.ts';
+import type { Question } from '../../domain/question.ts';
+import type { ServerLogLine } from '../../domain/server-log.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import type { CallReport } from '../../runtime/troupe.ts';
+
+/** A request is a command with small arguments; more than this is a mistake or an attack. */
+export const maxRequestBytes = 1_048_576;
+
+/** A result may carry all tools, or one tool's answer of at most 16 MB, escaped. */
+export const maxAnswerBytes = 134_217_728;
+
+/** No name of a server or tool is longer. */
+export const longestName = 300;
+
+/** More lines than a log ever holds. */
+export const maxLogLines = 10_000;
+
+/** Who answers on the socket, and what it was launched with. */
+export interface Identity {
+  readonly pid: number;
+  readonly version: string;
+  readonly projectRoot: string;
+  readonly stateFolder: string;
+  /** Files named by `--config`, absolute. */
+  readonly config: readonly string[];
+  /** The launch bound; null = none. */
+  readonly allow: readonly string[] | null;
+  /** Whether `--bare` was given; absent in what older versions say. */
+  readonly bare?: boolean;
+}
+
+export interface DecisionReport {
+  readonly approval: ApprovalRequest;
+  readonly status: ServerStatus;
+  /** Whether the decision outlives the running troupe. */
+  readonly saved: boolean;
+}
+
+export interface ControlResults {
+  identify: Identity;
+  status: { readonly troupe: TroupeStatus; readonly servers: readonly ServerStatus[] };
+  explain: Explanation;
+  logs: { readonly server: string; readonly lines: readonly ServerLogLine[] };
+  tools: { readonly tools: readonly ExposedTool[] };
+  call: CallReport;
+  questions: { readonly questions: readonly Question[] };
+  answer: { readonly id: string };
+  permissions: { readonly permissions: readonly PermissionChoice[] };
+  forgetPermissions: { readonly forgotten: number };
+  plan: { readonly steps: readonly Step[] };
+  approvals: { readonly approvals: readonly ApprovalRequest[] };
+  approve: DecisionReport;
+  reject: DecisionReport;
+  revoke: DecisionReport;
+  start: { readonly status: ServerStatus };
+  stop: { readonly status: ServerStatus };
+  restart: { readonly status: ServerStatus };
+  reload: { readonly troupe: TroupeStatus };
+  /** An address that shows the charts to one browser, and on request a file that leads there. */
+  inspect: { readonly url: string; readonly file?: string };
+  events: { readonly types: readonly TroupeEventName[] };
+}
+
+/** An event of the troupe on its way to a client, or a note that some were left out. */
+export type ControlEvent =
+  | { [Name in TroupeEventName]: { readonly type: Name } & TroupeEvents[Name] }[TroupeEventName]
+  | { readonly type: 'events.dropped'; readonly count: number };
+
+export type ControlId = string | number | null;
+export type ControlAnswer =
+  | { readonly id: ControlId; readonly result: unknown }
+  | { readonly id: ControlId; readonly error: ErrorDocument }
+  | { readonly id: ControlId; readonly event: ControlEvent };

@@ -1,0 +1,66 @@
+/**
+ * What the control socket accepts, checked. Apart from the words of the protocol, because only
+ * who answers needs it, and every other command would wait for Zod to load.
+ */
+
+import { z } from 'zod';
+import { permissionAnswers } from '../../domain/permission.ts';
+import { longestName, maxLogLines } from './protocol.ts';
+
+const name = z.string().min(1).max(longestName);
+const milliseconds = z.int().min(1).max(2_147_483_647);
+const nothing = z.object({});
+const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
+const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
+
+/** The arguments of every command. */
+export const controlArgs = {
+  identify: nothing,
+  status: z.object({ server: name.optional() }),
+  explain: z.object({ server: name }),
+  logs: z.object({ server: name, lines: z.int().min(1).max(maxLogLines).optional() }),
+  tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  call: z.object({
+    server: name,
+    tool: name,
+    arguments: z.record(z.string(), z.unknown()).optional(),
+    timeoutMs: milliseconds.optional(),
+    /** What the person at the terminal answered, when the first call was refused for want of one. */
+    permission: z.enum(permissionAnswers).optional(),
+    requestId: name.optional(),
+  }),
+  questions: nothing,
+  answer: z.object({
+    id: name,
+    action: z.enum(['accept', 'decline', 'cancel']),
+    content: z
+      .record(
+        z.string(),
+        z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()]),
+      )
+      .optional(),
+  }),
+  permissions: nothing,
+  forgetPermissions: z.object({ server: name.optional(), tool: name.optional() }),
+  plan: nothing,
+  approvals: nothing,
+  approve: decision,
+  reject: decision,
+  revoke: decision,
+  start: settle,
+  stop: settle,
+  restart: settle,
+  reload: nothing,
+  /** `open`: also write a file that leads a browser to the address. */
+  inspect: z.object({ open: z.boolean().optional() }),
+  events: z.object({ types: z.array(name).max(20).optional() }),
+} as const;
+
+export type ControlCommand = keyof typeof controlArgs;
+export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
+
+export const controlRequest = z.object({
+  id: z.union([z.string().max(100), z.number()]),
+  command: z.string().max(100),
+  args: z.unknown().optional(),
+});

@@ -1,0 +1,239 @@
+/**
+ * Listens on the control socket of one troupe and answers requests in the order
+ * they are done. Knows lines, limits and connections; what a command does is in
+ * `commands.ts`.
+ *
+ * Guarantees: at most one live listener per path; a client that misbehaves,
+ * stalls or vanishes harms nobody but itself.
+ */
+
+import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import path from 'node:path';
+import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
+import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { checkedCommand } from './checked-command.ts';
+import { connectControl } from './client.ts';
+import { errorDocumentOf } from './error-document.ts';
+import { createLineReader } from './line-reader.ts';
+import {
+  type ControlAnswer,
+  type ControlEvent,
+  type ControlId,
+  maxAnswerBytes,
+  maxRequestBytes,
+} from './protocol.ts';
+import { type ControlCommand, controlRequest } from './schemas.ts';
+import { makePrivateFolder } from './socket-path.ts';
+
+/** What a command may use beside its arguments. */
+export interface ControlContext {
+  /** Fires when the client is gone: nobody wants the answer any more. */
+  readonly signal: AbortSignal;
+  /** Sends an event under the id of this request. */
+  readonly emit: (event: ControlEvent) => void;
+}
+
+/** Does one command; its arguments were checked against `controlArgs`. */
+export type ControlHandler<Command extends ControlCommand = ControlCommand> = (
+  command: Command,
+  args: unknown,
+  context: ControlContext,
+) => Promise<unknown>;
+
+export interface ControlServer {
+  readonly path: string;
+  /** Removes the socket and leaves every client. */
+  close(): void;
+}
+
+// Commands of people and scripts: a handful at once. More are refused, not queued.
+const maxClients = 64;
+const maxRequestsInFlight = 64;
+const usualLimits: OutboxLimits = {
+  // A client that does not read its events loses some rather than filling our memory.
+  noteBytes: 1_048_576,
+  // The longest answer fits, and one for a second client.
+  unsentBytes: maxAnswerBytes,
+  unsentTotalBytes: 2 * maxAnswerBytes,
+};
+
+/**
+ * Takes the socket over from a troupe that died, or refuses.
+ * @throws TroupeError `USAGE` naming the pid when a live troupe holds it.
+ */
+export async function openControlServer(
+  socketPath: string,
+  handler: ControlHandler,
+  limits: Partial<OutboxLimits> = {},
+): Promise<ControlServer> {
+  makePrivateFolder(path.dirname(socketPath));
+  await removeStaleSocket(socketPath);
+  const sockets = new Set<Socket>();
+  // Only a request distinguishes a client from a connection that was left open.
+  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClients });
+  const outbox = new Outbox({ ...usualLimits, ...limits });
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    connections.add(socket);
+    outbox.add(socket);
+    serveClient(socket, handler, { connections, outbox });
+  });
+  await listen(server, socketPath);
+  chmodSync(socketPath, 0o600);
+  // A failing accept (too many open files) must not end the troupe; the next client may do better.
+  server.on('error', () => undefined);
+  return {
+    path: socketPath,
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+async function listen(server: Server, socketPath: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new TroupeError(
+              'USAGE',
+              'another troupe of this project is just starting; use that one: troupe status',
+            )
+          : new TroupeError(
+              'PERMISSION_DENIED',
+              `the socket ${socketPath} cannot be opened (${error.code}); choose another --state-dir`,
+            ),
+      );
+    });
+    server.listen(socketPath, resolve);
+  });
+}
+
+async function removeStaleSocket(socketPath: string): Promise<void> {
+  const before = inodeOf(socketPath);
+  if (before === undefined) return;
+  const client = await connectControl(socketPath);
+  if (client !== undefined) {
+    const owner = await client.request('identify', {}, 2_000).catch(() => undefined);
+    client.close();
+    const pid = owner === undefined ? '' : ` (pid ${owner.pid})`;
+    throw new TroupeError(
+      'USAGE',
+      `a troupe of this project is already running${pid}; use it, or stop it first with Ctrl-C or kill`,
+    );
+  }
+  // Moved aside rather than removed: had another troupe taken the path over since
+  // we looked, we would now hold its live socket, and give it back.
+  const aside = `${socketPath}.${process.pid}.stale`;
+  try {
+    renameSync(socketPath, aside);
+    if (inodeOf(aside) === before) unlinkSync(aside);
+    else renameSync(aside, socketPath);
+  } catch {
+    // Somebody else removed it first; listening will tell.
+  }
+}
+
+function inodeOf(file: string): number | undefined {
+  try {
+    return statSync(file).ino;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Bounds {
+  readonly connections: ConnectionLimits;
+  readonly outbox: Outbox;
+}
+
+function serveClient(
+  socket: Socket,
+  handler: ControlHandler,
+  { connections, outbox }: Bounds,
+): void {
+  const gone = new AbortController();
+  let inFlight = 0;
+  let dropped = 0;
+
+  const send = (answer: ControlAnswer): void => {
+    outbox.write(socket, lineOf(answer));
+  };
+  const emit = (id: ControlId, event: ControlEvent): void => {
+    const told: ControlEvent = { type: 'events.dropped', count: dropped };
+    const missed = dropped === 0 ? '' : lineOf({ id, event: told });
+    if (outbox.lags(socket)) dropped += 1;
+    else {
+      dropped = 0;
+      outbox.write(socket, missed + lineOf({ id, event }));
+    }
+  };
+  const overloaded = (id: ControlId, message: string): void => {
+    const error = new TroupeError('OVERLOADED', message, { retryable: true });
+    send({ id, error: errorDocumentOf(error) });
+  };
+  const refuse = (id: ControlId, message: string): void => {
+    send({ id, error: errorDocumentOf(new TroupeError('INVALID_ARGUMENTS', message)) });
+  };
+
+  const answer = async (line: string): Promise<void> => {
+    const request = controlRequest.safeParse(parseJson(line));
+    if (!request.success) {
+      refuse(null, 'that line is no request; send {"id": 1, "command": "status", "args": {}}');
+      return;
+    }
+    const { id, command, args } = request.data;
+    if (inFlight >= maxRequestsInFlight)
+      return overloaded(id, 'too many requests at once; wait for an answer first');
+    const end = connections.begin(socket);
+    if (end === undefined) {
+      overloaded(id, `${maxClients} clients are being served; try again later`);
+      socket.end();
+      return;
+    }
+    inFlight += 1;
+    try {
+      const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
+      const checked = checkedCommand(command, args);
+      send({ id, result: await handler(checked.command, checked.args, context) });
+      // A client that follows events waits for them, so it does not count as idle.
+      if (checked.command !== 'events') end();
+    } catch (error) {
+      send({ id, error: errorDocumentOf(error) });
+      end();
+    } finally {
+      inFlight -= 1;
+    }
+  };
+
+  const reader = createLineReader(
+    maxRequestBytes,
+    (line) => {
+      if (line.trim() !== '') void answer(line);
+    },
+    () => {
+      refuse(null, 'that line is longer than 1 MB; send less');
+      socket.end();
+    },
+  );
+  socket.on('data', (chunk: Buffer) => reader.push(chunk));
+  // Told by `close`, which follows.
+  socket.on('error', () => undefined);
+  socket.on('close', () => gone.abort());
+}
+
+function lineOf(answer: ControlAnswer): string {
+  return `${JSON.stringify(answer)}\n`;
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,303 @@
+/** What an import would write into one settings file, and what not: decided here, written elsewhere. */
+
+import { type Addition, addToSettings } from '../../config/edit-settings.ts';
+import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
+import {
+  type DocumentOrigin,
+  parseServerEntry,
+  problemAt,
+} from '../../config/entry/server-entry.ts';
+import type { Conversion } from '../../config/formats/conversion.ts';
+import { convertSettings } from '../../config/formats/convert-settings.ts';
+import { readAnyTree } from '../../config/formats/settings-language.ts';
+import { parseInputs } from '../../config/inputs-section.ts';
+import { parseMcpSection } from '../../config/mcp-section.ts';
+import {
+  type Fault,
+  findFault,
+  lineAt,
+  memberOf,
+  readTree,
+  type TreeMember,
+  type TreeNode,
+  valueOf,
+  writtenPath,
+} from '../../config/settings-tree.ts';
+import type { InputDefinition } from '../../domain/input.ts';
+import type { Problem, SourceRef } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { equalDocuments } from '../../policies/equal-typed.ts';
+import { isRecord } from '../../policies/is-record.ts';
+import { legibleServerName } from '../../policies/text/name-rule.ts';
+
+export interface ImportSource {
+  readonly file: string;
+  readonly text: string;
+  readonly program?: string;
+}
+
+/** `add`: is written. `same`: is there already. `conflict`, `invalid`: is not written, `why` says why. */
+export interface ImportedServer {
+  readonly name: string;
+  readonly action: 'add' | 'same' | 'conflict' | 'invalid';
+  readonly from: Pick<SourceRef, 'file' | 'key' | 'line'>;
+  /** In our form; values that look like secrets are taken out. */
+  readonly entry: unknown;
+  readonly why?: string;
+}
+
+export interface ImportPlan {
+  readonly target: string;
+  readonly servers: readonly ImportedServer[];
+  /** Keys of the section `mcp` that are written too. */
+  readonly mcp: readonly string[];
+  /** What was not taken over. */
+  readonly problems: readonly Problem[];
+  /** What was, and should be looked at. */
+  readonly warnings: readonly Problem[];
+  /** The new text of the target; absent when there is nothing to write. */
+  readonly text?: string;
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * Plans the import of sources into one file.
+ * @throws TroupeError `INVALID_CONFIG` when a source or the target cannot be understood.
+ */
+export async function planImport(
+  sources: readonly ImportSource[],
+  target: { readonly file: string; readonly text?: string },
+  projectRoot: string,
+): Promise<ImportPlan> {
+  const existing = existingIn(target, projectRoot);
+  const taken = new Map(existing.servers);
+  const servers: ImportedServer[] = [];
+  const additions: Addition[] = [];
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const isFresh = existing.servers.size === 0 && sources.length === 1;
+  const mcpKeys: string[] = [];
+  for (const source of sources) {
+    const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
+    const conversion = await conversionOf(source, origin);
+    problems.push(...conversion.faults.map((fault) => problemAt(origin, fault)));
+    const switchOf = switchesOf(conversion, origin);
+    const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
+    problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
+    for (const member of conversion.servers) {
+      // Into a file without servers, the lists come along.
+      const isOn = isFresh ? undefined : switchOf(member.name);
+      const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOn);
+      servers.push(server.shown);
+      warnings.push(...server.warnings);
+      if (server.shown.action !== 'add') continue;
+      taken.set(server.shown.name, server.entry);
+      additions.push({ path: ['mcpServers', server.shown.name], value: server.entry });
+    }
+    if (isFresh) {
+      const added = membersOf(conversion.mcp).filter(({ name }) => !existing.mcpKeys.has(name));
+      mcpKeys.push(...added.map(({ name }) => name));
+      additions.push(
+        ...added.map(({ name, node }) => ({ path: ['mcp', name], value: valueOf(node) })),
+      );
+    }
+    additions.push(...inputsFor(conversion, existing.inputs, additions));
+  }
+  const shown = { target: target.file, servers, mcp: mcpKeys, problems, warnings };
+  if (additions.length === 0) return shown;
+  const text = addToSettings(target.text ?? '{}\n', additions);
+  if (text === undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `${target.file} cannot be added to without changing what is in it; give --to another file`,
+    );
+  return { ...shown, text: text.endsWith('\n') ? text : `${text}\n` };
+}
+
+interface Existing {
+  readonly servers: ReadonlyMap<string, Entry>;
+  readonly mcpKeys: ReadonlySet<string>;
+  readonly inputs: ReadonlySet<unknown>;
+}
+
+/** What the target says already. It must be of our own form, so that it can be added to. */
+function existingIn(
+  { file, text }: { readonly file: string; readonly text?: string },
+  projectRoot: string,
+): Existing {
+  if (text === undefined) return { servers: new Map(), mcpKeys: new Set(), inputs: new Set() };
+  const refuse = (fault: Fault): never => {
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `nothing is written, because of ${file}:${fault.line}: ${fault.message}`,
+    );
+  };
+  const tree = readTree(text);
+  if ('fault' in tree) return refuse(tree.fault);
+  const { root } = tree;
+  const broken = root.kind === 'object' ? findFault({ ...root, members: root.members }) : undefined;
+  if (broken !== undefined) return refuse(broken);
+  const conversion = convertSettings(root, { projectRoot });
+  if (conversion !== undefined && 'fault' in conversion) return refuse(conversion.fault);
+  const holder = memberOf(root, 'mcpServers');
+  const isMap = holder === undefined || holder.node.kind === 'object';
+  if (root.kind !== 'object' || !isMap || (conversion?.format ?? 'mcpServers') !== 'mcpServers')
+    return refuse({
+      line: holder?.line ?? root.line,
+      path: [],
+      message: 'it is the settings file of another program; give --to a file of ours',
+    });
+  return heldBy(root, holder);
+}
+
+function heldBy(root: TreeNode, holder: TreeMember | undefined): Existing {
+  const servers = membersOf(holder).map(
+    ({ name, node }) => [name, valueOf(node) as Entry] as const,
+  );
+  const inputs = memberOf(root, 'inputs')?.node;
+  return {
+    servers: new Map(servers),
+    mcpKeys: new Set(membersOf(memberOf(root, 'mcp')).map(({ name }) => name)),
+    inputs: new Set(inputs?.kind === 'array' ? inputs.items.map((it) => idOf(valueOf(it))) : []),
+  };
+}
+
+async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promise<Conversion> {
+  const refuse = (fault: Fault): never => {
+    const at = `${source.file}:${fault.line}`;
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `nothing is imported, because of ${at}: ${fault.message}`,
+    );
+  };
+  const tree = await readAnyTree(source);
+  if ('fault' in tree) return refuse(tree.fault);
+  const { projectRoot } = origin;
+  const { program } = source;
+  const conversion = convertSettings(tree.root, {
+    projectRoot,
+    ...(program === undefined ? {} : { program }),
+  });
+  if (conversion === undefined)
+    return refuse({
+      line: 1,
+      path: [],
+      message:
+        'no MCP servers were found in a form that is known; see docs/import.md for what is read',
+    });
+  return 'fault' in conversion ? refuse(conversion.fault) : conversion;
+}
+
+/**
+ * What the lists of the source say of a server: on, off, or nothing. A list that cannot be read
+ * stops the import.
+ */
+function switchesOf(
+  conversion: Conversion,
+  origin: DocumentOrigin,
+): (name: string) => boolean | undefined {
+  if (conversion.mcp === undefined) return () => undefined;
+  const { section, faults } = parseMcpSection(conversion.mcp);
+  const [fault] = faults;
+  if (section === undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `nothing is imported, because of ${origin.file}:${fault?.line ?? 1}: ${fault?.message ?? ''}`,
+    );
+  const { allowed, excluded = [], disabledServers = [], enabledServers = [] } = section;
+  return (name) => {
+    const isLeftOut = excluded.includes(name) || allowed?.includes(name) === false;
+    if (isLeftOut || disabledServers.includes(name)) return false;
+    return enabledServers.includes(name) ? true : undefined;
+  };
+}
+
+function importOne(
+  member: TreeMember,
+  origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] | undefined },
+  taken: ReadonlyMap<string, Entry>,
+  isOn: boolean | undefined,
+): { shown: ImportedServer; entry: Entry; warnings: readonly Problem[] } {
+  const warn: Problem[] = [];
+  const at = (where: readonly (string | number)[], message: string): Problem =>
+    problemAt(origin, {
+      line: where.length === 0 ? member.line : lineAt(member.node, where),
+      path: writtenPath(member, ['mcpServers', member.name], where),
+      message,
+    });
+  const name = legibleServerName(member.name);
+  const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
+  const value = valueOf(member.node);
+  const raw: Entry = isRecord(value) ? value : {};
+  const entry = switched(raw, isOn);
+  const { file, line } = desired.source;
+  const key = at([], '').key ?? '';
+  const from = {
+    key,
+    ...(file === undefined ? {} : { file }),
+    ...(line === undefined ? {} : { line }),
+  };
+  const shown = (action: ImportedServer['action'], why?: string) => ({
+    shown: {
+      name,
+      action,
+      from,
+      entry: withoutSecrets(entry),
+      ...(why === undefined ? {} : { why }),
+    },
+    entry,
+    warnings: warn,
+  });
+  if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
+  const earlier = taken.get(name);
+  if (earlier !== undefined && (equalDocuments(earlier, raw) || equalDocuments(earlier, entry)))
+    return shown('same');
+  if (earlier !== undefined)
+    return shown(
+      'conflict',
+      'a server of this name is there and differs; rename or remove one of the two',
+    );
+  if (name !== member.name)
+    warn.push(at([], `this name cannot be used here; it becomes "${name}"`));
+  if (entry !== raw)
+    warn.push(
+      at([], `the lists of the file say so, therefore it is written with "enabled": ${isOn}`),
+    );
+  if (withoutConsent !== undefined) warn.push(withoutConsent);
+  for (const where of literalSecretsOf(entry))
+    warn.push(
+      at(
+        where,
+        'this looks like a secret and is written as it is; put it into a variable and write ${NAME}',
+      ),
+    );
+  return shown('add');
+}
+
+/** The entry as the lists of its file have it; the very same where they say nothing new. */
+function switched(entry: Entry, isOn: boolean | undefined): Entry {
+  const isNews = isOn !== undefined && isOn !== (entry['enabled'] ?? true);
+  return isNews ? { ...entry, enabled: isOn } : entry;
+}
+
+/** Definitions of what the added servers ask for. */
+function inputsFor(
+  { inputs }: Conversion,
+  known: ReadonlySet<unknown>,
+  additions: readonly Addition[],
+): readonly Addition[] {
+  const text = JSON.stringify(additions.map(({ value }) => value));
+  const items = inputs?.node.kind === 'array' ? inputs.node.items.map(valueOf) : [];
+  return items
+    .filter((item) => !known.has(idOf(item)) && text.includes(`\${input:${String(idOf(item))}}`))
+    .map((value) => ({ path: ['inputs', -1], value }));
+}
+
+function idOf(input: unknown): unknown {
+  return isRecord(input) ? input['id'] : undefined;
+}
+
+function membersOf(member: TreeMember | undefined): readonly TreeMember[] {
+  return member?.node.kind === 'object' ? member.node.members : [];
+}

@@ -1,0 +1,49 @@
+/** Decides which files count as the project's for an import, and where it may write. */
+
+import { realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { type Launch, realOrPlanned } from '../launch.ts';
+
+/** Says whether a path leads through the project folder, however the folder is spelled. */
+export async function isOfProject(file: string, projectRoot: string): Promise<boolean> {
+  return (await placeInProject(file, projectRoot)) !== undefined;
+}
+
+/**
+ * Returns the real path to write for a target. The user's own settings may be a link, as dotfile
+ * managers create them. A project's link may not lead out of the project; otherwise a cloned
+ * repository could have its servers written where they need no approval.
+ *
+ * @throws TroupeError `INVALID_CONFIG` for a target in the project that leads out of it.
+ */
+export async function writablePlace(
+  file: string,
+  { projectRoot, userSettings }: Pick<Launch, 'projectRoot' | 'userSettings'>,
+): Promise<string> {
+  const inProject = file === userSettings ? undefined : await placeInProject(file, projectRoot);
+  if (inProject === undefined) return realOrPlanned(file);
+  const { place, isInside } = await wayWithin(inProject, projectRoot);
+  if (isInside) return place;
+  throw new TroupeError(
+    'INVALID_CONFIG',
+    `${printableLine(file, 500)} leads out of the project folder, to ${printableLine(place, 500)}; nothing was written; replace the link with a file, or give --to another file`,
+  );
+}
+
+/** Returns the path within the project folder when a file's path leads through that folder. */
+async function placeInProject(file: string, projectRoot: string): Promise<string | undefined> {
+  if (isWithin(file, projectRoot)) return file;
+  const { root } = path.parse(file);
+  const parts = file.slice(root.length).split(path.sep);
+  let folder = root;
+  for (const [index, part] of parts.slice(0, -1).entries()) {
+    folder = path.join(folder, part);
+    const real = await realpath(folder).catch(() => undefined);
+    if (real === undefined) return undefined;
+    if (isWithin(real, projectRoot)) return path.join(real, ...parts.slice(index + 1));
+  }
+  return undefined;
+}

@@ -1,0 +1,236 @@
+/** Tells an explanation to a person: what and why first, then the next step, then the details. Pure. */
+
+import type {
+  Attempt,
+  Explanation,
+  QueuePlace,
+  StateName,
+  WindowUse,
+} from '../../domain/host/explanation.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { SourceRef } from '../../domain/settings.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { lengthText, sinceText } from './durations.ts';
+import type { Paint } from './output.ts';
+import { actionOf } from './status-facts.ts';
+import { cutTo, fitTable } from './table.ts';
+import { wrapText } from './wrap-text.ts';
+
+const titleWidth = 13;
+const longestLine = 1_000;
+
+export function explanationLines(
+  explanation: Explanation,
+  nowMs: number,
+  width: number,
+  paint: Paint,
+): string[] {
+  const next = explanation.nextStep ?? actionOf(explanation.status);
+  return [
+    ...wrapText(printableLine(sentenceOf(explanation, nowMs), longestLine), width).map((line) =>
+      paint('bold', line),
+    ),
+    ...wrapText(
+      printableLine(`Next: ${next ?? waitOf(explanation, nowMs)}`, longestLine),
+      width,
+    ).map((line) => paint('cyan', line)),
+    '',
+    ...factsOf(explanation, nowMs).flatMap(([title, text]) =>
+      text === undefined
+        ? []
+        : wrapText(printableLine(text, longestLine), width, `${title.padEnd(titleWidth)} `),
+    ),
+    ...stderrLines(explanation, width),
+    ...attemptLines(explanation.attempts, width, paint),
+  ];
+}
+
+/** What and why. The words are the chart's own: its state and the guard that decided. */
+function sentenceOf(explanation: Explanation, nowMs: number): string {
+  const { status, decision, queue, lastFailure } = explanation;
+  const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
+  if (decision === undefined) return `${what}: it has no chart now.`;
+  if (queue !== undefined) {
+    return `${what}: ${queueText(queue)}.`;
+  }
+  const guard = guardText(decision);
+  const isFailure = status.lastError !== undefined && restsByFailure.has(status.state);
+  const failure = isFailure && lastFailure !== undefined ? ` ${lastFailure.message}` : '';
+  if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
+  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.`;
+  return `${what}, because ${guard} held.${failure}`;
+}
+
+/** A repeated start may wait although permits are free: then its place and the permits explain nothing. */
+function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: QueuePlace): string {
+  const place = `place ${position} of ${waiting} in the line for ${permits} ${pool} start permits`;
+  const holders = heldBy.length === 0 ? '' : `; held by ${heldBy.join(', ')}`;
+  if (retriesLeft !== 0) return `${place}${holders}`;
+  return `${place}${holders}; too many servers are started again just now, so repeated starts take turns`;
+}
+
+const restsByFailure: ReadonlySet<string> = new Set([
+  'blocked',
+  'backingOff',
+  'authRequired',
+  'suspended',
+  'failed',
+  'degraded',
+]);
+
+/** Where no step is needed: what is waited for. */
+function waitOf({ timers, status }: Explanation, nowMs: number): string {
+  const timer = timers.find(({ to }) => to !== undefined);
+  if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
+  return `nothing to do; ${timer.name} leads to ${nameOf(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
+}
+
+type Fact = readonly [title: string, text: string | undefined];
+
+function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
+  const { decision, timers, circuit, budgets, admission, lastFailure } = explanation;
+  return [
+    [
+      'last failure',
+      lastFailure === undefined
+        ? undefined
+        : `${lastFailure.code} (${lastFailure.kind}) ${sinceText(lastFailure.at, nowMs)} ago: ${lastFailure.message}`,
+    ],
+    ['exit', exitText(lastFailure)],
+    ['successor', successorText(explanation.status)],
+    ['predecessor', predecessorText(explanation.status)],
+    [
+      'decided by',
+      decision === undefined
+        ? undefined
+        : `${guardText(decision)} -> ${decision.target} (line ${decision.row} of ${decision.table})`,
+    ],
+    ...timers.map(({ name, totalMs, dueAt, to }, index): Fact => {
+      const where = to === undefined ? '' : ` -> ${nameOf(to)}`;
+      const left = `in ${leftText(dueAt, nowMs)} of ${lengthText(totalMs)}`;
+      return [index === 0 ? 'timers' : '', `${name} ${left}${where}`];
+    }),
+    ...moverFacts(explanation),
+    ['circuit', circuit === undefined ? undefined : circuitText(circuit)],
+    ['budgets', budgets === undefined ? undefined : budgetText(budgets)],
+    ['admission', `${admission.verdict}, by ${admission.rule}${placeText(admission.source)}`],
+  ];
+}
+
+function successorText({ successor }: ServerStatus): string | undefined {
+  if (successor === undefined) return undefined;
+  const { generation, lastError } = successor;
+  const failure = lastError === undefined ? '' : `: ${lastError.message}`;
+  return `${nameOf(successor)} (generation ${generation.slice(0, 8)})${failure}`;
+}
+
+function predecessorText({ predecessor }: ServerStatus): string | undefined {
+  if (predecessor === undefined) return undefined;
+  const { generation, pid } = predecessor;
+  const process = pid === undefined ? '' : `, process ${pid}`;
+  return `finishes its calls (generation ${generation.slice(0, 8)}${process})`;
+}
+
+/** One line for each state that an event would lead to. */
+function moverFacts({ movedBy }: Explanation): readonly Fact[] {
+  const byTarget = new Map<string, string[]>();
+  for (const { event, sentBy, to, failure } of movedBy) {
+    const sender = sentBy === 'host' ? '' : ` by the ${sentBy}`;
+    const assumed = failure === undefined ? '' : ` (${failure})`;
+    const events = byTarget.get(nameOf(to)) ?? [];
+    events.push(`${event}${sender}${assumed}`);
+    byTarget.set(nameOf(to), events);
+  }
+  return [...byTarget].map(([target, events], index) => [
+    index === 0 ? 'moved by' : '',
+    `${events.join(', ')} -> ${target}`,
+  ]);
+}
+
+function guardText({ guard, params = {} }: NonNullable<Explanation['decision']>): string {
+  const values = Object.values(params);
+  return values.length === 0 ? guard : `${guard}(${values.join(', ')})`;
+}
+
+function nameOf({ state, reason }: StateName): string {
+  return reason === undefined ? state : `${state} (${reason})`;
+}
+
+function exitText(failure: { exitCode?: number; signal?: string } | undefined): string | undefined {
+  if (failure?.signal !== undefined) return `signal ${failure.signal}`;
+  return failure?.exitCode === undefined ? undefined : `code ${failure.exitCode}`;
+}
+
+function circuitText(circuit: NonNullable<Explanation['circuit']>): string {
+  const { state, failedCalls, threshold, cooldownLeftMs } = circuit;
+  if (cooldownLeftMs !== undefined) return `${state}, probed in ${lengthText(cooldownLeftMs)}`;
+  if (state !== 'closed' || threshold === null) return state;
+  return `closed, ${failedCalls} of ${threshold} failed calls`;
+}
+
+function budgetText({ attempts, crashes, losses }: NonNullable<Explanation['budgets']>): string {
+  const used = ({ times, limit, windowMs }: WindowUse): string =>
+    `${times.length} of ${limit} in ${lengthText(windowMs)}`;
+  const most = attempts.max === null ? '' : ` of ${attempts.max}`;
+  const inWindows = [
+    crashes === undefined ? '' : `; crashes ${used(crashes)}`,
+    losses === undefined ? '' : `; losses ${used(losses)}`,
+  ];
+  return `attempts ${attempts.used}${most}${inWindows.join('')}`;
+}
+
+function placeText(source: SourceRef | undefined): string {
+  if (source === undefined) return '';
+  const { file, line, key, scope } = source;
+  const place = file === undefined ? scope : `${file}${line === undefined ? '' : `:${line}`}`;
+  return `, ${key} in ${place}`;
+}
+
+function leftText(dueAt: string, nowMs: number): string {
+  return lengthText(Math.max(0, Date.parse(dueAt) - nowMs));
+}
+
+function stderrLines({ lastFailure }: Explanation, width: number): string[] {
+  const tail = lastFailure?.stderrTail ?? [];
+  if (tail.length === 0) return [];
+  return ['', 'stderr', ...tail.map((line) => cutTo(`  | ${printableLine(line, 500)}`, width))];
+}
+
+function attemptLines(attempts: readonly Attempt[], width: number, paint: Paint): string[] {
+  if (attempts.length === 0) return [];
+  const length = (ms: number | undefined): { text: string } => ({
+    text: ms === undefined ? '' : lengthText(ms),
+  });
+  const table = {
+    columns: [
+      { title: 'ATTEMPT', align: 'right' as const, leastWidth: 3 },
+      { title: 'STARTED', leastWidth: 12 },
+      { title: 'QUEUED', align: 'right' as const, dropOrder: 1 },
+      { title: 'CONNECT', align: 'right' as const, dropOrder: 2 },
+      { title: 'LIST', align: 'right' as const, dropOrder: 0 },
+      { title: 'READY', align: 'right' as const },
+      { title: 'ENDED', keptWidth: 17, leastWidth: 8 },
+      { title: 'WAIT', align: 'right' as const, dropOrder: 3 },
+    ],
+    rows: attempts.map((attempt) => [
+      { text: String(attempt.attempt) },
+      { text: attempt.startedAt.slice(11, 23) },
+      length(attempt.queuedMs),
+      length(attempt.connectingMs),
+      length(attempt.loadingToolsMs),
+      length(attempt.readyMs),
+      { text: endText(attempt) },
+      length(attempt.waitMs),
+    ]),
+  };
+  return ['', ...fitTable(table, width, (title) => paint('bold', title))];
+}
+
+function endText({ failure, endedAt, rested }: Attempt): string {
+  if (failure !== undefined) {
+    const exit = exitText(failure);
+    return exit === undefined ? failure.kind : `${failure.kind}, ${exit}`;
+  }
+  if (endedAt === undefined) return 'goes on';
+  return rested === undefined ? 'closed' : nameOf(rested);
+}

@@ -1,0 +1,54 @@
+/** Tells a person at a terminal which servers are still on their way; the line goes when they are there. */
+
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { ServerState } from '../../domain/server-state.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { shortDuration } from './durations.ts';
+import type { Output } from './output.ts';
+
+/** The seconds are told, so that the line is seen to live. */
+const redrawEveryMs = 1_000;
+/** More names than fit any terminal; the line is cut to its width. */
+const longestLine = 1_000;
+
+const onTheWay: ReadonlySet<ServerState> = new Set([
+  'queued',
+  'connecting',
+  'loadingTools',
+  'stopping',
+  'backingOff',
+]);
+
+export interface ProgressSource {
+  readonly servers: () => readonly ServerStatus[];
+  /** Subscribes to changes; returns how to unsubscribe. */
+  readonly onChange: (listener: () => void) => () => void;
+}
+
+/** Shows the line from now on; returns how to end it. Does nothing where nobody would see it. */
+export function showStartProgress(output: Output, source: ProgressSource): () => void {
+  if (!output.showsProgress) return () => undefined;
+  const startedMs = performance.now();
+  const draw = (): void =>
+    output.progress(progressText(source.servers(), performance.now() - startedMs));
+  const unsubscribe = source.onChange(draw);
+  const ticking = setInterval(draw, redrawEveryMs);
+  draw();
+  return () => {
+    unsubscribe();
+    clearInterval(ticking);
+    output.progress(undefined);
+  };
+}
+
+/** The line; nothing when no server is on its way. */
+export function progressText(
+  servers: readonly ServerStatus[],
+  elapsedMs: number,
+): string | undefined {
+  const waiting = servers.filter((server) => onTheWay.has(server.state));
+  if (waiting.length === 0) return undefined;
+  const names = waiting.map((server) => `${server.name} (${server.state})`).join(', ');
+  const count = servers.length === 1 ? '' : `${waiting.length} of ${servers.length} servers: `;
+  return printableLine(`waiting ${shortDuration(elapsedMs)} for ${count}${names}`, longestLine);
+}

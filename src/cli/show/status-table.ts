@@ -1,0 +1,150 @@
+/** Shows the status of servers as a table. Pure: the time comes in. */
+
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { ServerState } from '../../domain/server-state.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { sinceText, untilText } from './durations.ts';
+import type { Paint, Style } from './output.ts';
+import { actionOf, failureAtRest, reasonOf } from './status-facts.ts';
+import { type Cell, cutTo, fitTable, type Table } from './table.ts';
+import { wrapText } from './wrap-text.ts';
+
+const styleOf: Readonly<Record<ServerState, Style>> = {
+  ready: 'green',
+  degraded: 'yellow',
+  queued: 'cyan',
+  connecting: 'cyan',
+  loadingTools: 'cyan',
+  backingOff: 'yellow',
+  stopping: 'yellow',
+  authRequired: 'magenta',
+  blocked: 'magenta',
+  suspended: 'red',
+  failed: 'red',
+  dormant: 'gray',
+  disabled: 'gray',
+  stopped: 'gray',
+};
+
+/** No cell of ours is longer; a name has at most 100 characters. */
+const longestCell = 200;
+/** As long as the line of a log: beyond it, `troupe status SERVER` tells all. */
+const longestWhy = 500;
+
+/**
+ * Lays the table of servers out in lines that fit `width`. Under a server that
+ * rests after a failure stands why.
+ *
+ * With more than `mostLines`, the whys are first cut to a line each, then left out; then the last
+ * servers go, and a line says how many.
+ */
+export function statusLines(
+  servers: readonly ServerStatus[],
+  nowMs: number,
+  width: number,
+  paint: Paint,
+  mostLines = Number.POSITIVE_INFINITY,
+): string[] {
+  if (servers.length === 0) return ['no servers'];
+  const table = statusTable(servers, nowMs, paint);
+  const [titles = '', ...rows] = fitTable(table, width, (title) => paint('bold', title));
+  for (const mostWhyLines of [Number.POSITIVE_INFINITY, 1]) {
+    const lines = [
+      titles,
+      ...rows.flatMap((row, index) => [
+        row,
+        ...whyLines(servers[index], width, paint, mostWhyLines),
+      ]),
+    ];
+    if (lines.length <= mostLines) return lines;
+  }
+  if (rows.length + 1 <= mostLines) return [titles, ...rows];
+  const shown = rows.slice(0, Math.max(0, mostLines - 2));
+  const more = `… and ${rows.length - shown.length} more: troupe status`;
+  return [titles, ...shown, cutTo(more, width)];
+}
+
+function whyLines(
+  server: ServerStatus | undefined,
+  width: number,
+  paint: Paint,
+  mostLines: number,
+): string[] {
+  const why = server === undefined ? undefined : failureAtRest(server);
+  if (why === undefined) return [];
+  const text = printableLine(why, longestWhy);
+  const lines = mostLines === 1 ? [cutTo(`  ${text}`, width)] : wrapText(text, width, '  ');
+  return lines.map((line) => paint('gray', line));
+}
+
+function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
+  return {
+    columns: [
+      // Together 80 columns: name, state and action are whole on the usual terminal.
+      { title: 'SERVER', keptWidth: 24, leastWidth: 8 },
+      { title: 'STATE', leastWidth: 12 },
+      { title: 'REASON', keptWidth: 17, dropOrder: 3 },
+      { title: 'TOOLS', align: 'right', dropOrder: 4 },
+      { title: 'PID', align: 'right', leastWidth: 7, dropOrder: 1 },
+      { title: 'SINCE', align: 'right', leastWidth: 6, dropOrder: 0 },
+      { title: 'NEXT TRY', leastWidth: 8, dropOrder: 2 },
+      { title: 'ACTION', keptWidth: 40, leastWidth: 20 },
+    ],
+    rows: servers.map((server) => rowOf(server, nowMs, paint)),
+  };
+}
+
+function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
+  return [
+    { text: printableLine(server.name, longestCell) },
+    { text: server.state, paint: (text) => paint(styleOf[server.state], text) },
+    { text: reasonOf(server) ?? '' },
+    { text: server.tools === 0 ? '' : String(server.tools) },
+    { text: server.pid === undefined ? '' : String(server.pid) },
+    { text: sinceText(server.since, nowMs) },
+    { text: untilText(server.nextAttemptAt, nowMs) },
+    {
+      text: printableLine(actionOf(server) ?? '', longestCell),
+      paint: (text) => paint('cyan', text),
+    },
+  ];
+}
+
+/** Tells one server in full, in lines that fit `width`; each fact begins a line. */
+export function statusDetails(server: ServerStatus, nowMs: number, width: number): string[] {
+  const { source, lastError } = server;
+  const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
+  const facts: readonly (readonly [string, string | number | undefined])[] = [
+    ['server', server.name],
+    ['state', server.reason === undefined ? server.state : `${server.state} (${server.reason})`],
+    ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
+    ['tools', `${server.tools} (${server.catalog})`],
+    ['circuit', server.circuit],
+    ['attempt', server.attempt],
+    ['next try', untilText(server.nextAttemptAt, nowMs)],
+    ['restarts', server.restarts],
+    ['pid', server.pid],
+    [
+      'transport',
+      server.era === undefined ? server.transport : `${server.transport}, ${server.era} era`,
+    ],
+    ['source', `${place} (${source.scope})`],
+    ['generation', server.generation.slice(0, 12)],
+    ['last error', lastError === undefined ? undefined : `${lastError.code}: ${lastError.message}`],
+    ['exit', lastError?.signal ?? lastError?.exitCode],
+    ['next step', actionOf(server)],
+  ];
+  const told = facts.flatMap(([title, value]) =>
+    value === undefined || value === ''
+      ? []
+      : wrapText(printableLine(String(value), 1_000), width, `${title.padEnd(11)} `),
+  );
+  const stderr = (lastError?.stderrTail ?? []).map((line) =>
+    cutTo(`  | ${printableLine(line, 500)}`, width),
+  );
+  return stderr.length === 0 ? told : [...told, 'stderr', ...stderr];
+}
+
+function lineOf(line: number | undefined): string {
+  return line === undefined ? '' : `:${line}`;
+}

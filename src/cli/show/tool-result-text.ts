@@ -1,0 +1,49 @@
+/** Shows what a tool answered to a person: text as text, everything else in one line. */
+
+import type { ToolResult } from '../../domain/tool.ts';
+import { printableLine, printableText } from '../../policies/text/printable.ts';
+
+/** The cap on a result of the runtime; here it only keeps the cleaning bounded. */
+const longestText = 16 * 1_048_576;
+const longestName = 500;
+
+/** The lines of a tool's answer. */
+export function resultLines(result: ToolResult): string[] {
+  const lines = result.content.flatMap(blockLines);
+  if (lines.length > 0 || result.structuredContent === undefined) return lines;
+  return printableText(JSON.stringify(result.structuredContent, null, 2), longestText).split('\n');
+}
+
+function blockLines(block: Readonly<Record<string, unknown>>): string[] {
+  switch (block['type']) {
+    case 'text':
+      return printableText(textOf(block['text']), longestText).split('\n');
+    case 'image':
+    case 'audio':
+      return [binaryLine(textOf(block['type']), block['mimeType'], block['data'])];
+    case 'resource_link':
+      return [printableLine(`[link ${textOf(block['uri'])}]`, longestName)];
+    case 'resource':
+      return resourceLines(block['resource']);
+    default:
+      return [printableLine(`[${textOf(block['type'])}]`, longestName)];
+  }
+}
+
+function resourceLines(resource: unknown): string[] {
+  if (typeof resource !== 'object' || resource === null) return ['[resource]'];
+  const { uri, text, mimeType, blob } = resource as Readonly<Record<string, unknown>>;
+  const title = printableLine(`[resource ${textOf(uri)}]`, longestName);
+  if (typeof text === 'string') return [title, ...printableText(text, longestText).split('\n')];
+  return [title, binaryLine('blob', mimeType, blob)];
+}
+
+function binaryLine(kind: string, mimeType: unknown, data: unknown): string {
+  // Three bytes for every four letters of base64.
+  const bytes = Math.floor((textOf(data).length * 3) / 4);
+  return printableLine(`[${kind} ${textOf(mimeType)}, ${bytes} bytes]`, longestName);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,144 @@
+/**
+ * What a person sees of a troupe while it runs: a live table on a terminal, log
+ * lines elsewhere. Fed with events and snapshots, it knows nothing of where they
+ * come from: `up` has the troupe itself, `status --watch` only its socket.
+ */
+
+import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
+import type { ControlEvent } from '../control/protocol.ts';
+import { createLiveScreen } from './live-screen.ts';
+import type { Output } from './output.ts';
+import { planLines, problemLines, statusLine } from './status-log.ts';
+import { statusLines } from './status-table.ts';
+import { cutTo } from './table.ts';
+
+export interface TroupeView {
+  event(event: ControlEvent): void;
+  /** Lines that stay on the screen. */
+  say(...lines: string[]): void;
+  /** Leaves the terminal to a question until the function that is returned is called. */
+  hold(): () => void;
+  /** Gives the terminal back: of the table nothing stays, of the lines all. */
+  end(): void;
+}
+
+/** The countdowns are told in seconds. */
+const redrawEveryMs = 1_000;
+/** Events come in bursts; one frame for each is more than an eye can see. */
+const gatherMs = 40;
+/** Lines that wait for the end of a question; more would bury it. */
+const maxWithheld = 200;
+
+export interface ViewSource {
+  readonly snapshot: () => TroupeSnapshot;
+  /** Under the table: where the socket is and how to stop. */
+  readonly footer: readonly string[];
+}
+
+/** Builds the view that suits where stdout goes. */
+export function createTroupeView(
+  output: Output,
+  source: ViewSource,
+  onResize: (listener: () => void) => void,
+): TroupeView {
+  return output.interactive ? liveView(output, source, onResize) : logView(output, source);
+}
+
+function eventLines(event: ControlEvent): string[] {
+  if (event.type === 'reconciled') return planLines(event.plan);
+  if (event.type === 'settings.invalid') return problemLines(event.problems);
+  if (event.type !== 'events.dropped') return [];
+  return [`${event.count} events were left out, because this terminal was too slow`];
+}
+
+function logView(output: Output, source: ViewSource): TroupeView {
+  const told = new Map<string, string>();
+  const say = (...lines: string[]): void => {
+    const at = new Date().toISOString();
+    const stamped = lines.map((line) => `${at} ${line}`);
+    if (output.json) for (const line of stamped) output.note(line);
+    else output.news(stamped);
+  };
+  const tellStatus = (status: ServerStatus): void => {
+    const line = statusLine(status, Date.now());
+    if (told.get(status.name) === line) return;
+    told.set(status.name, line);
+    say(line);
+  };
+  say(...source.footer);
+  return {
+    event(event) {
+      if (event.type === 'status.changed') tellStatus(event.status);
+      else say(...eventLines(event));
+    },
+    say,
+    hold: () => () => undefined,
+    end: () => undefined,
+  };
+}
+
+function liveView(
+  output: Output,
+  source: ViewSource,
+  onResize: (listener: () => void) => void,
+): TroupeView {
+  const screen = createLiveScreen((text) => output.raw(text));
+  const cut = (line: string): string => cutTo(line, output.width);
+  // What happens during a question is told after it.
+  let withheld: string[] | undefined;
+  const log = (lines: readonly string[]): void => {
+    if (withheld === undefined) screen.log(lines.map(cut));
+    else withheld = [...withheld, ...lines].slice(-maxWithheld);
+  };
+  let isOver = false;
+  const tellWithheld = (): void => {
+    const lines = withheld ?? [];
+    withheld = undefined;
+    log(lines);
+  };
+  const draw = (): void => {
+    if (withheld !== undefined) return;
+    const room = Math.max(2, output.height - source.footer.length - 3);
+    const { servers } = source.snapshot();
+    const table = statusLines(servers, Date.now(), output.width, output.paint, room);
+    const footer = source.footer.map((line) => output.paint('gray', cut(line)));
+    screen.show(['', ...table, '', ...footer]);
+  };
+  let gathering: NodeJS.Timeout | undefined;
+  const drawSoon = (): void => {
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      draw();
+    }, gatherMs);
+  };
+  const ticking = setInterval(draw, redrawEveryMs);
+  onResize(() => {
+    draw();
+    if (withheld === undefined) screen.resized();
+  });
+  return {
+    event(event) {
+      log(eventLines(event));
+      drawSoon();
+    },
+    say(...lines) {
+      log(lines);
+    },
+    hold() {
+      withheld ??= [];
+      screen.end();
+      return () => {
+        if (isOver) return;
+        tellWithheld();
+        draw();
+      };
+    },
+    end() {
+      isOver = true;
+      clearInterval(ticking);
+      clearTimeout(gathering);
+      tellWithheld();
+      screen.end();
+    },
+  };
+}

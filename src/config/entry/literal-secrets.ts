@@ -1,0 +1,79 @@
+/** Finds values of an entry that look like secrets and stand in it as they are. */
+
+import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
+import type { TreePath } from '../settings-tree.ts';
+
+// Beginnings that services give their keys, so that they can be found.
+const knownKey =
+  /\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|npm_|hf_|eyJ[\w-]+\.)[\w-]{6,}/u;
+// "key" alone may be that of a map; in the name of a variable or header it hardly ever is.
+const keyName = /(?:^|[_-])key$/iu;
+const reference = /\$\{[^}]*\}/gu;
+// Shorter ones are words such as "on" and "Bearer".
+const shortest = 4;
+
+/** The paths of such values within an entry. */
+export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): readonly TreePath[] {
+  const args = textsOf(entry['args']);
+  const inArgs = new Set(secretsInArgs(args));
+  return [
+    ...['env', 'headers'].flatMap((key) =>
+      Object.entries(recordOf(entry[key])).flatMap(([name, value]) =>
+        isLiteral(value) && (looksSecret(name) || keyName.test(name) || holdsSecret(value))
+          ? [[key, name]]
+          : [],
+      ),
+    ),
+    ...args.flatMap((value, index) => {
+      const hasSecret = [...inArgs].some((secret) => value.includes(secret) && isLiteral(secret));
+      return hasSecret || (isLiteral(value) && holdsSecret(value)) ? [['args', index]] : [];
+    }),
+    ...textsOf([entry['url']]).flatMap((url) =>
+      hasSecretQuery(url) || holdsSecret(url) ? [['url']] : [],
+    ),
+  ];
+}
+
+/** The entry with those values taken out, for eyes. */
+export function withoutSecrets(
+  entry: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const copy = structuredClone(entry) as Record<string, unknown>;
+  for (const [key = '', inner] of literalSecretsOf(entry)) {
+    const holder = copy[key];
+    if (inner === undefined || typeof holder !== 'object' || holder === null)
+      copy[key] = '[redacted]';
+    else Object.defineProperty(holder, inner, { value: '[redacted]', enumerable: true });
+  }
+  return copy;
+}
+
+/** Whether more than references and the word before them is written. */
+function isLiteral(text: string): boolean {
+  const rest = text
+    .replaceAll(reference, '')
+    .replace(/^\s*(?:bearer|basic|token)\b/iu, '')
+    .trim();
+  return rest.length >= shortest;
+}
+
+function holdsSecret(text: string): boolean {
+  return knownKey.test(text) || secretsInText(text).some(isLiteral);
+}
+
+function hasSecretQuery(url: string): boolean {
+  return [...url.matchAll(/[?&]([^=&#]+)=([^&#]*)/gu)].some(
+    ([, name = '', value = '']) => looksSecret(name) && isLiteral(value),
+  );
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((it): it is string => typeof it === 'string') : [];
+}
+
+function recordOf(value: unknown): Readonly<Record<string, string>> {
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return Object.fromEntries(
+    entries.filter((it): it is [string, string] => typeof it[1] === 'string'),
+  );
+}

@@ -1,0 +1,220 @@
+/**
+ * What one entry of `mcpServers` may not say although each field by itself is
+ * fine. Messages never repeat a value: it may be a secret.
+ */
+
+import type { TreePath } from '../settings-tree.ts';
+import type { ServerEntry } from './schema.ts';
+
+export interface BrokenRule {
+  readonly path: TreePath;
+  readonly message: string;
+}
+
+type Rule = (entry: ServerEntry) => BrokenRule | undefined;
+
+/** The first rule an entry breaks, or undefined. */
+export function brokenRuleOf(entry: ServerEntry): BrokenRule | undefined {
+  for (const rule of rules) {
+    const broken = rule(entry);
+    if (broken !== undefined) return broken;
+  }
+  return undefined;
+}
+
+const broken = (key: string, message: string): BrokenRule => ({ path: [key], message });
+
+const isSupported: Rule = ({ type, era }) => {
+  if (type === 'sse' && era === 'modern')
+    return broken('era', '"era": "modern" is not spoken over SSE; write "type": "http"');
+  return undefined;
+};
+
+const isLocalOrRemote: Rule = ({ type, command, url }) => {
+  if (type === 'memory') return embeddedFault(command, url);
+  if (command !== undefined && url !== undefined)
+    return broken(
+      'url',
+      '"command" and "url" exclude each other; keep "command" for a local server or "url" for a remote one',
+    );
+  if (command === undefined && url === undefined)
+    return {
+      path: [],
+      message:
+        'the server has neither "command" nor "url"; add "command" for a local server or "url" for a remote one',
+    };
+  if (type === undefined) return undefined;
+  if (type === 'stdio' && url !== undefined)
+    return broken('type', '"type": "stdio" needs a "command"; write "type": "http" for a "url"');
+  if (type !== 'stdio' && command !== undefined)
+    return broken('type', `"type": "${type}" needs a "url"; write "type": "stdio" for a "command"`);
+  return undefined;
+};
+
+/** Where it runs is the host's own business. */
+function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
+  if (command === undefined && url === undefined) return undefined;
+  const key = command === undefined ? 'url' : 'command';
+  return broken(key, `"type": "memory" takes no "${key}"; the host hands the server in itself`);
+}
+
+const hasFittingFields: Rule = (entry) => {
+  if (entry.type === 'memory') {
+    const found = (['args', 'env', 'envFile', 'cwd', 'headers', 'values'] as const).find(
+      (it) => entry[it] !== undefined,
+    );
+    return found && broken(found, `"type": "memory" takes no "${found}"; remove it`);
+  }
+  const isLocal = entry.command !== undefined;
+  const foreign = isLocal ? (['headers'] as const) : (['args', 'env', 'envFile', 'cwd'] as const);
+  const key = foreign.find((name) => entry[name] !== undefined);
+  if (key === undefined) return undefined;
+  return broken(
+    key,
+    isLocal
+      ? `"${key}" goes with "url" only; a local server takes "env"`
+      : `"${key}" goes with "command" only; remove it, a remote server takes "headers"`,
+  );
+};
+
+const hasPlainCommand: Rule = ({ command, args }) => {
+  if (command === undefined) return undefined;
+  if (command.trim() === '')
+    return broken('command', '"command" is empty; write the program, as in "npx"');
+  if (command !== command.trim())
+    return broken('command', '"command" begins or ends with a space; remove it');
+  if (holdsArguments(command, args ?? []))
+    return broken(
+      'command',
+      '"command" holds arguments; split it: the program in "command", the rest in "args", as in "command": "npx", "args": ["-y", "package"]',
+    );
+  return shellShorthand('command', command);
+};
+
+/**
+ * A path may hold spaces, a program found by its name hardly ever does. A path
+ * with something like an option behind it is a whole command line as well,
+ * unless the arguments are given apart.
+ */
+function holdsArguments(command: string, args: readonly string[]): boolean {
+  const [first = ''] = command.split(/\s/, 1);
+  if (first === command) return false;
+  return !/[\\/]/.test(first) || (args.length === 0 && /\s--?\w/.test(command));
+}
+
+function shellShorthand(key: string, value: string): BrokenRule | undefined {
+  if (value.startsWith('~'))
+    return broken(key, `"${key}" begins with "~", which only a shell knows; write \${HOME}`);
+  if (/^\$\w/.test(value))
+    return broken(
+      key,
+      `"${key}" names a variable as a shell would; put it in braces, as in \${HOME}`,
+    );
+  return undefined;
+}
+
+const hasPlainFolder: Rule = ({ cwd }) => {
+  if (cwd === undefined) return undefined;
+  if (cwd.trim() === '')
+    return broken('cwd', '"cwd" is empty; write "." for the project or leave it out');
+  return shellShorthand('cwd', cwd);
+};
+
+const hasPossibleEnv: Rule = ({ env = {} }) => {
+  const name = Object.keys(env).find((key) => key === '' || key.includes('='));
+  if (name === undefined) return undefined;
+  return {
+    path: ['env', name],
+    message: 'a name in "env" is empty or holds "="; write "NAME": "value"',
+  };
+};
+
+const hasUsableUrl: Rule = ({ type, url, values }) => {
+  if (url === undefined) return undefined;
+  const isLiteral = values === 'literal';
+  const parsed = parseUrl(url, isLiteral);
+  // The whole beginning is a reference: what it stands for is seen when it is resolved.
+  if (parsed === undefined && url.startsWith('${') && !isLiteral) return undefined;
+  if (parsed === undefined)
+    return broken('url', '"url" is not an address; write it whole, as in "https://host/mcp"');
+  const wrong = schemeFault(parsed.protocol, type);
+  if (wrong !== undefined) return wrong;
+  if (parsed.username !== '' || parsed.password !== '')
+    return broken('url', '"url" holds a user name or password; put it in "headers"');
+  return undefined;
+};
+
+function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | undefined {
+  const isWs = scheme === 'ws:' || scheme === 'wss:';
+  if (type === 'ws' && !isWs)
+    return broken(
+      'url',
+      '"url" of a WebSocket must begin with ws:// or wss://; write "wss://host/mcp"',
+    );
+  if (isWs && type !== 'ws' && type !== undefined)
+    return broken('type', `an address that begins with ${scheme}// needs "type": "ws"`);
+  if (!isWs && scheme !== 'http:' && scheme !== 'https:')
+    return broken('url', '"url" must begin with http:// or https://; write "https://host/mcp"');
+  return undefined;
+}
+
+/** Parses an address, its `${VAR}` references standing for a word or a number. */
+function parseUrl(url: string, isLiteral: boolean): URL | undefined {
+  if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
+  for (const value of ['x', '1']) {
+    const filled = url.replaceAll(/\$\{[^}]*\}/g, value);
+    if (URL.canParse(filled)) return new URL(filled);
+  }
+  return undefined;
+}
+
+// Set by the protocol itself; a second opinion would break the session.
+export const reservedHeaders: ReadonlySet<string> = new Set([
+  'accept',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'sec-websocket-extensions',
+  'sec-websocket-key',
+  'sec-websocket-protocol',
+  'sec-websocket-version',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+const hasPossibleHeaders: Rule = ({ headers = {} }) => {
+  const seen = new Set<string>();
+  for (const [name, value] of Object.entries(headers)) {
+    const message = headerFault(name, typeof value === 'string' ? value : '', seen);
+    if (message !== undefined) return { path: ['headers', name], message };
+    seen.add(name.toLowerCase());
+  }
+  return undefined;
+};
+
+function headerFault(name: string, value: string, seen: ReadonlySet<string>): string | undefined {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+    return 'a name in "headers" holds a character no header may have; write "X-Key": "value"';
+  if (reservedHeaders.has(name.toLowerCase()))
+    return 'this header is set by the protocol; remove it';
+  if (seen.has(name.toLowerCase()))
+    return 'this header is given twice, in capitals and small letters; keep one of the two';
+  if (!/^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value))
+    return 'a value in "headers" holds a line break or a character no header may have; write it on one line';
+  return undefined;
+}
+
+const rules: readonly Rule[] = [
+  isSupported,
+  isLocalOrRemote,
+  hasFittingFields,
+  hasPlainCommand,
+  hasPlainFolder,
+  hasPossibleEnv,
+  hasUsableUrl,
+  hasPossibleHeaders,
+];

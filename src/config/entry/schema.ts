@@ -1,0 +1,152 @@
+/**
+ * What one entry of `mcpServers` may hold, field by field.
+ *
+ * Every sentence says what to write instead; rules between fields are in
+ * `rules.ts`.
+ */
+
+import { z } from 'zod';
+
+import { restartRules } from '../../domain/policy.ts';
+import { toolPermissionsSchema } from '../permission-schema.ts';
+
+// The longest delay a timer takes; one millisecond more fires at once.
+const maxTimerMs = 2_147_483_647;
+
+// Beyond a thousand attempts "retry for ever" is meant, and that is another word.
+const maxAttempts = 1_000;
+
+// As much as a model is shown of any description.
+export const maxDescriptionLength = 2_048;
+
+// The longest address that servers and proxies commonly take.
+const maxUrlLength = 8_192;
+
+const text = (sentence: string) => z.string({ error: sentence });
+
+const truth = (key: string) =>
+  z.boolean({ error: `"${key}" must be true or false, without quotes` });
+
+const milliseconds = (key: string) => {
+  const error = `"${key}" must be a whole number of milliseconds from 1 to ${maxTimerMs}, without quotes`;
+  return z.int({ error }).min(1, { error }).max(maxTimerMs, { error });
+};
+
+const choice = <const Words extends readonly [string, ...string[]]>(key: string, words: Words) =>
+  z.enum(words, {
+    error: `"${key}" must be ${words.map((word) => `"${word}"`).join(' or ')}`,
+  });
+
+const texts = (key: string, example: string) =>
+  z.array(text(`every item of "${key}" must be text in quotes; write ${example}`), {
+    error: `"${key}" must be a list; write ${example}`,
+  });
+
+const commandError =
+  'a value from a command must be { "command": ["program", "argument"] }, all of it text';
+
+/** Texts by name, of which some may be what a command gives. */
+const valueByName = (key: string, example: string) => {
+  const error = `every value of "${key}" must be text in quotes; write ${example}`;
+  const command = z.strictObject({ command: z.array(z.string()).min(1) }, { error: commandError });
+  return z.record(
+    z.string(),
+    z.union([z.string(), command], {
+      error: ({ input }) => (typeof input === 'object' && input !== null ? commandError : error),
+    }),
+    { error: `"${key}" must be an object of texts; write ${example}` },
+  );
+};
+
+const toolNames = (key: string) => texts(key, '["read_*"]');
+
+const descriptionError = `"description" must be text of at most ${maxDescriptionLength} characters; shorten it`;
+const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttempts}, without quotes`;
+const overridesError = '"overrides" must name tools; write { "query": { "timeoutMs": 120000 } }';
+const urlError = `"url" must be text of at most ${maxUrlLength} characters; write "https://host/mcp"`;
+
+export const serverEntrySchema = z.strictObject(
+  {
+    type: z
+      .enum(['stdio', 'http', 'streamable-http', 'sse', 'ws', 'memory'], {
+        error:
+          '"type" must be "stdio", "http", "sse" or "ws"; leave it out and it follows from "command" or "url"',
+      })
+      .optional(),
+    command: text('"command" must be text: the program alone; write "npx"').optional(),
+    args: texts('args', '["-y", "package"]').optional(),
+    env: valueByName('env', '{ "NAME": "value" }').optional(),
+    envFile: text('"envFile" must be text: a file; write ".env"').optional(),
+    cwd: text('"cwd" must be text: a folder; write "." for the project').optional(),
+    url: text(urlError).max(maxUrlLength, { error: urlError }).optional(),
+    headers: valueByName('headers', '{ "X-Key": "value" }').optional(),
+    values: choice('values', ['expand', 'literal']).optional(),
+    era: choice('era', ['auto', 'legacy', 'modern']).optional(),
+
+    enabled: truth('enabled').optional(),
+    startup: choice('startup', ['eager', 'lazy']).optional(),
+    trust: truth('trust').optional(),
+    description: text(descriptionError)
+      .max(maxDescriptionLength, { error: descriptionError })
+      .optional(),
+    handover: choice('handover', ['exclusive', 'seamless']).optional(),
+    tools: z
+      .strictObject(
+        {
+          include: toolNames('include').optional(),
+          exclude: toolNames('exclude').optional(),
+          permissions: toolPermissionsSchema.optional(),
+          overrides: z
+            .record(
+              z.string(),
+              z.strictObject(
+                {
+                  enabled: z
+                    .boolean({ error: '"enabled" must be true or false, without quotes' })
+                    .optional(),
+                  timeoutMs: milliseconds('timeoutMs').optional(),
+                },
+                { error: overridesError },
+              ),
+              { error: overridesError },
+            )
+            .optional(),
+        },
+        { error: '"tools" must be an object; write { "include": ["*"], "exclude": [] }' },
+      )
+      .optional(),
+
+    // Read by `policy-choice.ts`, which knows more words than a schema has.
+    policy: z.unknown().optional(),
+    timeoutMs: milliseconds('timeoutMs').optional(),
+    connectTimeoutMs: milliseconds('connectTimeoutMs').optional(),
+    idleStopMs: milliseconds('idleStopMs').nullable().optional(),
+    restart: choice('restart', restartRules).optional(),
+    maxAttempts: z
+      .int({ error: attemptsError })
+      .min(1, { error: attemptsError })
+      .max(maxAttempts, { error: attemptsError })
+      .optional(),
+    required: truth('required').optional(),
+    startupTimeoutMs: milliseconds('startupTimeoutMs').optional(),
+  },
+  { error: 'a server must be an object; write { "command": "npx", "args": ["-y", "package"] }' },
+);
+
+export type ServerEntry = z.infer<typeof serverEntrySchema>;
+
+/** Every key an entry may have. */
+export const serverEntryKeys: readonly string[] = Object.keys(serverEntrySchema.shape);
+
+/** Keys that say how a server is treated, and so count only from settings a person wrote for themselves. */
+export const privilegedKeys = [
+  'trust',
+  'policy',
+  'timeoutMs',
+  'connectTimeoutMs',
+  'idleStopMs',
+  'restart',
+  'maxAttempts',
+  'required',
+  'startupTimeoutMs',
+] as const satisfies readonly (keyof ServerEntry)[];

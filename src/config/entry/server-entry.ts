@@ -1,0 +1,459 @@
+/**
+ * Makes a desired server of one entry of `mcpServers`.
+ *
+ * An entry that cannot be used still makes one, with `invalid` set: it is shown
+ * where a person looks for it, blocked, and all others go on.
+ */
+
+import path from 'node:path';
+
+import type { z } from 'zod';
+
+import type { InputDefinition } from '../../domain/input.ts';
+import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../../domain/policy.ts';
+
+import type { Era, RemoteSpec, ServerSpec, TransportKind } from '../../domain/server-spec.ts';
+import {
+  type DesiredServer,
+  isFolderScope,
+  type Problem,
+  type Scope,
+  type SourceRef,
+  type ToolFilter,
+} from '../../domain/settings.ts';
+import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import { chosenPolicy } from '../../policies/presets/override-policy.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
+import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
+import { printableLine, printableText } from '../../policies/text/printable.ts';
+import { type ParsedPolicy, parsePolicyChoice } from '../policy-choice.ts';
+import {
+  type Fault,
+  findFault,
+  lineAt,
+  memberOf,
+  type TreeMember,
+  type TreePath,
+  valueOf,
+  writtenPath,
+} from '../settings-tree.ts';
+import { brokenRuleOf } from './rules.ts';
+import {
+  maxDescriptionLength,
+  privilegedKeys,
+  type ServerEntry,
+  serverEntryKeys,
+  serverEntrySchema,
+} from './schema.ts';
+import { type EntryValues, entryValuesOf } from './values.ts';
+
+/** Where a document comes from. */
+export interface DocumentOrigin {
+  /** Shown in problems: a path, or "host settings". */
+  readonly file: string;
+  readonly scope: Scope;
+  /** Absolute path; relative paths start here. */
+  readonly projectRoot: string;
+  /** Whether it is an object, which has no lines that anybody could open; `api` always is. */
+  readonly isObject?: true;
+}
+
+export interface ParsedServer {
+  readonly desired: DesiredServer;
+  /** Absent when the entry is invalid. */
+  readonly spec?: ServerSpec;
+  /** Its name cannot be used: it is shown under one like it, which may be another server's. */
+  readonly isMisnamed?: true;
+  /** The folder the entry names and which must exist; absent when it is not known yet. */
+  readonly folder?: {
+    readonly path: string;
+    readonly problemOf: (fault: FolderFault) => Problem;
+  };
+  /** Commands give values of it: what is wrong while the user's own settings do not consent. */
+  readonly withoutConsent?: Problem;
+  /** What the entry says of its policy: counts on top of the troupe's. */
+  readonly policy: PolicyChoice;
+  /** What of the entry is ignored. */
+  readonly problems: readonly Problem[];
+}
+
+/** Says whether settings of this scope may say how servers are treated, and not only what they are. */
+export function isPrivileged(scope: Scope): boolean {
+  return !isFolderScope(scope) && scope !== 'plugin';
+}
+
+/** A problem at one place of a document. Settings of the host have no lines. */
+export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
+  return {
+    file: origin.file,
+    ...(hasLines(origin) ? { line: fault.line } : {}),
+    ...(fault.path.length === 0 ? {} : { key: keyOf(fault.path) }),
+    message: fault.message,
+  };
+}
+
+// A key or path is named in a message, not recited.
+const maxShownLength = 200;
+
+/** A path as one legible word: `mcpServers.db.args.0`. */
+function keyOf(where: TreePath): string {
+  return where.map((segment) => printableLine(String(segment), maxShownLength)).join('.');
+}
+
+/** @param inputs - those that the same document declares */
+export function parseServerEntry(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  inputs: readonly InputDefinition[] = [],
+): ParsedServer {
+  const raw = valueOf(member.node);
+  const fault = nameFault(member) ?? findFault(member.node, []);
+  if (fault !== undefined) return invalidServer(member, origin, fault);
+
+  const parsed = serverEntrySchema.safeParse(raw);
+  const issue = parsed.error?.issues[0];
+  const broken =
+    issue === undefined ? brokenRuleOf(parsed.data as ServerEntry) : brokenShapeOf(issue);
+  if (broken !== undefined || !parsed.success) {
+    return brokenServer(
+      member,
+      origin,
+      broken ?? { path: [], message: 'the entry cannot be read' },
+    );
+  }
+  if (parsed.data.type === 'memory' && origin.scope !== 'api') {
+    const message =
+      '"type": "memory" is for servers that a host hands in; write "command" or "url"';
+    return brokenServer(member, origin, { path: ['type'], message });
+  }
+  const values = entryValuesOf(parsed.data, {
+    ...origin,
+    isGated: !isPrivileged(origin.scope),
+    inputs,
+  });
+  if ('fault' in values) return brokenServer(member, origin, values.fault);
+  const policy = policyOf(parsed.data, origin);
+  if ('fault' in policy) {
+    const { path: where, message } = policy.fault;
+    return brokenServer(member, origin, { path: ['policy', ...where], message });
+  }
+  return validServer(member, origin, { entry: parsed.data, values, policy });
+}
+
+function brokenServer(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  { path: where, message }: Omit<Fault, 'line'>,
+): ParsedServer {
+  // The line of an unknown key is inside the entry, that of a missing one is the entry's own.
+  const line = where.length === 0 ? member.line : lineAt(member.node, where);
+  return invalidServer(member, origin, { line, path: where, message });
+}
+
+function nameFault({ name, line }: TreeMember): Fault | undefined {
+  if (isServerName(name)) return undefined;
+  const message = 'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-"';
+  return { line, path: [], message };
+}
+
+function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: string } {
+  const where = issue.path.map((segment) => (typeof segment === 'symbol' ? '' : segment));
+  if (issue.code !== 'unrecognized_keys') return { path: where, message: issue.message };
+  const [key = ''] = issue.keys;
+  return { path: [...where, key], message: unknownKeyMessage(key, where.length === 0) };
+}
+
+function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
+  const words = isTopOfEntry ? serverEntryKeys : toolKeys;
+  const closest = closestName(key, words);
+  return closest === undefined
+    ? `unknown key; remove it or write one of ${words.join(', ')}`
+    : `unknown key; did you mean "${closest}"?`;
+}
+
+interface Understood {
+  readonly entry: ServerEntry;
+  readonly values: EntryValues;
+  readonly policy: Exclude<ParsedPolicy, { readonly fault: unknown }>;
+}
+
+function validServer(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  { entry, values, policy: { choice, remarks } }: Understood,
+): ParsedServer {
+  const spec = specOf(member.name, entry, values, origin.projectRoot);
+  const gated = isFolderScope(origin.scope);
+  const isOwn = isPrivileged(origin.scope);
+  const ignored = isOwn ? [] : privilegedKeys.filter((key) => entry[key] !== undefined);
+  const folder = folderOf(member, origin, entry, spec);
+  const idle = remarks.map(({ path: where, message }) =>
+    problemInEntry(member, origin, ['policy', ...where], message),
+  );
+  return {
+    spec,
+    ...(folder === undefined ? {} : { folder }),
+    ...(values.commandAt === undefined
+      ? {}
+      : { withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing) }),
+    policy: choice,
+    problems: [
+      ...ignored.map((key) => ignoredProblem(member, origin, [key])),
+      ...(isOwn || entry.tools?.permissions?.allow === undefined
+        ? []
+        : [ignoredProblem(member, origin, ['tools', 'permissions', 'allow'])]),
+      ...idle,
+    ],
+    desired: withPolicy(defaultPolicy, choice, {
+      name: member.name,
+      generation: fingerprintOf(spec),
+      transport: spec.type,
+      enabled: entry.enabled ?? true,
+      trust: isOwn ? (entry.trust ?? false) : false,
+      tools: toolFilterOf(entry, isOwn),
+      ...(entry.handover === 'seamless' ? { handover: 'seamless' } : {}),
+      ...(entry.description === undefined
+        ? {}
+        : { description: printableText(entry.description, maxDescriptionLength) }),
+      source: sourceOf(member, origin),
+      gated,
+    }),
+  };
+}
+
+const consentMissing =
+  'commands may not give values; write "mcp": { "commandValues": true } in settings of your own to let them, or "values": "literal" if the text itself is meant';
+
+/** The server under a policy of the troupe, with what its own entry chose on top. */
+export function withPolicy(
+  base: ServerPolicy,
+  choice: PolicyChoice,
+  server: Omit<DesiredServer, 'policy' | 'startup'>,
+): DesiredServer {
+  const policy = chosenPolicy(base, choice);
+  const { mode, required } = policy.startup;
+  // Who insists on a server would wait in vain for one that nobody starts.
+  return { ...server, policy, startup: mode === 'lazy' && !required ? 'lazy' : 'eager' };
+}
+
+function problemInEntry(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  where: TreePath,
+  message: string,
+): Problem {
+  const line = lineAt(member.node, where);
+  return problemAt(origin, { line, path: pathInText(member, where), message });
+}
+
+function ignoredProblem(member: TreeMember, origin: DocumentOrigin, where: TreePath): Problem {
+  const key = where.at(-1);
+  const message = `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`;
+  return problemInEntry(member, origin, where, message);
+}
+
+function specOf(
+  name: string,
+  entry: ServerEntry,
+  { env, headers, rules }: EntryValues,
+  projectRoot: string,
+): ServerSpec {
+  const era = entry.era ?? 'auto';
+  if (entry.type === 'memory') return { type: 'memory', server: name, era };
+  const values = rules === undefined ? {} : { values: rules };
+  if (entry.command === undefined) return { ...remoteSpecOf(entry, headers, era), ...values };
+  return {
+    type: 'stdio',
+    command: /^\.\.?[\\/]/.test(entry.command)
+      ? path.resolve(projectRoot, entry.command)
+      : entry.command,
+    args: entry.args ?? [],
+    env,
+    cwd: fromProject(projectRoot, entry.cwd ?? '.', entry.values),
+    era,
+    ...values,
+  };
+}
+
+function remoteSpecOf(
+  { type, url = '' }: ServerEntry,
+  headers: EntryValues['headers'],
+  era: Era,
+): RemoteSpec {
+  const address = { url, headers, era };
+  if (type === 'sse' || type === 'ws') return { type, ...address };
+  if (type !== undefined) return { type: 'http', ...address };
+  if (/^wss?:/iu.test(url)) return { type: 'ws', ...address };
+  // Who wants the modern era does not mean a server of 2024.
+  return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
+}
+
+/** A folder that begins with a reference is resolved when the reference is. */
+function fromProject(projectRoot: string, folder: string, values: ServerEntry['values']): string {
+  return folder.startsWith('${') && values !== 'literal'
+    ? folder
+    : path.resolve(projectRoot, folder);
+}
+
+function folderOf(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  entry: ServerEntry,
+  spec: ServerSpec,
+): ParsedServer['folder'] {
+  if (entry.cwd === undefined || spec.type !== 'stdio') return undefined;
+  if (entry.cwd.includes('${') && entry.values !== 'literal') return undefined;
+  const shown = printableLine(spec.cwd, maxShownLength);
+  const problemOf = (fault: FolderFault): Problem =>
+    problemAt(origin, {
+      line: lineAt(member.node, ['cwd']),
+      path: pathInText(member, ['cwd']),
+      message: wordsForFolder[fault](shown),
+    });
+  return { path: spec.cwd, problemOf };
+}
+
+/** Why a folder cannot be worked in. */
+export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
+
+const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> = {
+  missing: (folder) => `there is no folder ${folder}; create it or write another "cwd"`,
+  notFolder: (folder) => `${folder} is not a folder; write the path of one as "cwd"`,
+  unreachable: (folder) =>
+    `the folder ${folder} cannot be looked at; let this user do so or write another "cwd"`,
+};
+
+// What `tools` of an entry and the objects in it may hold.
+const toolKeys = [
+  'include',
+  'exclude',
+  'overrides',
+  'enabled',
+  'timeoutMs',
+  'permissions',
+  'allow',
+  'ask',
+  'deny',
+] as const;
+
+/** What a folder or a plugin allows is not heard: it may only ask and deny. */
+function permissionsIn(
+  { tools = {} }: ServerEntry,
+  isOwn: boolean,
+): Pick<ToolFilter, 'permissions'> {
+  const { allow, ask, deny } = tools.permissions ?? {};
+  const lists = { ...(isOwn && allow && { allow }), ...(ask && { ask }), ...(deny && { deny }) };
+  return Object.keys(lists).length === 0 ? {} : { permissions: lists };
+}
+
+function toolFilterOf(entry: ServerEntry, isOwn: boolean): ToolFilter {
+  const { tools = {} } = entry;
+  const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { enabled, timeoutMs }]) => ({
+    tool,
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  }));
+  return {
+    include: tools.include ?? ['*'],
+    exclude: tools.exclude ?? [],
+    ...(overrides.length === 0 ? {} : { overrides }),
+    ...permissionsIn(entry, isOwn),
+  };
+}
+
+/** What is not of the user's own says when it starts; how it is treated is not its business. */
+function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
+  const startup = entry.startup === undefined ? {} : { mode: entry.startup };
+  if (!isPrivileged(origin.scope)) {
+    const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
+    return { choice: { overrides }, remarks: [] };
+  }
+  const parsed = parsePolicyChoice(entry.policy ?? {}, 'server');
+  if ('fault' in parsed) return parsed;
+  return {
+    choice: { ...parsed.choice, overrides: withShorthands(parsed.choice.overrides, entry) },
+    remarks: parsed.remarks,
+  };
+}
+
+/** The keys of an entry that are short for one field or two; they win over the policy's own. */
+function withShorthands(given: PolicyOverrides, entry: ServerEntry): PolicyOverrides {
+  const { restart, maxAttempts, connectTimeoutMs, startup, required, startupTimeoutMs } = entry;
+  const attempts = maxAttempts === undefined ? {} : { maxAttempts };
+  const short: PolicyOverrides = {
+    startup: {
+      ...given.startup,
+      ...attempts,
+      ...(startup === undefined ? {} : { mode: startup }),
+      ...(required === undefined ? {} : { required }),
+      ...(startupTimeoutMs === undefined ? {} : { timeoutMs: startupTimeoutMs }),
+    },
+    connect: {
+      ...given.connect,
+      ...(connectTimeoutMs === undefined
+        ? {}
+        : { localTimeoutMs: connectTimeoutMs, remoteTimeoutMs: connectTimeoutMs }),
+    },
+    restart: { ...given.restart, ...attempts, ...(restart === undefined ? {} : { on: restart }) },
+    idle: {
+      ...given.idle,
+      ...(entry.idleStopMs === undefined ? {} : { stopMs: entry.idleStopMs }),
+    },
+    call: {
+      ...given.call,
+      ...(entry.timeoutMs === undefined ? {} : { timeoutMs: entry.timeoutMs }),
+    },
+  };
+  return { ...given, ...short };
+}
+
+function hasLines({ scope, isObject }: DocumentOrigin): boolean {
+  return scope !== 'api' && isObject !== true;
+}
+
+function sourceOf(member: TreeMember, origin: DocumentOrigin): SourceRef {
+  const { file, scope } = origin;
+  const key = keyOf(pathInText(member, []));
+  return hasLines(origin) ? { file, key, line: member.line, scope } : { key, scope };
+}
+
+function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault): ParsedServer {
+  const name = legibleServerName(member.name);
+  return {
+    problems: [],
+    policy: { overrides: {} },
+    ...(name === member.name ? {} : { isMisnamed: true }),
+    desired: {
+      name,
+      // Of the entry as written: mending it is a new generation, reformatting is not.
+      generation: digestOf(valueOf(member.node)),
+      transport: likelyTransport(member),
+      // Who switched a broken server off need not be told that it is broken.
+      enabled: memberValue(member, 'enabled') !== false,
+      startup: 'eager',
+      trust: false,
+      tools: { include: ['*'], exclude: [] },
+      policy: defaultPolicy,
+      source: sourceOf(member, origin),
+      gated: isFolderScope(origin.scope),
+      invalid: problemAt(origin, { ...fault, path: pathInText(member, fault.path) }),
+    },
+  };
+}
+
+/** Where the text has a part of an entry, which other programs keep elsewhere. */
+function pathInText(member: TreeMember, where: TreePath): TreePath {
+  return writtenPath(member, ['mcpServers', member.name], where);
+}
+
+function likelyTransport(member: TreeMember): TransportKind {
+  const type = memberValue(member, 'type');
+  if (type === 'sse' || type === 'ws' || type === 'http' || type === 'memory') return type;
+  return type !== 'stdio' && memberOf(member.node, 'url') !== undefined ? 'http' : 'stdio';
+}
+
+function memberValue(member: TreeMember, key: string): unknown {
+  const found = memberOf(member.node, key);
+  return found === undefined ? undefined : valueOf(found.node);
+}

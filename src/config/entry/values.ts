@@ -1,0 +1,253 @@
+/**
+ * What the values of one entry of `mcpServers` refer to: inputs, the keychain,
+ * commands, a file of variables. Found at connect time; here it is only seen
+ * whether the references are whole, and whether this file may use them.
+ *
+ * A file that a folder brings may neither run a program of its choice for a value
+ * nor read the user's keychain. Messages never repeat a value.
+ */
+
+import path from 'node:path';
+
+import type { InputDefinition } from '../../domain/input.ts';
+import type { Scope } from '../../domain/scope.ts';
+import type { ValueCommand, ValueRules } from '../../domain/server-spec.ts';
+import {
+  type BrokenReference,
+  type Reference,
+  referencesIn,
+} from '../../policies/expand-variables.ts';
+import type { TreePath } from '../settings-tree.ts';
+import type { BrokenRule } from './rules.ts';
+import type { ServerEntry } from './schema.ts';
+
+export interface ValuesOrigin {
+  readonly file: string;
+  readonly scope: Scope;
+  readonly projectRoot: string;
+  readonly isGated: boolean;
+  /** The inputs that the same document declares. */
+  readonly inputs: readonly InputDefinition[];
+}
+
+export interface EntryValues {
+  /** Those that are texts; what commands give is not known yet. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Absent when there is nothing but texts and variables. */
+  readonly rules?: ValueRules;
+  /** The first value that a command gives, which needs the consent of the user's own settings. */
+  readonly commandAt?: TreePath;
+}
+
+interface TextValue {
+  readonly path: TreePath;
+  readonly text: string;
+}
+
+interface CommandValue {
+  readonly path: TreePath;
+  readonly words: readonly string[];
+}
+
+// What a shell would act on. Without one, a person who wrote it would be surprised.
+const shellMarks = /["'`$\\|&;<>()*?[\]{}~#!\r\n]/u;
+
+export function entryValuesOf(
+  entry: ServerEntry,
+  origin: ValuesOrigin,
+): EntryValues | { readonly fault: BrokenRule } {
+  const isLiteral = entry.values === 'literal';
+  const named = namedValues(entry, isLiteral);
+  const texts = [...plainTexts(entry), ...named.texts];
+  const references = isLiteral ? [] : texts.flatMap(referencesOf);
+  const fault =
+    firstOf(named.commands, (command) => commandFault(command, isLiteral, origin)) ??
+    envFileFault(entry.envFile, origin) ??
+    firstOf(references, (reference) => referenceFault(reference, origin));
+  if (fault !== undefined) return { fault };
+
+  const [first] = named.commands;
+  const rules: ValueRules = {
+    ...(isLiteral ? { literal: true } : {}),
+    ...envFileOf(entry.envFile, isLiteral, origin),
+    ...(first === undefined ? {} : { commands: named.commands.map(valueCommandOf) }),
+    ...inputsOf(references, origin),
+  };
+  return {
+    env: textsByName(entry.env, isLiteral),
+    headers: textsByName(entry.headers, isLiteral),
+    ...(Object.keys(rules).length === 0 ? {} : { rules }),
+    ...(first === undefined ? {} : { commandAt: first.path }),
+  };
+}
+
+/** The texts that may hold references and are no commands. */
+function plainTexts(entry: ServerEntry): readonly TextValue[] {
+  const { args = [] } = entry;
+  const keys = ['command', 'cwd', 'envFile', 'url'] as const;
+  return [
+    ...keys.flatMap((key) => {
+      const text = entry[key];
+      return text === undefined ? [] : [{ path: [key], text }];
+    }),
+    ...args.map((text, index) => ({ path: ['args', index], text })),
+  ];
+}
+
+function namedValues(entry: ServerEntry, isLiteral: boolean) {
+  const texts: TextValue[] = [];
+  const commands: CommandValue[] = [];
+  for (const group of ['env', 'headers'] as const) {
+    for (const [name, value] of Object.entries(entry[group] ?? {})) {
+      const where = [group, name];
+      if (typeof value !== 'string') commands.push({ path: where, words: value.command });
+      else if (isCommandText(value, isLiteral))
+        commands.push({ path: where, words: wordsOf(value) });
+      else texts.push({ path: where, text: value });
+    }
+  }
+  // Equal settings have equal fingerprints, in whichever order they are written.
+  return { texts, commands: commands.sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1)) };
+}
+
+function keyOf({ path: where }: CommandValue): string {
+  return where.join('.');
+}
+
+function isCommandText(value: string, isLiteral: boolean): boolean {
+  return !isLiteral && value.startsWith('!');
+}
+
+/** Empty when it takes a shell to read them. */
+function wordsOf(text: string): readonly string[] {
+  const line = text.slice(1).trim();
+  return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);
+}
+
+function textsByName(
+  values: ServerEntry['env'] = {},
+  isLiteral: boolean,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(values).filter(
+      (one): one is [string, string] =>
+        typeof one[1] === 'string' && !isCommandText(one[1], isLiteral),
+    ),
+  );
+}
+
+function valueCommandOf(command: CommandValue): ValueCommand {
+  return { key: keyOf(command), words: command.words };
+}
+
+function commandFault(
+  { path: where, words }: CommandValue,
+  isLiteral: boolean,
+  { isGated, scope }: ValuesOrigin,
+): BrokenRule | undefined {
+  if (isLiteral)
+    return {
+      path: where,
+      message:
+        'with "values": "literal" no command gives a value; write the text, or remove "values"',
+    };
+  if (isGated)
+    return {
+      path: where,
+      message: `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
+    };
+  if (words[0] !== undefined && words[0] !== '') return undefined;
+  return {
+    path: where,
+    message:
+      'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
+  };
+}
+
+interface PlacedReference {
+  readonly path: TreePath;
+  readonly reference: Reference;
+}
+
+function referencesOf({ path: where, text }: TextValue): readonly PlacedReference[] {
+  return referencesIn(text).map((reference) => ({ path: where, reference }));
+}
+
+const brokenReferences: Readonly<Record<BrokenReference, string>> = {
+  nested:
+    'a reference stands within the default of another, which is not understood; write one of the two',
+  input: 'a reference names no input; write ${input:token} and declare "token" in "inputs"',
+  keychain:
+    'a reference names no entry of the keychain; write ${keychain:service/account}, as in ${keychain:github/me}',
+};
+
+function referenceFault(
+  { path: where, reference }: PlacedReference,
+  { isGated, scope, inputs }: ValuesOrigin,
+): BrokenRule | undefined {
+  const fault = (message: string): BrokenRule => ({ path: where, message });
+  if (reference.kind === 'broken') return fault(brokenReferences[reference.why]);
+  if (reference.kind === 'keychain' && isGated)
+    return fault(
+      `a ${scope} file may not read your keychain; write \${VAR}, or set the server in settings of your own`,
+    );
+  if (reference.kind !== 'input') return undefined;
+  const input = inputs.find(({ id }) => id === reference.id);
+  if (input === undefined)
+    return fault(
+      `there is no input "${reference.id}" in this file; add { "id": "${reference.id}", "type": "promptString", "password": true } to "inputs"`,
+    );
+  if (input.type !== 'command' || !isGated) return undefined;
+  return fault(
+    `the input "${input.id}" is a command, which a ${scope} file may not run; make it a "promptString"`,
+  );
+}
+
+function envFileFault(
+  envFile: string | undefined,
+  { isGated, scope }: ValuesOrigin,
+): BrokenRule | undefined {
+  if (envFile === undefined) return undefined;
+  const fault = (message: string): BrokenRule => ({ path: ['envFile'], message });
+  if (envFile.trim() === '') return fault('"envFile" is empty; write ".env" or leave it out');
+  // Its names are approved with the server, so the file must be known before approval.
+  if (isGated && referencesIn(envFile).some(({ kind }) => kind === 'input'))
+    return fault(`"envFile" of a ${scope} file may not depend on an input; write its path`);
+  if (!envFile.startsWith('~')) return undefined;
+  return fault('"envFile" begins with "~", which only a shell knows; write ${HOME}');
+}
+
+function envFileOf(
+  envFile: string | undefined,
+  isLiteral: boolean,
+  { isGated, projectRoot }: ValuesOrigin,
+): Pick<ValueRules, 'envFile'> {
+  if (envFile === undefined) return {};
+  const isOpen = !isLiteral && envFile.startsWith('${');
+  const file = isOpen ? envFile : path.resolve(projectRoot, envFile);
+  return { envFile: { path: file, ...(isGated ? { within: projectRoot } : {}) } };
+}
+
+function inputsOf(
+  references: readonly PlacedReference[],
+  { file, scope, inputs }: ValuesOrigin,
+): Pick<ValueRules, 'inputs'> {
+  const ids = new Set(
+    references.flatMap(({ reference }) => (reference.kind === 'input' ? reference.id : [])),
+  );
+  if (ids.size === 0) return {};
+  const definitions = inputs.filter(({ id }) => ids.has(id));
+  return { inputs: { ...(scope === 'api' ? {} : { file }), scope, definitions } };
+}
+
+function firstOf<Item>(
+  items: readonly Item[],
+  faultOf: (item: Item) => BrokenRule | undefined,
+): BrokenRule | undefined {
+  for (const item of items) {
+    const fault = faultOf(item);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

@@ -1,0 +1,173 @@
+/**
+ * Why a server is as it is, as plain data. Guards, timers and events are named as
+ * the charts name them and found by asking the charts, so that an explanation
+ * cannot say anything else than what was decided.
+ */
+
+import type { FailureKind } from '../failure.ts';
+import type { ServerState, StateReason, Verdict } from '../server-state.ts';
+import type { SourceRef } from '../settings.ts';
+import type { LastError, ServerStatus } from './status.ts';
+
+/** A state in the public words. */
+export interface StateName {
+  readonly state: ServerState;
+  readonly reason?: StateReason;
+}
+
+/** Which line of a chart's table led to the present state. */
+export interface Decision {
+  /** Path of the deciding state in the chart: nearly always `connection.settling`. */
+  readonly table: string;
+  /** Name of the guard that held; `otherwise` for the last line, which has none. */
+  readonly guard: string;
+  /** What the guard was asked about, for example `{ "reason": "excluded" }`. */
+  readonly params?: Readonly<Record<string, unknown>>;
+  /** Where the line leads in the chart. */
+  readonly target: string;
+  /** Place of the line in its table, from 1. */
+  readonly row: number;
+  /** The guards before it, in their order, which did not hold. */
+  readonly passed: readonly string[];
+  /** True while the server stops: where it will rest if nothing else happens. */
+  readonly isForecast: boolean;
+}
+
+/** An event that would move the server from where it is. */
+export interface Mover {
+  /** In the words of the host's events where a host can send it, else in those of the chart. */
+  readonly event: string;
+  /** Who sends it: the host or a person, a call, the server's session, or the troupe by itself. */
+  readonly sentBy: 'host' | 'call' | 'session' | 'troupe';
+  /** Where it would lead if it came now. */
+  readonly to: StateName;
+  /** The failure that the answer assumes, where it depends on one. */
+  readonly failure?: FailureKind;
+}
+
+/** A timer that is running. Times are ISO 8601. */
+export interface RunningTimer {
+  /** The delay as the chart names it, for example `reconnectBackoff`. */
+  readonly name: string;
+  readonly totalMs: number;
+  /** When the state was entered that the timer belongs to. */
+  readonly enteredAt: string;
+  readonly dueAt: string;
+  /** Where it leads; absent when the server stays in its state. */
+  readonly to?: StateName;
+}
+
+/** A place in the line for a start permit. */
+export interface QueuePlace {
+  readonly pool: 'local' | 'remote';
+  /** From 1. */
+  readonly position: number;
+  readonly waiting: number;
+  readonly permits: number;
+  /** Names of the servers that hold the permits. */
+  readonly heldBy: readonly string[];
+  /**
+   * Present when this start repeats an earlier one: how many such starts, of all servers
+   * together, may begin now. At 0 it waits for one to be allowed, even while permits are free.
+   */
+  readonly retriesLeft?: number;
+}
+
+/** How often something happened within a sliding window, and when it is too often. */
+export interface WindowUse {
+  /** Those still in the window, ISO 8601, oldest first. */
+  readonly times: readonly string[];
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/** One try: a session from its wish to its end. Durations are absent for what was not reached. */
+export interface Attempt {
+  /** Number of the session within its generation. */
+  readonly session: number;
+  readonly generation: string;
+  /** The try of its outage, from 1. */
+  readonly attempt: number;
+  readonly startedAt: string;
+  readonly queuedMs?: number;
+  readonly connectingMs?: number;
+  readonly loadingToolsMs?: number;
+  /** How long it was ready or degraded. */
+  readonly readyMs?: number;
+  readonly stoppingMs?: number;
+  /** Absent while it goes on. */
+  readonly endedAt?: string;
+  /** What ended it; absent when it was closed on request or goes on. */
+  readonly failure?: {
+    readonly kind: FailureKind;
+    readonly message: string;
+    readonly exitCode?: number;
+    readonly signal?: string;
+  };
+  /** Where the server rested then. */
+  readonly rested?: StateName;
+  /** The wait before the next try: as planned, then as it was. */
+  readonly waitMs?: number;
+}
+
+/**
+ * The rules of admission. `launchBound` is the list given at launch (`--allow`), `hostAllowed` the
+ * one that the host sent later; `managed` are settings beside which no others count, `hostRule` is a
+ * rule that the host brought; `ungated` is a server of a person's own settings, which needs no
+ * approval.
+ */
+export type AdmissionRule =
+  | 'enabled'
+  | 'trust'
+  | 'mcp.excluded'
+  | 'mcp.allowed'
+  | 'launchBound'
+  | 'hostAllowed'
+  | 'managed'
+  | 'hostRule'
+  | 'mcp.disabledServers'
+  | 'invalid'
+  | 'approval'
+  | 'budget'
+  | 'ungated';
+
+/** Everything that explains one server. */
+export interface Explanation {
+  readonly status: ServerStatus;
+  /** Absent only of a server whose chart is being replaced, or after the troupe has stopped. */
+  readonly decision?: Decision;
+  readonly movedBy: readonly Mover[];
+  /** The soonest first. */
+  readonly timers: readonly RunningTimer[];
+  /** Present while it waits for its turn to start. */
+  readonly queue?: QueuePlace;
+  readonly circuit?: {
+    readonly state: ServerStatus['circuit'];
+    /** In a row; counted while it is closed. */
+    readonly failedCalls: number;
+    /** Null = it never opens. */
+    readonly threshold: number | null;
+    /** Absent unless it is open. */
+    readonly cooldownLeftMs?: number;
+  };
+  readonly budgets?: {
+    /** `max` null = no limit. */
+    readonly attempts: { readonly used: number; readonly max: number | null };
+    /** Absent where the policy has no such limit. */
+    readonly crashes?: WindowUse;
+    readonly losses?: WindowUse;
+  };
+  readonly admission: {
+    readonly verdict: Verdict;
+    /** The rule that decided. */
+    readonly rule: AdmissionRule;
+    /** Where the rule is written; absent when no file holds it. */
+    readonly source?: SourceRef;
+  };
+  /** The last failure, also after it was overcome. */
+  readonly lastFailure?: LastError & { readonly at: string };
+  /** The last tries, oldest first, at most twenty. */
+  readonly attempts: readonly Attempt[];
+  /** The one command or step that would help; absent when none is needed. */
+  readonly nextStep?: string;
+}

@@ -1,0 +1,259 @@
+/**
+ * What the inspector sees and says: records of what the charts did, the picture
+ * they add up to, and what its page and its server tell each other. Everything
+ * here is plain data that has passed the redactor; contexts and inputs are never
+ * part of it wholesale.
+ *
+ * A journal is a sequence of records, one JSON document a line, that begins with
+ * a `journal` line. The same records travel to the page as server-sent events,
+ * whose id is `n`.
+ */
+
+import type { Step } from '../plan.ts';
+import type { ServerStatus, TroupeStatus } from './status.ts';
+
+/** The machines that are recorded. What is no chart (sessions, the settings source) has none. */
+export type MachineKey = 'troupe' | 'server' | 'slots';
+
+/** Session id of an actor in XState's words, for example `x:7`: never used twice in a run. */
+export type ActorKey = string;
+
+/** How an actor stands. `error`: its chart threw. */
+export type ActorLife = 'active' | 'done' | 'error' | 'stopped';
+
+/** Values of an event that its allow-list lets through, redacted, strings cut at 200 characters. */
+export type EventFacts = Readonly<Record<string, string | number | boolean | null>>;
+
+interface InRecord<Kind extends string> {
+  readonly kind: Kind;
+  /** Sequence number, from 1, without gaps within a run. */
+  readonly n: number;
+  /** Milliseconds since `startedAt` of the journal, by the clock of the charts. */
+  readonly t: number;
+}
+
+/** An actor was made. */
+export interface ActorRecord extends InRecord<'actor'> {
+  readonly actor: ActorKey;
+  /** Its id below its parent, for example `memory.0`, `session`, `slots`. */
+  readonly id: string;
+  readonly parent?: ActorKey;
+  readonly machine?: MachineKey;
+  /** The server it works for. */
+  readonly server?: string;
+}
+
+/** An event was delivered. */
+export interface EventRecord extends InRecord<'event'> {
+  readonly to: ActorKey;
+  /** Absent: from outside, that is by the host or by I/O. The same as `to` for timers and what it raised. */
+  readonly from?: ActorKey;
+  readonly type: string;
+  readonly facts?: EventFacts;
+}
+
+/** A chart took transitions: one microstep. */
+export interface StepRecord extends InRecord<'step'> {
+  readonly actor: ActorKey;
+  /** Of the event that caused it; empty for what was taken at once because its guard held. */
+  readonly type: string;
+  /** `<id of the state>#<place in the state>`, as `data-transitions` of the pictures has them. */
+  readonly edges: readonly string[];
+}
+
+/**
+ * Where an actor is after all steps that one event caused; left out when nothing changed. With
+ * another life than `active` it is the last one of this actor, and its timers are over.
+ */
+export interface StateRecord extends InRecord<'state'> {
+  readonly actor: ActorKey;
+  readonly life: ActorLife;
+  /** Paths of its active leaves below the machine, as `data-state` of the pictures has them, for example `connection.engaged.connecting`. */
+  readonly leaves: readonly string[];
+  /** Context values that differ from the last record of this actor, all of them in its first one; allow-listed and redacted. */
+  readonly changed?: Readonly<Record<string, unknown>>;
+}
+
+/** No state accepted an event. */
+export interface IgnoredRecord extends InRecord<'ignored'> {
+  readonly actor: ActorKey;
+  readonly type: string;
+}
+
+/** A timer was armed. It ends with `timerEnd` of the same actor and id. */
+export interface TimerRecord extends InRecord<'timer'> {
+  readonly actor: ActorKey;
+  /** XState's send id, for example `xstate.after.reconnectBackoff.server.connection.backoff`. */
+  readonly id: string;
+  /** The delay as the chart names it, where it has a name. */
+  readonly delay?: string;
+  readonly ms: number;
+}
+
+export interface TimerEndRecord extends InRecord<'timerEnd'> {
+  readonly actor: ActorKey;
+  readonly id: string;
+  readonly fired: boolean;
+}
+
+/** The public status of a server changed. */
+export interface StatusRecord extends InRecord<'status'> {
+  readonly status: ServerStatus;
+}
+
+/** A server left the settings and is gone. */
+export interface GoneRecord extends InRecord<'gone'> {
+  readonly server: string;
+}
+
+/** The root compared what is wanted with what lives. */
+export interface ReconciledRecord extends InRecord<'reconciled'> {
+  readonly plan: readonly Step[];
+  readonly durationMs: number;
+  readonly troupe: TroupeStatus;
+}
+
+/** Records that were left out, because the ring or the disk had no room. */
+export interface GapRecord extends InRecord<'gap'> {
+  readonly count: number;
+}
+
+export type InspectionRecord =
+  | ActorRecord
+  | EventRecord
+  | StepRecord
+  | StateRecord
+  | IgnoredRecord
+  | TimerRecord
+  | TimerEndRecord
+  | StatusRecord
+  | GoneRecord
+  | ReconciledRecord
+  | GapRecord;
+
+/** First line of every file of a journal: a file stands alone, whatever was rotated away. */
+export interface JournalHead {
+  readonly kind: 'journal';
+  /** Version of this format. */
+  readonly format: 1;
+  /** Of mcp-troupe. */
+  readonly version: string;
+  /** ISO 8601; `t` of all records counts from here. */
+  readonly startedAt: string;
+  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  readonly clockStart: number;
+  /** Hash of each machine's definition: tells whether the charts of a reader are those that were recorded. */
+  readonly machines: Readonly<Record<MachineKey, string>>;
+  /** What was true before the first record of this file. */
+  readonly picture: InspectionPicture;
+  /** The contexts at that time, by actor; allow-listed and redacted like `changed`. */
+  readonly contexts: Readonly<Record<ActorKey, Readonly<Record<string, unknown>>>>;
+}
+
+/** An actor as it stood at a moment. */
+export interface PicturedActor {
+  readonly actor: ActorKey;
+  readonly id: string;
+  readonly parent?: ActorKey;
+  readonly machine?: MachineKey;
+  readonly server?: string;
+  /** Whoever ended is no part of the picture, but for the root. */
+  readonly life: ActorLife;
+  readonly leaves: readonly string[];
+  /** Timers that run, in the order in which they were armed. `armedAt` counts like `t`. */
+  readonly timers: readonly {
+    readonly id: string;
+    readonly delay?: string;
+    readonly ms: number;
+    readonly armedAt: number;
+  }[];
+}
+
+/** Everything that the records up to `n` add up to, contexts aside. */
+export interface InspectionPicture {
+  readonly n: number;
+  readonly t: number;
+  readonly actors: readonly PicturedActor[];
+  /** Sorted by name. */
+  readonly servers: readonly ServerStatus[];
+  /** Absent before the first pass. */
+  readonly troupe?: TroupeStatus;
+}
+
+/** `GET api/session`: what a page is looking at. */
+export interface InspectionSession {
+  /** `replay`: a journal; nothing runs, and nothing can be done. */
+  readonly mode: 'live' | 'replay';
+  readonly version: string;
+  /** Folder of the project, or name of the journal's file. */
+  readonly title: string;
+  readonly startedAt: string;
+  /** The records that can still be asked for; `last` moves on while it is live. */
+  readonly first: number;
+  readonly last: number;
+  /** `t` of those two. */
+  readonly firstT: number;
+  readonly lastT: number;
+  /** False: the pictures of this version are not those of the charts that were recorded. */
+  readonly sameCharts: boolean;
+}
+
+/** A button: an event or command that a server's page may offer, and whether it would do something now. */
+export interface PossibleAct {
+  /** A host event (`server.restart` ...) or a command (`approve`, `reject`, `revoke`). */
+  readonly act: string;
+  readonly accepted: boolean;
+  /** Where it would lead, in the public words; absent where the chart does not say. */
+  readonly to?: string;
+  /** Why it is not accepted now. */
+  readonly reason?: string;
+}
+
+/** Where records come from: a troupe that runs, or a journal. */
+export interface InspectionSource {
+  /** ISO 8601; `t` of all records counts from here. */
+  readonly startedAt: string;
+  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  readonly clockStart: number;
+  /** Of the mcp-troupe that recorded. */
+  readonly version: string;
+  /** Hashes of the charts that were recorded. */
+  readonly machines: Readonly<Record<MachineKey, string>>;
+  /** Number of the oldest record that is still there; one more than `last` when there is none. */
+  readonly first: number;
+  readonly last: number;
+  /** What was true after record `at`, by default the last one. Undefined when that is not known. */
+  picture(at?: number): InspectionPicture | undefined;
+  /** Records from number `from` on, or from the oldest that is there. */
+  records(from: number, limit: number): readonly InspectionRecord[];
+  /** Context values of an actor after record `at`, by default the last one. Undefined when there was none. */
+  context(actor: ActorKey, at?: number): Readonly<Record<string, unknown>> | undefined;
+  /** Calls back soon after there are more records; many at once cause one call. Returns what ends it. */
+  follow(onMore: () => void): () => void;
+}
+
+/** What a host sees of its charts: see `inspect` of the options. */
+export interface Inspection extends InspectionSource {
+  readonly isRecording: boolean;
+  /** Begins to record, if that was not done yet: from what is true now. */
+  start(): void;
+}
+
+/** A moment of a server that goes on without I/O. */
+export interface ForkView {
+  readonly fork: string;
+  /** The record after which it began. */
+  readonly from: number;
+  readonly actor: ActorKey;
+  /** Virtual time; counts like that of records. */
+  readonly t: number;
+  /** What happened in the fork; `n` counts from 1. */
+  readonly records: readonly InspectionRecord[];
+  /** The actor as it stands in the fork. */
+  readonly state: PicturedActor;
+  /** Events that its present state answers, each with an example of what it carries. */
+  readonly events: readonly {
+    readonly type: string;
+    readonly example: Readonly<Record<string, unknown>>;
+  }[];
+}

@@ -1,0 +1,28 @@
+import type { ServerState, StateReason } from '../server-state.ts';
+import { TroupeError } from '../troupe-error.ts';
+
+/** A server that a host insists on, and what it was instead of ready. */
+export interface MissingServer {
+  readonly name: string;
+  readonly state: ServerState;
+  readonly reason?: StateReason;
+}
+
+/** Says which required servers were not ready within their startup timeouts. */
+export class RequiredServersError extends TroupeError {
+  /** In the order of the settings; never empty. */
+  readonly servers: readonly MissingServer[];
+
+  constructor(servers: readonly MissingServer[]) {
+    const list = servers.map(
+      ({ name, state, reason }) => `${name} (${state}${reason === undefined ? '' : `, ${reason}`})`,
+    );
+    super(
+      'TIMEOUT_WAITING',
+      `Required servers are not ready: ${list.join(', ')}. Look at one: troupe status ${servers[0]?.name ?? ''}`,
+      { retryable: true },
+    );
+    this.name = 'RequiredServersError';
+    this.servers = servers;
+  }
+}

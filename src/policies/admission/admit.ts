@@ -1,0 +1,92 @@
+/**
+ * Decides which servers may connect. Every list here can only narrow: whatever
+ * allows a server, one list that does not is enough to keep it out.
+ */
+
+import type { ApprovalDecision } from '../../domain/host/approval.ts';
+import type { AdmittedServer } from '../../domain/plan.ts';
+import type { Verdict } from '../../domain/server-state.ts';
+import { type DesiredServer, isFolderScope, type Settings } from '../../domain/settings.ts';
+import { approvalFingerprint } from '../fingerprint.ts';
+import { type Places, withinBudget } from './server-budget.ts';
+
+/** Everything besides the server itself that admission depends on. */
+export interface Gates {
+  /** Whether the files of the folder may count at all. */
+  readonly trusted: boolean;
+  /** Absent = all are allowed; empty = none. */
+  readonly allowed?: readonly string[];
+  readonly excluded: readonly string[];
+  /** The host's own list; null = no list. */
+  readonly hostAllowed: readonly string[] | null;
+  /** The list given at launch. It bounds the other two, which never widen it. */
+  readonly launchBound?: readonly string[];
+  /** Oldest first: of several about one fingerprint the last one counts. */
+  readonly decisions: readonly ApprovalDecision[];
+  /** Who has a place of the budget; absent = nobody lives yet. */
+  readonly places?: Places;
+}
+
+/**
+ * Says whether one server may connect, and if not, the first reason why. Whether
+ * the budget has a place for it depends on all others: {@link admitAll} says that.
+ *
+ * The order of the reasons is part of the contract: what a person switched off
+ * reads `disabled` even if it is also excluded, and nobody is asked to approve a
+ * server that another gate would keep out anyway.
+ */
+export function admit(desired: DesiredServer, gates: Gates): Verdict {
+  return admission([gates])(desired);
+}
+
+/**
+ * Pairs every server of the settings with its verdict, in settings order. The
+ * lists of the settings and those of the gates narrow each other, so it is
+ * harmless when the gates repeat what the settings say.
+ */
+export function admitAll(
+  settings: Pick<Settings, 'servers' | 'allowed' | 'excluded' | 'budget'>,
+  gates: Gates,
+): readonly AdmittedServer[] {
+  const verdictOf = admission([gates, settings]);
+  const servers = settings.servers.map((desired) => ({ desired, verdict: verdictOf(desired) }));
+  return withinBudget(servers, settings.budget, gates.places ?? noPlaces);
+}
+
+const noPlaces: Places = { held: new Set(), returned: new Set() };
+
+type Lists = Pick<Gates, 'allowed' | 'excluded'>;
+
+// The lists become sets once per pass: ten thousand servers against a list of
+// ten thousand names must not cost a hundred million comparisons.
+function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
+  desired: DesiredServer,
+) => Verdict {
+  const lists: readonly Lists[] = [gates, ...more];
+  const excluded = new Set(lists.flatMap((list) => list.excluded));
+  const allowLists = [gates.hostAllowed, gates.launchBound, ...lists.map((list) => list.allowed)]
+    .filter((names) => names !== null && names !== undefined)
+    .map((names) => new Set(names));
+  const decisions = new Map(
+    gates.decisions.map((made) => [decisionKey(made.server, made.fingerprint), made.decision]),
+  );
+
+  return (desired) => {
+    const { name, gated, bar } = desired;
+    if (!desired.enabled) return 'disabled';
+    if (isFolderScope(desired.source.scope) && !gates.trusted) return 'untrusted';
+    if (excluded.has(name) || bar?.verdict === 'excluded') return 'excluded';
+    if (bar !== undefined) return 'notAllowed';
+    if (!allowLists.every((names) => names.has(name))) return 'notAllowed';
+    if (desired.invalid !== undefined) return 'invalidConfig';
+    if (!gated) return 'admitted';
+    const decision = decisions.get(decisionKey(name, approvalFingerprint(desired)));
+    if (decision === undefined) return 'pendingApproval';
+    return decision === 'granted' ? 'admitted' : 'rejected';
+  };
+}
+
+// As JSON, because no choice of names can then make two different pairs alike.
+function decisionKey(server: string, fingerprint: string): string {
+  return JSON.stringify([server, fingerprint]);
+}

@@ -1,0 +1,114 @@
+/**
+ * Lists that limit may name a server by what it runs or by where it is, because a
+ * name says nothing about either. Values are compared as written: a reference such
+ * as `${VAR}` is not known yet, so what forbids takes it for anything, and what
+ * allows for nothing.
+ */
+
+import {
+  isRemote,
+  type RemoteSpec,
+  type ServerSpec,
+  type StdioSpec,
+} from '../../domain/server-spec.ts';
+import { matchesGlob } from '../text/glob.ts';
+
+/** A program, whatever its arguments, or the whole command line. `*` stands for any characters. */
+export interface CommandRule {
+  readonly command: string | readonly string[];
+}
+
+/** An address with `*` for any characters of its host or path; without a path, all paths. */
+export interface UrlRule {
+  readonly url: string;
+}
+
+/** One entry of a list: a name, a command or an address. */
+export type ServerRule = string | CommandRule | UrlRule;
+
+/** What a rule is held against; without a spec there is only the name. */
+export interface RuleSubject {
+  readonly name: string;
+  readonly spec?: ServerSpec;
+}
+
+/** Says whether a list forbids a server by its command or address. */
+export function isForbidden(rules: readonly ServerRule[], { spec }: RuleSubject): boolean {
+  return spec !== undefined && rules.some((rule) => fits(rule, spec, 'possibly'));
+}
+
+/**
+ * Says whether a list allows a server by its command or address; undefined when it
+ * has nothing to say about servers of this kind, and the names decide. A list that
+ * holds commands judges all local servers by them, one with addresses all remote
+ * ones: otherwise anything would pass under a name that is allowed.
+ */
+export function isAllowedByRule(
+  rules: readonly ServerRule[],
+  { spec }: RuleSubject,
+): boolean | undefined {
+  if (spec === undefined || spec.type === 'memory') return undefined;
+  const kind = isRemote(spec.type) ? 'url' : 'command';
+  const judges = rules.filter((rule) => typeof rule === 'object' && kind in rule);
+  if (judges.length === 0) return undefined;
+  return judges.some((rule) => fits(rule, spec, 'certainly'));
+}
+
+/** What a rule for addresses looks like, by its parts: it must say which host is meant. */
+export const urlRulePattern = /^([^:/?#\\]+):\/\/([^/?#\\]+)(\/.*)?$/u;
+
+type Certainty = 'certainly' | 'possibly';
+
+function fits(rule: ServerRule, spec: ServerSpec, how: Certainty): boolean {
+  if (typeof rule === 'string' || spec.type === 'memory') return false;
+  if ('command' in rule) return spec.type === 'stdio' && fitsCommand(rule.command, spec, how);
+  return spec.type !== 'stdio' && fitsUrl(rule.url, spec, how);
+}
+
+function fitsCommand(
+  rule: CommandRule['command'],
+  { command, args }: StdioSpec,
+  how: Certainty,
+): boolean {
+  const [program = '', ...rest] = typeof rule === 'string' ? [rule] : rule;
+  if (!fitsProgram(program, command, how)) return false;
+  if (typeof rule === 'string') return true;
+  return (
+    rest.length === args.length &&
+    rest.every((pattern, index) => fitsText(pattern, `${args[index]}`, how))
+  );
+}
+
+function fitsProgram(pattern: string, command: string, how: Certainty): boolean {
+  if (fitsText(pattern, command, how)) return true;
+  if (how === 'certainly') return false;
+  // The same program by its path, or with the suffix that Windows adds.
+  const base = command.replace(/^.*[\\/]/u, '');
+  return fitsText(pattern, base.replace(/\.(?:exe|cmd|bat)$/iu, ''), how);
+}
+
+function fitsText(pattern: string, text: string, how: Certainty): boolean {
+  return text.includes('${') ? how === 'possibly' : matchesGlob(pattern, text);
+}
+
+function fitsUrl(rule: string, { url }: RemoteSpec, how: Certainty): boolean {
+  const [, scheme = '', host = '', path = '/*'] = urlRulePattern.exec(rule) ?? [];
+  const address = addressOf(url);
+  if (address === undefined) return how === 'possibly';
+  if (!matchesGlob(scheme.toLowerCase(), address.scheme)) return false;
+  if (!matchesGlob(host.toLowerCase(), address.host)) return false;
+  return path === '/*' || fitsText(path, address.path, how);
+}
+
+/** Undefined while a reference decides which host is meant. */
+function addressOf(
+  url: string,
+): { readonly scheme: string; readonly host: string; readonly path: string } | undefined {
+  const [origin = '${'] = /^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/iu.exec(url) ?? [];
+  if (origin.includes('${') || !URL.canParse(url)) return undefined;
+  const { protocol, host, pathname, search } = new URL(url);
+  // A reader of addresses escapes the braces of a reference in a path.
+  const path = url.includes('${') ? '${' : `${pathname}${search}`;
+  // A host with a dot at its end is the same host.
+  return { scheme: protocol.slice(0, -1), host: host.replace(/\.(?=$|:)/u, ''), path };
+}

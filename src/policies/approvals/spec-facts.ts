@@ -1,0 +1,103 @@
+/**
+ * Takes a spec apart into what a person decides by, and compares two of them.
+ * Secrets are left out of what is kept: a change of one is seen by its digest.
+ */
+
+import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { digestOf } from '../fingerprint.ts';
+import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
+
+type Value = readonly [field: string, value: string];
+
+/** Facts about a server from outside its settings: where its command leads, and what its `envFile` sets. */
+export type FoundFacts = Pick<DesiredServer, 'executable' | 'envFileNames'>;
+
+/** Lists every field that decides what would run, with a digest of its value. */
+export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly SpecFact[] {
+  const values = valuesOf(spec, found);
+  const secrets = secretsOf([
+    ...(spec.type === 'stdio' ? secretsInArgs(spec.args) : []),
+    ...values.flatMap(([, value]) => secretsInText(value)),
+  ]);
+  return values.map(([field, value]) => ({
+    field,
+    shown: isKept(field) ? redact(withoutQuery(field, value), secrets) : '',
+    digest: digestOf([field, value]),
+  }));
+}
+
+/** Lists what differs, in the order of the present spec; what is gone comes last. */
+export function compareFacts(
+  before: readonly SpecFact[],
+  now: readonly SpecFact[],
+): readonly ApprovalChange[] {
+  const earlier = new Map(before.map((fact) => [fact.field, fact]));
+  const present = new Set(now.map(({ field }) => field));
+  return [
+    ...now.flatMap(({ field, shown, digest }): ApprovalChange[] => {
+      const old = earlier.get(field);
+      if (old?.digest === digest) return [];
+      return [{ field, ...(old === undefined ? {} : { before: old.shown }), now: shown }];
+    }),
+    ...before
+      .filter(({ field }) => !present.has(field))
+      .map(({ field, shown }) => ({ field, before: shown })),
+  ];
+}
+
+function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): readonly Value[] {
+  const { type, era } = spec;
+  const names =
+    envFileNames === undefined ? [] : [['envFileNames', envFileNames.join(', ')] as const];
+  const more: readonly Value[] = [...rulesOf(spec), ...names, ['era', era]];
+  switch (spec.type) {
+    case 'stdio':
+      return [
+        ['type', type],
+        ['command', spec.command],
+        ...(executable === undefined ? [] : [['executable', executable] as const]),
+        ...spec.args.map((arg, index) => [`args[${index}]`, arg] as const),
+        ...entriesOf('env', spec.env),
+        ['cwd', spec.cwd],
+        ...more,
+      ];
+    case 'memory':
+      return [['type', type], ['server', spec.server], ...more];
+    case 'http':
+    case 'sse':
+    case 'ws':
+      return [['type', type], ['url', spec.url], ...entriesOf('headers', spec.headers), ...more];
+  }
+}
+
+/** What decides values that are not known yet, as the settings have it. */
+function rulesOf(spec: ServerSpec): readonly Value[] {
+  const { literal, envFile, inputs } = (spec.type === 'memory' ? undefined : spec.values) ?? {};
+  return [
+    ...(literal === true ? [['values', 'literal'] as const] : []),
+    ...(envFile === undefined ? [] : [['envFile', envFile.path] as const]),
+    ...(inputs?.definitions ?? []).map(
+      (input) =>
+        [`inputs.${input.id}`, JSON.stringify({ ...input, description: undefined })] as const,
+    ),
+  ];
+}
+
+function entriesOf(group: string, entries: Readonly<Record<string, string>>): readonly Value[] {
+  return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
+}
+
+/** Variables, headers and defaults of inputs hold keys whatever they are called. */
+function isKept(field: string): boolean {
+  return !/^(?:env|headers|inputs)\./u.test(field);
+}
+
+/** Keys are often written behind the question mark. */
+function withoutQuery(field: string, value: string): string {
+  if (field !== 'url') return value;
+  return value.replace(/([?&]([^=&#]*)=)[^&#]*/gu, (whole, head: string, key: string) =>
+    looksSecret(key) ? `${head}[redacted]` : whole,
+  );
+}

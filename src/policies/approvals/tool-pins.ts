@@ -1,0 +1,196 @@
+/**
+ * Decides whether a server's definitions are still the approved ones.
+ *
+ * What counts is what a model is shown and what a call must look like. The order
+ * of tools or keys, marks of a protocol era and the dialect a schema names do not.
+ */
+
+import type { Catalog } from '../../domain/catalog.ts';
+import type { PinKind, ToolChange, ToolPin } from '../../domain/host/approval.ts';
+import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
+import { digestOf } from '../fingerprint.ts';
+import { pinKey } from './records.ts';
+
+/** A definition that is pinned under the name that its server announces. */
+export interface Announced {
+  /** Absent: a tool. */
+  readonly kind?: PinKind;
+  readonly tool: string;
+  /** The part of the definition that is compared. */
+  readonly meaning: unknown;
+}
+
+// Enough for most tools; of a longer one the digest alone is kept.
+const longestKept = 4_096;
+// Whole instructions: a session keeps no more.
+const longestInstructions = 16_384;
+/**
+ * Maximum number of pinned prompts, of resources and of templates of one server. Resource
+ * addresses come and go (one for each log, for example), so their pins must not grow forever.
+ */
+const maxPinsOfKind = 1_000;
+
+/** Returns the prefix of a definition's name in a list; empty for a tool. */
+export function kindWords(kind: PinKind | undefined): string {
+  return kind === undefined ? '' : kindTitles[kind];
+}
+
+const kindTitles: Readonly<Record<PinKind, string>> = {
+  instructions: 'instructions',
+  prompt: 'prompt ',
+  resource: 'resource ',
+  resourceTemplate: 'resource template ',
+};
+
+/** Lists a catalog's pinned definitions, in its order. */
+export function announcedBy(catalog: Catalog): readonly Announced[] {
+  const { tools, prompts, resources, resourceTemplates, instructions = '' } = catalog;
+  return [
+    ...tools.map((tool) => announcedTool(tool)),
+    // Also without instructions: those that a server adds later were not approved.
+    { kind: 'instructions', tool: '', meaning: instructions },
+    ...joined(
+      prompts.map(({ name, title, description, arguments: args }) => ({
+        kind: 'prompt',
+        tool: name,
+        meaning: { name, title, description, arguments: args },
+      })),
+    ),
+    ...joined(
+      resources.map(({ uri, name, title, description, mimeType }) => ({
+        kind: 'resource',
+        tool: uri,
+        meaning: { uri, name, title, description, mimeType },
+      })),
+    ),
+    ...joined(
+      resourceTemplates.map(({ uriTemplate, name, title, description, mimeType }) => ({
+        kind: 'resourceTemplate',
+        tool: uriTemplate,
+        meaning: { uriTemplate, name, title, description, mimeType },
+      })),
+    ),
+  ];
+}
+
+export function announcedTool(tool: ListedTool): Announced {
+  return { tool: tool.name, meaning: meaningOf(tool) };
+}
+
+/** Joins definitions of the same name into one, which is held back as a whole. */
+function joined(announced: readonly Announced[]): readonly Announced[] {
+  const byName = new Map<string, Announced>();
+  for (const one of announced) {
+    const before = byName.get(one.tool);
+    const meaning = before === undefined ? one.meaning : [before.meaning, one.meaning];
+    byName.set(one.tool, { ...one, meaning });
+  }
+  return [...byName.values()];
+}
+
+/** Pins a definition as it is now, for later comparison. */
+export function pinOf({ kind, tool, meaning }: Announced): ToolPin {
+  const definition = definitionOf(meaning);
+  const longest = kind === 'instructions' ? longestInstructions : longestKept;
+  return {
+    ...(kind === undefined ? {} : { kind }),
+    tool,
+    digest: digestOf(meaning),
+    ...(definition.length > longest ? {} : { definition }),
+  };
+}
+
+/** Pins definitions that have no pin yet, up to the limit of each kind. */
+export function newPins(
+  pins: readonly ToolPin[],
+  announced: readonly Announced[],
+): readonly ToolPin[] {
+  const known = new Set(pins.map(pinKey));
+  const counts = new Map<PinKind, number>();
+  for (const { kind } of pins)
+    if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return announced.flatMap((one) => {
+    if (known.has(pinKey(one))) return [];
+    if (one.kind === undefined) return [pinOf(one)];
+    const count = counts.get(one.kind) ?? 0;
+    if (count >= maxPinsOfKind) return [];
+    counts.set(one.kind, count + 1);
+    return [pinOf(one)];
+  });
+}
+
+/** Lists definitions that differ from their pins, each with a diff for the user. A missing definition is not a change. */
+export function changedTools(
+  pins: readonly ToolPin[],
+  announced: readonly Announced[],
+): readonly ToolChange[] {
+  const pinned = new Map(pins.map((pin) => [pinKey(pin), pin]));
+  return announced.flatMap((one) => {
+    const { kind, tool, meaning } = one;
+    const pin = pinned.get(pinKey(one));
+    if (pin === undefined || meaning === '' || pin.digest === digestOf(meaning)) return [];
+    const diff = compare(pin.definition, definitionOf(meaning));
+    return [{ ...(kind === undefined ? {} : { kind }), tool, diff }];
+  });
+}
+
+/** Says whether callers were twice shown the same, under whatever exposed name. */
+export function isSameTool(one: ExposedTool, other: ExposedTool): boolean {
+  return one === other || digestOfShown(one) === digestOfShown(other);
+}
+
+/** Names all that callers are shown of a tool, under whatever exposed name. */
+export function digestOfShown(tool: ExposedTool): string {
+  return digestOf(shownMeaningOf(tool));
+}
+
+function shownMeaningOf({ tool, ...shown }: ExposedTool): unknown {
+  return meaningOf({ ...shown, name: tool });
+}
+
+function meaningOf({ name, title, description, annotations, ...tool }: ListedTool): unknown {
+  return {
+    name,
+    title,
+    description,
+    // None and an empty one promise the same.
+    annotations: Object.keys(annotations ?? {}).length === 0 ? undefined : annotations,
+    inputSchema: withoutDialect(tool.inputSchema),
+    outputSchema: withoutDialect(tool.outputSchema),
+  };
+}
+
+function withoutDialect(schema: ListedTool['outputSchema']): unknown {
+  if (schema === undefined) return undefined;
+  const { $schema: _dialect, ...rest } = schema;
+  return rest;
+}
+
+/** One fact a line, keys in order, so that lines can be compared. */
+function definitionOf(meaning: unknown): string {
+  return typeof meaning === 'string' ? meaning : JSON.stringify(sorted(meaning), undefined, 2);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  // A key "__proto__" stays a key.
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+/** The lines between what both begin and end with. */
+function compare(before: string | undefined, now: string): readonly string[] {
+  const [old, present] = [(before ?? '').split('\n'), now.split('\n')];
+  const shorter = Math.min(old.length, present.length);
+  let head = 0;
+  while (head < shorter && old[head] === present[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && old.at(-1 - tail) === present.at(-1 - tail)) tail += 1;
+  const gone =
+    before === undefined ? ['(too long to be kept)'] : old.slice(head, old.length - tail);
+  return [
+    ...gone.map((line) => `- ${line}`),
+    ...present.slice(head, present.length - tail).map((line) => `+ ${line}`),
+  ];
+}

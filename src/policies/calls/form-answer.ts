@@ -1,0 +1,126 @@
+/** Checks what was filled into a form of a server before it leaves, and adds its defaults. */
+
+import type {
+  ChoicesField,
+  FormField,
+  FormValue,
+  NamedField,
+  TextField,
+} from '../../domain/question.ts';
+
+export type CheckedForm =
+  | { readonly content: Readonly<Record<string, FormValue>> }
+  /** What is wrong, in a few words that hold no value. */
+  | { readonly fault: string };
+
+// No honest answer is longer; a text of a field is at most so long whatever the server allows.
+const maxTextLength = 65_536;
+
+/**
+ * Fields that are left out get their defaults. A value that does not fit, a field that is missing
+ * and one that the form does not have are faults.
+ */
+export function checkForm(
+  fields: readonly NamedField[],
+  given: Readonly<Record<string, unknown>>,
+): CheckedForm {
+  const left = new Map(Object.entries(given));
+  const content: [string, FormValue][] = [];
+  for (const { name, isRequired, field } of fields) {
+    const value = left.get(name) ?? field.default;
+    left.delete(name);
+    if (value === undefined) {
+      if (isRequired) return { fault: `"${name}" is missing` };
+      continue;
+    }
+    const fault = faultOf(field, value);
+    if (fault !== undefined) return { fault: `"${name}" ${fault}` };
+    content.push([name, value as FormValue]);
+  }
+  const [unknown] = left.keys();
+  if (unknown !== undefined) return { fault: `there is no field "${unknown}"` };
+  return { content: Object.fromEntries(content) };
+}
+
+/** What a value should be and is not; undefined = it fits. */
+export function faultOf(field: FormField, value: unknown): string | undefined {
+  switch (field.type) {
+    case 'string':
+      return textFault(field, value);
+    case 'number':
+    case 'integer': {
+      if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
+      if (field.type === 'integer' && !Number.isSafeInteger(value)) return 'must be a whole number';
+      return boundsFault(value, field.minimum, field.maximum, '');
+    }
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'must be true or false';
+    case 'choice': {
+      const isOne = field.choices.some((choice) => choice.value === value);
+      return isOne ? undefined : 'must be one of the choices';
+    }
+    case 'choices':
+      return choicesFault(field, value);
+  }
+}
+
+function textFault(field: TextField, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a text';
+  const { minLength, maxLength = maxTextLength, format } = field;
+  // A server counts characters as people do.
+  const fault = boundsFault(lengthOf(value), minLength, maxLength, ' characters');
+  if (fault !== undefined || format === undefined) return fault;
+  const [isOfFormat, words] = formats[format];
+  return isOfFormat(value) ? undefined : `must be ${words}`;
+}
+
+function lengthOf(text: string): number {
+  return Array.from(text).length;
+}
+
+function choicesFault({ choices, ...field }: ChoicesField, value: unknown): string | undefined {
+  if (!Array.isArray(value)) return 'must be a list of choices';
+  const known = new Set(choices.map((choice) => choice.value));
+  if (!value.every((each) => known.has(each as string))) return 'must hold nothing but the choices';
+  if (new Set(value).size < value.length) return 'must hold each choice once';
+  return boundsFault(value.length, field.minItems, field.maxItems, ' of the choices');
+}
+
+function boundsFault(
+  size: number,
+  least = Number.NEGATIVE_INFINITY,
+  most = Number.POSITIVE_INFINITY,
+  unit: string,
+): string | undefined {
+  if (size < least) return `must be at least ${least}${unit}`;
+  return size > most ? `must be at most ${most}${unit}` : undefined;
+}
+
+const formats: Readonly<
+  Record<NonNullable<TextField['format']>, readonly [(text: string) => boolean, words: string]>
+> = {
+  email: [(text) => /^[^\s@]{1,64}@[^\s@]{1,255}$/u.test(text), 'an email address'],
+  uri: [(text) => URL.canParse(text), 'an address as https://example.com'],
+  date: [isDate, 'a date as 2026-07-28'],
+  'date-time': [
+    (text) => {
+      const [, date = '', hours, minutes, seconds] =
+        /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/iu.exec(text) ??
+        [];
+      // A leap second is the sixtieth.
+      return isDate(date) && Number(hours) < 24 && Number(minutes) < 60 && Number(seconds) <= 60;
+    },
+    'a date and time as 2026-07-28T12:00:00Z',
+  ],
+};
+
+function isDate(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/u.exec(text) ?? [];
+  return Number(day) >= 1 && Number(day) <= daysOf(Number(year), Number(month));
+}
+
+function daysOf(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  if (month < 1 || month > 12) return 0;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}

@@ -1,0 +1,112 @@
+/** Decides whether one call may go out, must be asked for, or may not. The strictest voice counts. */
+
+import {
+  type PermissionChoice,
+  type PermissionPattern,
+  type PermissionRules,
+  type PermissionVerdict,
+  permissionVerdicts,
+} from '../../domain/permission.ts';
+import { matchesGlob } from '../text/glob.ts';
+import type { ServerInName } from '../tools/name.ts';
+
+/** A tool by all its names. */
+export interface PermittedTool {
+  readonly server: string;
+  readonly tool: string;
+  /** The exposed name. */
+  readonly name: string;
+}
+
+/**
+ * What one set of rules says of a tool; undefined = nothing.
+ *
+ * An exposed name reads in two ways where one server is called as another and the beginning of its
+ * tools are (`db`, `x__q` and `db__x`, `q`). What is said of one of them with certainty says nothing of
+ * the other. What may be about both asks and denies for both, and allows neither.
+ *
+ * @param servers - all that there are; absent where the names are those of one server
+ */
+export function verdictByRules(
+  rules: PermissionRules,
+  tool: PermittedTool,
+  servers?: readonly ServerInName[],
+): PermissionVerdict | undefined {
+  const mayMean = (pattern: PermissionPattern): boolean => meaning(pattern, tool, servers) !== 'no';
+  const means = (pattern: PermissionPattern): boolean => meaning(pattern, tool, servers) === 'yes';
+  if (rules.deny?.some(mayMean) === true) return 'deny';
+  if (rules.ask?.some((one) => !isPattern(one) && mayMean(one)) === true) return 'ask';
+  if (rules.allow?.some((one) => !isPattern(one) && means(one)) === true) return 'allow';
+  if (rules.ask?.some(mayMean) === true) return 'ask';
+  return rules.allow?.some(means) === true ? 'allow' : undefined;
+}
+
+/** The pattern by which rules keep a tool back, an exact one first; undefined when none does. */
+export function patternBehind(
+  rules: PermissionRules,
+  tool: PermittedTool,
+  verdict: 'ask' | 'deny',
+  servers?: readonly ServerInName[],
+): PermissionPattern | undefined {
+  const fitting = (rules[verdict] ?? []).filter((one) => meaning(one, tool, servers) !== 'no');
+  return fitting.find((pattern) => !isPattern(pattern)) ?? fitting[0];
+}
+
+/** The strictest of what was said; undefined when nobody said anything. */
+export function strictestVerdict(
+  ...voices: readonly (PermissionVerdict | undefined)[]
+): PermissionVerdict | undefined {
+  return permissionVerdicts.findLast((verdict) => voices.includes(verdict));
+}
+
+/** What is remembered of the tool and its server as they are now. */
+export interface ChoiceSubject {
+  readonly server: string;
+  readonly fingerprint: string;
+  readonly tool: string;
+  readonly digest: string;
+}
+
+/** Says whether a person allowed this and more calls. */
+export function isRemembered(
+  choices: readonly PermissionChoice[],
+  { server, fingerprint, tool, digest }: ChoiceSubject,
+): boolean {
+  return choices.some(
+    (choice) =>
+      choice.server === server &&
+      choice.fingerprint === fingerprint &&
+      (choice.tool === undefined || (choice.tool === tool && choice.digest === digest)),
+  );
+}
+
+type Meaning = 'yes' | 'maybe' | 'no';
+
+/** Whether a pattern is about this tool of this server. */
+function meaning(
+  pattern: PermissionPattern,
+  { server, tool, name }: PermittedTool,
+  servers: readonly ServerInName[] | undefined,
+): Meaning {
+  if (typeof pattern !== 'string') {
+    return pattern.server === server && matchesGlob(pattern.tool ?? '*', tool) ? 'yes' : 'no';
+  }
+  if (!matchesGlob(pattern, name)) return 'no';
+  if (servers === undefined) return 'yes';
+  const own = servers.find((one) => one.server === server);
+  if (own === undefined) return 'maybe';
+  const [head = ''] = pattern.split('*', 1);
+  const names = ({ place }: ServerInName): boolean =>
+    place !== undefined && head.startsWith(place.prefix);
+  const namesOther = servers.some((one) => one !== own && names(one));
+  if (names(own)) return namesOther ? 'maybe' : 'yes';
+  if (namesOther) return 'no';
+  // The star stands for some of the server's name, or for all of it; but `db__*` is no beginning of
+  // a name, it is all of another, whether or not there is such a server now.
+  const { lead, parting } = own.place ?? { lead: '', parting: undefined };
+  return parting !== undefined && head.slice(lead.length).includes(parting) ? 'maybe' : 'yes';
+}
+
+function isPattern(pattern: PermissionPattern): boolean {
+  return (typeof pattern === 'string' ? pattern : (pattern.tool ?? '*')).includes('*');
+}

@@ -1,0 +1,67 @@
+/** Decides whether a lost call may be sent a second time. The safest answer is no. */
+
+import type { CallPolicy } from '../../domain/policy.ts';
+import type { CallFailure } from '../../domain/session.ts';
+import type { ToolAnnotations } from '../../domain/tool.ts';
+
+export interface LostCall {
+  readonly failure: Pick<CallFailure, 'reason' | 'written'>;
+  /** How often it was sent so far. */
+  readonly sends: number;
+  readonly rule: CallPolicy['replay'];
+  readonly tool: RepeatedTool;
+}
+
+/** What is known of a second run of a tool; all of it unknown for what is no tool. */
+export interface RepeatedTool {
+  /** Whether the annotations of its server may be believed. */
+  readonly isTrusted: boolean;
+  readonly annotations?: ToolAnnotations | undefined;
+}
+
+/** `neverRan`: a second sending is the first run. `mayRepeat`: it may be the second, and that is accepted. */
+export type Replay = 'no' | 'neverRan' | 'mayRepeat';
+
+// A third time would be a storm.
+const maxSends = 2;
+
+/** The decision for one lost sending. Deadlines and refusals by the server are never sent again. */
+export function replayOf({ failure, sends, rule, tool }: LostCall): Replay {
+  if (sends >= maxSends || rule === 'never') return 'no';
+  if (provablyNeverRan(failure)) {
+    return rule === 'sessionExpired' && failure.reason !== 'sessionMissing' ? 'no' : 'neverRan';
+  }
+  return lostOnTheWay.has(failure.reason) && mayRunTwice(rule, tool) ? 'mayRepeat' : 'no';
+}
+
+/**
+ * Whether a second run is accepted: by whoever wrote the rule, or because a tool that is believed
+ * promises that it changes nothing or nothing more. Asked again when the server is back.
+ */
+export function mayRunTwice(
+  rule: CallPolicy['replay'],
+  { isTrusted, annotations }: RepeatedTool,
+): boolean {
+  if (rule === 'once') return true;
+  if (rule !== 'idempotentTrusted' || !isTrusted) return false;
+  return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
+}
+
+/** Says whether the request provably never ran, so that sending it again is no second run. */
+export function provablyNeverRan({ reason, written }: LostCall['failure']): boolean {
+  return (
+    !written &&
+    (reason === 'notSent' ||
+      reason === 'sessionMissing' ||
+      reason === 'unavailable' ||
+      reason === 'crashed')
+  );
+}
+
+const lostOnTheWay: ReadonlySet<CallFailure['reason']> = new Set([
+  'crashed',
+  'streamLost',
+  'unavailable',
+  // The answer only claims this: the session is replaced, and what ran before is unknown.
+  'sessionMissing',
+]);

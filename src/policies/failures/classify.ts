@@ -1,0 +1,129 @@
+/**
+ * Says what kind of failure something was, from what an actor saw of it: by the
+ * rules of the settings first, then by the table of `table.ts`. A failure
+ * keeps what was seen of it, its causes included, within bounds.
+ */
+
+import {
+  type BlockedCode,
+  type Failure,
+  type FailureCause,
+  type FailureKind,
+  isPermanent,
+} from '../../domain/failure.ts';
+import type { ClassifyRule } from '../../domain/policy.ts';
+import { printableLine } from '../text/printable.ts';
+import { chainOf, type FailureDescription, kindByTable, type SessionPhase } from './table.ts';
+
+export type { FailureDescription, SessionPhase };
+
+const messageLimit = 500;
+// A cause is for whoever looks closer: enough of it to be recognized.
+const maxCauses = 8;
+const causeMessageLimit = 200;
+const nameLimit = 64;
+// As much of a message as is searched. A server decides how long its own are.
+const searchedCharacters = 4_096;
+
+const addressCodes: ReadonlySet<string> = new Set(['ERR_ADDRESS_BLOCKED']);
+const redirectCodes: ReadonlySet<string> = new Set(['ERR_REDIRECT_BLOCKED']);
+// An answer with one of them reaches us only when it was not followed.
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Turns a description into a failure; a failure passes as it is, whatever the rules say. */
+export function classifyFailure(
+  seen: FailureDescription | Failure,
+  rules: readonly ClassifyRule[] = [],
+): Failure {
+  if ('kind' in seen) return seen;
+  const kind = kindByRules(seen, rules) ?? kindByTable(withinBounds(seen)) ?? 'unknown';
+  const code = blockedCodeOf(seen);
+  const causes = (seen.causes ?? []).slice(0, maxCauses).map(keptOf);
+  return {
+    kind,
+    message: printableLine(seen.message, messageLimit),
+    ...(code !== undefined && { code }),
+    ...(causes.length > 0 && { causes }),
+    ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
+    ...(seen.signal !== undefined && { signal: seen.signal }),
+    ...(seen.stderrTail !== undefined && { stderrTail: seen.stderrTail }),
+    ...(seen.status !== undefined && { httpStatus: seen.status }),
+    ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
+  };
+}
+
+/** What the rules of the settings say of it; undefined = nothing. */
+function kindByRules(
+  seen: FailureDescription,
+  rules: readonly ClassifyRule[],
+): FailureKind | undefined {
+  const searched = withinBounds(seen);
+  return rules.find((rule) => obeys(searched, rule))?.kind;
+}
+
+/** The failure of a connection that was open: out of reach then means that it broke. */
+export function asLoss(
+  failure: Failure,
+  seen: FailureDescription,
+  rules: readonly ClassifyRule[],
+): Failure {
+  const isOutOfReach = failure.kind === 'unavailable' && seen.status === undefined;
+  if (!isOutOfReach || kindByRules(seen, rules) !== undefined) return failure;
+  return { ...failure, kind: 'transport' };
+}
+
+/**
+ * Says whether a failed request of an open session is its end. By the table alone, one
+ * request may want a log-in or lack a capability; a rule says it of the whole session.
+ */
+export function endsSession(
+  { kind }: Failure,
+  seen: FailureDescription,
+  rules: readonly ClassifyRule[],
+): boolean {
+  if (kind === 'sessionMissing' || seen.status === 401) return true;
+  return (kind === 'crashed' || isPermanent(kind)) && kindByRules(seen, rules) === kind;
+}
+
+/** Message and code may be of any cause: what the SDK throws is mostly a wrapping. */
+function obeys(seen: FailureDescription, { status, code, message }: ClassifyRule): boolean {
+  const chain = chainOf(seen);
+  const words = message?.toLowerCase();
+  return (
+    (status === undefined || status === seen.status) &&
+    (typeof code !== 'number' || code === seen.rpcCode) &&
+    (typeof code !== 'string' || chain.some((link) => link.code === code)) &&
+    (words === undefined || chain.some((link) => link.message.toLowerCase().includes(words)))
+  );
+}
+
+function withinBounds(seen: FailureDescription): FailureDescription {
+  const cut = <Link extends FailureCause>(link: Link): Link =>
+    link.message.length <= searchedCharacters
+      ? link
+      : { ...link, message: link.message.slice(0, searchedCharacters) };
+  const body = seen.body?.slice(0, searchedCharacters);
+  return {
+    ...cut(seen),
+    ...(body !== undefined && { body }),
+    ...(seen.causes !== undefined && { causes: seen.causes.map(cut) }),
+  };
+}
+
+function keptOf({ name, code, message }: FailureCause): FailureCause {
+  return {
+    ...(name !== undefined && { name: printableLine(name, nameLimit) }),
+    ...(code !== undefined && { code: printableLine(code, nameLimit) }),
+    message: printableLine(message, causeMessageLimit),
+  };
+}
+
+function hasCode(description: FailureDescription, codes: ReadonlySet<string>): boolean {
+  return chainOf(description).some(({ code }) => code !== undefined && codes.has(code));
+}
+
+function blockedCodeOf(seen: FailureDescription): BlockedCode | undefined {
+  if (hasCode(seen, addressCodes)) return 'ADDRESS_BLOCKED';
+  const isRedirect = seen.status !== undefined && redirectStatuses.has(seen.status);
+  return isRedirect || hasCode(seen, redirectCodes) ? 'REDIRECT_BLOCKED' : undefined;
+}

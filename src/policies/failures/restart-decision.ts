@@ -1,0 +1,65 @@
+/** What a policy says of a loss: may the server be tried again, and what if not. */
+
+import { type Failure, isBusy } from '../../domain/failure.ts';
+import type { AfterGiveUp, BusyBackoff, ServerPolicy } from '../../domain/policy.ts';
+import { isRemote, type TransportKind } from '../../domain/server-spec.ts';
+
+export interface LossFacts {
+  readonly policy: ServerPolicy;
+  readonly transport: TransportKind;
+  /** Null = nothing was lost. */
+  readonly loss: Failure | null;
+  /** Tries of the present start or outage. */
+  readonly attempt: number;
+  /** The server was ready before: this is an outage, no failing start. */
+  readonly hasServed: boolean;
+}
+
+/** When this server is started again after a loss, in words for one transport. */
+function restartRuleOf({ policy, transport }: LossFacts): 'never' | 'failure' | 'always' {
+  const { on } = policy.restart;
+  if (on === 'auto') return isRemote(transport) ? 'always' : 'failure';
+  if (on === 'remote') return isRemote(transport) ? 'always' : 'never';
+  return on;
+}
+
+/** Says whether the rule of restarting stands against another try, whatever the budget. */
+export function isRestartForbidden(facts: LossFacts): boolean {
+  const { loss, policy, hasServed } = facts;
+  // What never got its turn to start is not started again, but for the first time.
+  if (loss === null || loss.kind === 'notStarted') return false;
+  if (policy.restart.on === 'never') return true;
+  const rule = restartRuleOf(facts);
+  return (rule === 'never' && hasServed) || (loss.kind === 'cleanExit' && rule !== 'always');
+}
+
+// The try and one re-initialization: who forgot both sessions at once forgets the next one as well.
+const mostForgottenStarts = 2;
+
+/** A start and an outage have budgets of their own. */
+export function hasAttemptsLeft({
+  attempt,
+  hasServed,
+  loss,
+  policy,
+  transport,
+}: LossFacts): boolean {
+  const { startup, restart } = policy;
+  const { maxAttempts } = hasServed ? restart : startup;
+  if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
+  // Only where quiet tries follow: nobody is given up for it.
+  const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
+  const isForgotten = loss.kind === 'sessionMissing' && !hasServed;
+  if (isForgotten && isQuietNext && attempt >= mostForgottenStarts) return false;
+  if (hasServed || startup.retryOn === 'any' || loss.kind === 'notStarted') return true;
+  return startup.retryOn.includes(loss.kind);
+}
+
+/** The waits of a server that answered its start and could do nothing for us; null = not so. */
+export function busyBackoffOf({ hasServed, loss, policy }: LossFacts): BusyBackoff | null {
+  return !hasServed && loss !== null && isBusy(loss) ? policy.startup.busyBackoff : null;
+}
+
+export function afterGiveUpOf({ hasServed, policy }: LossFacts): AfterGiveUp {
+  return hasServed ? policy.restart.afterGiveUp : policy.startup.afterGiveUp;
+}

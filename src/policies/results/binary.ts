@@ -1,0 +1,68 @@
+/** Finds what an answer holds besides text, and names files for it that say nothing of the sender. */
+
+import type { ToolResult } from '../../domain/tool.ts';
+
+type Block = ToolResult['content'][number];
+
+export interface Binary {
+  readonly kind: 'image' | 'audio' | 'blob';
+  /** Base64, as far as it is what it says. */
+  readonly data: string;
+  /** As the sender calls it. */
+  readonly mimeType: string;
+}
+
+export function binaryOf(block: Block): Binary | undefined {
+  const { type } = block;
+  if (type === 'image' || type === 'audio') return partOf(type, block, 'data');
+  const { resource } = block;
+  if (type !== 'resource' || typeof resource !== 'object' || resource === null) return undefined;
+  return partOf('blob', resource as Block, 'blob');
+}
+
+function partOf(kind: Binary['kind'], from: Block, field: string): Binary | undefined {
+  const data = from[field];
+  if (typeof data !== 'string') return undefined;
+  const mimeType = typeof from['mimeType'] === 'string' ? from['mimeType'] : '';
+  return { kind, data, mimeType };
+}
+
+/** Says whether a text is base64 of some bytes: then decoding it loses nothing. */
+export function isBase64(text: string): boolean {
+  return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+}
+
+/** How many bytes it stands for. */
+export function bytesOf(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='));
+  return Math.floor((base64.length * 3) / 4) - padding;
+}
+
+// What opens such a file shows it or plays it. Whatever may hold a script (HTML, SVG) is not among
+// them, and a name that the sender made up never is.
+const extensions: ReadonlyMap<string, string> = new Map([
+  ['application/json', 'json'],
+  ['application/pdf', 'pdf'],
+  ['application/zip', 'zip'],
+  ['audio/flac', 'flac'],
+  ['audio/mp4', 'm4a'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/ogg', 'ogg'],
+  ['audio/wav', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['image/avif', 'avif'],
+  ['image/gif', 'gif'],
+  ['image/jpeg', 'jpg'],
+  ['image/png', 'png'],
+  ['image/webp', 'webp'],
+  ['text/csv', 'csv'],
+  ['text/markdown', 'md'],
+  ['text/plain', 'txt'],
+  ['video/mp4', 'mp4'],
+  ['video/webm', 'webm'],
+]);
+
+export function extensionOf(mimeType: string): string {
+  const [type = ''] = mimeType.split(';');
+  return extensions.get(type.trim().toLowerCase()) ?? 'bin';
+}

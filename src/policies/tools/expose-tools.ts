@@ -1,0 +1,195 @@
+/** Gives every tool the one name by which callers reach it. */
+
+import type { NamingPolicy } from '../../domain/policy.ts';
+import type { ToolFilter } from '../../domain/settings.ts';
+import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
+import { printableLine, printableText } from '../text/printable.ts';
+import { passesFilter } from './filter.ts';
+import { type ToolNamer, toolNamer } from './name.ts';
+import { printableSchema } from './schema-words.ts';
+
+const maxTitleLength = 128;
+
+/** The tools of one server, as far as they are known. */
+export interface ServerTools {
+  readonly server: string;
+  readonly filter: ToolFilter;
+  readonly catalog: ExposedTool['catalog'];
+  readonly tools: readonly ListedTool[];
+  /** Characters of a description that are shown; 0 = none at all. */
+  readonly descriptionMaxLength: number;
+  readonly naming: NamingPolicy;
+  /** Whether what the server says of its tools may be believed. */
+  readonly trust: boolean;
+}
+
+/** A tool that is not shown because of its name. */
+export interface NamelessTool {
+  readonly server: string;
+  readonly tool: string;
+  readonly why: 'long' | 'collision';
+}
+
+/**
+ * Lists the tools that callers see, under names that are unique, no longer than their
+ * policy allows, and sorted.
+ *
+ * A tool keeps its plain name when that spells its server and itself exactly, or as
+ * its policy wants them spelled. A name in which a character had to be replaced, or
+ * whose end had to be cut, always ends in a hash, so that a server `my.db` cannot
+ * take the names of `my_db`. What is left are names that read in two ways (`a`,
+ * `b__c` and `a__b`, `c`): the more exact one, then origin (server, then tool)
+ * decides, never the order in which servers came up, and the other gets a hash;
+ * a policy may give both a hash, or neither a name. Of tools that one server lists
+ * twice, the first counts.
+ *
+ * @param onNameless - told of each tool that is left out because of its name
+ */
+export function exposeTools(
+  servers: readonly ServerTools[],
+  onNameless: (tool: NamelessTool) => void = () => {},
+): readonly ExposedTool[] {
+  const origins = servers.flatMap(originsOf).sort(byOrigin);
+  const claims = new Map<string, Claim[]>();
+  const unnamed: Origin[] = [];
+  const leaveOut = ({ from, tool }: Origin, why: NamelessTool['why']) =>
+    onNameless({ server: from.server, tool: tool.name, why });
+  for (const origin of origins) {
+    const wanted = origin.namer.wanted(origin.tool.name);
+    if (wanted === 'refused') leaveOut(origin, 'long');
+    else if (wanted === 'hashed') unnamed.push(origin);
+    else claim(claims, wanted.name, { origin, rank: wanted.rank });
+  }
+  const named = new Map<string, Origin>();
+  for (const [name, rivals] of claims) {
+    const { winner, losers } = judge(rivals);
+    if (winner !== undefined) named.set(name, winner);
+    if (losers === 'nameless') for (const { origin } of rivals) leaveOut(origin, 'collision');
+    else unnamed.push(...losers);
+  }
+  // Plain names first: a hash must never take the name that a tool has by right.
+  for (const origin of unnamed.sort(byOrigin)) {
+    const { namer, tool } = origin;
+    let salt = 0;
+    while (named.has(namer.hashed(tool.name, salt))) salt += 1;
+    named.set(namer.hashed(tool.name, salt), origin);
+  }
+  return [...named]
+    .map(([name, origin]) => exposed(name, origin))
+    .sort((a, b) => compare(a.name, b.name));
+}
+
+interface Origin {
+  readonly from: ServerTools;
+  readonly namer: ToolNamer;
+  readonly tool: ListedTool;
+}
+
+interface Claim {
+  readonly origin: Origin;
+  readonly rank: number;
+}
+
+function claim(claims: Map<string, Claim[]>, name: string, one: Claim): void {
+  const rivals = claims.get(name);
+  if (rivals === undefined) claims.set(name, [one]);
+  else rivals.push(one);
+}
+
+/** Who of those that want one name gets it; the strictest of their policies decides. */
+function judge(rivals: readonly Claim[]): {
+  readonly winner?: Origin | undefined;
+  readonly losers: readonly Origin[] | 'nameless';
+} {
+  const [only] = rivals;
+  if (rivals.length === 1) return { winner: only?.origin, losers: [] };
+  const all = rivals.toSorted((a, b) => a.rank - b.rank).map(({ origin }) => origin);
+  const wishes = new Set(all.map(({ from }) => from.naming.collision));
+  if (!wishes.has('error') && !wishes.has('suffix'))
+    return { winner: all[0], losers: all.slice(1) };
+  return { losers: wishes.has('error') ? 'nameless' : all };
+}
+
+function originsOf(from: ServerTools): readonly Origin[] {
+  const byName = new Map<string, Origin>();
+  const namer = toolNamer(from.naming, from.server);
+  for (const tool of from.tools) {
+    if (byName.has(tool.name) || !passesFilter(from.filter, tool.name)) continue;
+    byName.set(tool.name, { from, namer, tool });
+  }
+  return [...byName.values()];
+}
+
+function byOrigin(a: Origin, b: Origin): number {
+  return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
+}
+
+// By code unit: what a locale thinks of an order differs between machines.
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+interface Exposure
+  extends Pick<ServerTools, 'server' | 'catalog' | 'descriptionMaxLength' | 'trust'> {
+  readonly exposed: ExposedTool;
+}
+
+// To clean a description costs more than all else here, and most tools are shown as they were
+// before: equal inputs then give the very same object, which is also quick to compare.
+const exposures = new WeakMap<ListedTool, Exposure>();
+
+function exposed(name: string, origin: Origin): ExposedTool {
+  const { server, catalog, descriptionMaxLength, trust } = origin.from;
+  const known = exposures.get(origin.tool);
+  const isSame =
+    known?.exposed.name === name &&
+    known.server === server &&
+    known.catalog === catalog &&
+    known.descriptionMaxLength === descriptionMaxLength &&
+    known.trust === trust;
+  if (isSame) return known.exposed;
+  const made = makeExposed(name, origin);
+  exposures.set(origin.tool, { server, catalog, descriptionMaxLength, trust, exposed: made });
+  return made;
+}
+
+function makeExposed(name: string, { from, tool }: Origin): ExposedTool {
+  const { server, catalog, descriptionMaxLength, trust } = from;
+  const { description, inputSchema, outputSchema, annotations } = tool;
+  const title = tool.title ?? annotations?.title;
+  const words = { description: descriptionMaxLength, title: maxTitleLength };
+  return {
+    name,
+    server,
+    tool: tool.name,
+    ...(title === undefined ? {} : { title: printableLine(title, maxTitleLength) }),
+    ...(description === undefined || descriptionMaxLength === 0
+      ? {}
+      : { description: printableText(description, descriptionMaxLength) }),
+    inputSchema: printableSchema(inputSchema, words),
+    ...(outputSchema === undefined ? {} : { outputSchema: printableSchema(outputSchema, words) }),
+    ...(annotations === undefined
+      ? {}
+      : { annotations: shownAnnotations(annotations), traits: traitsOf(annotations, trust) }),
+    catalog,
+  };
+}
+
+function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {
+  if (annotations.title === undefined) return annotations;
+  return { ...annotations, title: printableLine(annotations.title, maxTitleLength) };
+}
+
+/** What is not said counts as the protocol has it: a tool may write, destroy, and reach anything. */
+function traitsOf(annotations: ToolAnnotations, trust: boolean): ToolTraits {
+  const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
+  const readOnly = trust && readOnlyHint === true;
+  return {
+    readOnly,
+    // What only reads cannot get in its own way.
+    concurrencySafe: readOnly,
+    destructive: !readOnly && !(trust && destructiveHint === false),
+    openWorld: !(trust && openWorldHint === false),
+  };
+}

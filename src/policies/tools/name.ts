@@ -1,0 +1,176 @@
+/**
+ * Spells the name under which callers reach one tool, as a policy wants it. Which of two tools
+ * that want the same name gets it is decided elsewhere.
+ */
+
+import { createHash } from 'node:crypto';
+import type { NamingPolicy } from '../../domain/policy.ts';
+import { defaultPolicy } from '../presets/default-policy.ts';
+
+// Eight digits of base 36 hold 40 bits: among 10,000 tools, two that begin alike
+// and share a hash are a chance of 1 in 20,000, and even then get different names.
+const hashLength = 8;
+// Of a name that is cut in its middle, what stands before the gap; the tool itself mostly stands behind.
+const headShare = 28 / 60;
+const gap = '___';
+
+/**
+ * The name that a tool would like.
+ *
+ * `rank` says how far it is from the tool's own words, and so who keeps it: 0 = it spells server and
+ * tool exactly, 1 = but for what the policy asks for (small letters, no prefix of the server), 2 = it
+ * is cut in its middle.
+ */
+export interface WantedName {
+  readonly name: string;
+  readonly rank: 0 | 1 | 2;
+}
+
+/** Spells the names of one server's tools; what they share is worked out once. */
+export interface ToolNamer {
+  /** `hashed`: only a name with a hash can tell this tool from all others. `refused`: it may have none. */
+  wanted(tool: string): WantedName | 'hashed' | 'refused';
+  /** A name that no other tool has, but for a chance that `salt` takes care of. */
+  hashed(tool: string, salt: number): string;
+}
+
+export function toolNamer(naming: NamingPolicy, server: string): ToolNamer {
+  const { overflow, maxLength } = naming;
+  const spell = speller(naming, naming.template, server);
+  return {
+    wanted(tool) {
+      const { name, isClean, isExact } = spell(tool);
+      const isLong = name.length > maxLength;
+      if (isLong && overflow === 'error') return 'refused';
+      // A character that had to be replaced: another tool may have the name by right.
+      if (!isClean || (isLong && overflow === 'hash')) return 'hashed';
+      if (isLong) return { name: withoutMiddle(name, maxLength), rank: 2 };
+      return { name, rank: isExact ? 0 : 1 };
+    },
+    hashed(tool, salt) {
+      const salted = salt === 0 ? `${server}\0${tool}` : `${server}\0${tool}\0${salt}`;
+      return `${spell(tool).name.slice(0, maxLength - hashLength - 1)}_${hashOf(salted)}`;
+    },
+  };
+}
+
+/** The names under which a tool may be exposed, the preferred one first. */
+export function toolNamesOf(
+  server: string,
+  tool: string,
+  naming: NamingPolicy = defaultPolicy.naming,
+): readonly string[] {
+  const namer = toolNamer(naming, server);
+  const wanted = namer.wanted(tool);
+  const hashed = namer.hashed(tool, 0);
+  return typeof wanted === 'string' ? [hashed] : [wanted.name, hashed];
+}
+
+/** Further spellings that a call may use. They name nothing by themselves: two tools may share one. */
+export function toolAliasesOf(
+  server: string,
+  tool: string,
+  naming: NamingPolicy,
+): readonly string[] {
+  return naming.aliases.map((template) => speller(naming, template, server)(tool).name);
+}
+
+/**
+ * What the exposed names of all tools of a server begin with, its aliases included; nothing where a
+ * template does not begin with the server. Tools of another server may begin with it too: it says
+ * where to look, not whose a tool is.
+ */
+export function serverPrefixes(
+  server: string,
+  naming: NamingPolicy = defaultPolicy.naming,
+): readonly string[] {
+  const { template, aliases, maxLength } = naming;
+  return [template, ...aliases].flatMap((one) => {
+    const start = one.slice(0, one.indexOf('{tool}'));
+    if (!start.includes('{server}')) return [];
+    const { name } = speller(naming, start, server)('');
+    return [name.slice(0, cutBefore(naming, maxLength))];
+  });
+}
+
+/** How the exposed names of one server's tools begin. */
+export interface ServerInName {
+  readonly server: string;
+  /** What stands before the server, the server and what parts it from the tool; absent where no name begins so. */
+  readonly place?: { readonly lead: string; readonly prefix: string; readonly parting: string };
+}
+
+export function serverInName(server: string, naming: NamingPolicy): ServerInName {
+  const [prefix] = serverPrefixes(server, { ...naming, aliases: [] });
+  if (prefix === undefined) return { server };
+  const { template } = naming;
+  const [lead, parting] = template.slice(0, template.indexOf('{tool}')).split('{server}');
+  return { server, place: { lead: String(lead), prefix, parting: templateText(String(parting)) } };
+}
+
+/** A name that is cut begins with at least so many of its own characters. */
+function cutBefore({ overflow }: NamingPolicy, maxLength: number): number {
+  const hashed = maxLength - hashLength - 1;
+  return overflow === 'middle' ? Math.min(hashed, headLength(maxLength)) : hashed;
+}
+
+interface Spelling {
+  readonly name: string;
+  /** No character had to be replaced. */
+  readonly isClean: boolean;
+  /** Server and tool are in it as they call themselves. */
+  readonly isExact: boolean;
+}
+
+function speller(
+  naming: NamingPolicy,
+  template: string,
+  server: string,
+): (tool: string) => Spelling {
+  const cased = (text: string) => (naming.case === 'lower' ? text.toLowerCase() : text);
+  const ownServer = cased(server);
+  const shownServer = nameCharacters(ownServer);
+  const around = template
+    .split('{tool}')
+    .map((part) => part.split('{server}').map(templateText).join(shownServer));
+  return (tool) => {
+    const ownTool = cased(tool);
+    const short = naming.stripServerPrefix ? withoutPrefix(ownTool, ownServer) : ownTool;
+    const shownTool = nameCharacters(short);
+    return {
+      name: around.join(shownTool),
+      isClean: shownServer === ownServer && shownTool === short,
+      isExact: ownServer === server && short === tool,
+    };
+  };
+}
+
+/** `github_search` of `github` is `search`; a tool that has no other word keeps it. */
+function withoutPrefix(tool: string, server: string): string {
+  const rest = tool.slice(server.length);
+  return tool.startsWith(server) && /^[_-]./u.test(rest) ? rest.slice(1) : tool;
+}
+
+function withoutMiddle(name: string, maxLength: number): string {
+  const head = headLength(maxLength);
+  return `${name.slice(0, head)}${gap}${name.slice(head + gap.length - maxLength)}`;
+}
+
+function headLength(maxLength: number): number {
+  return Math.floor((maxLength - gap.length) * headShare);
+}
+
+/** What a template may add to a name. */
+function templateText(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9_.:/-]/gu, '_');
+}
+
+function nameCharacters(text: string): string {
+  // Most need no change, and to see that costs less than to make a copy.
+  return /^[A-Za-z0-9_-]*$/.test(text) ? text : text.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
+}
+
+function hashOf(text: string): string {
+  const bits = Number.parseInt(createHash('sha256').update(text).digest('hex').slice(0, 10), 16);
+  return bits.toString(36).padStart(hashLength, '0');
+}

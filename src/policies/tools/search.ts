@@ -1,0 +1,120 @@
+/**
+ * Finds tools by words, offline and always in the same order.
+ *
+ * A word of the query is compared with the words of a tool's name, title, server and
+ * description. What it finds there counts by place, a whole word twice as much as the
+ * beginning of one; the best place counts, once for each word of the query. A tool is
+ * found when one word is, and loses for each that is not: the sum is multiplied by the
+ * share of words that were found. Equals stay in the order of the list.
+ */
+
+import type { ExposedTool } from '../../domain/tool.ts';
+
+/** A tool and how well it fits; more is better. Scores compare within one search only. */
+export interface ToolMatch {
+  readonly tool: ExposedTool;
+  readonly score: number;
+}
+
+// A name says what a tool is, a title says it again; a server says which of several; of a
+// description much is said by the way.
+const weights = { name: 8, title: 5, server: 4, description: 2 } as const;
+// What a tool is for stands in its first sentences; examples and warnings come after them.
+const readCharacters = 400;
+const maxQueryCharacters = 400;
+const maxQueryWords = 16;
+
+interface Finding {
+  /** Index into the tools. */
+  readonly at: number;
+  readonly weight: number;
+}
+
+/** Words of all tools, sorted, each with the tools that have it. */
+export interface ToolIndex {
+  readonly tools: readonly ExposedTool[];
+  readonly words: readonly string[];
+  readonly findings: readonly (readonly Finding[])[];
+}
+
+/** Made once for a list: a search then costs what it finds, not what there is. */
+export function indexTools(tools: readonly ExposedTool[]): ToolIndex {
+  const byWord = new Map<string, Finding[]>();
+  tools.forEach((tool, at) => {
+    for (const [word, weight] of weightsOf(tool)) {
+      const findings = byWord.get(word);
+      if (findings === undefined) byWord.set(word, [{ at, weight }]);
+      else findings.push({ at, weight });
+    }
+  });
+  const sorted = [...byWord].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    tools,
+    words: sorted.map(([word]) => word),
+    findings: sorted.map(([, findings]) => findings),
+  };
+}
+
+/** The best matches, the best first; a query without a word finds nothing. */
+export function searchTools(
+  { tools, words, findings }: ToolIndex,
+  query: string,
+  limit: number,
+): readonly ToolMatch[] {
+  const wanted = [...new Set(wordsOf(query.slice(0, maxQueryCharacters)))].slice(0, maxQueryWords);
+  // By place in the list: with thousands of tools a map of each word would be the larger cost.
+  const sums = new Float64Array(tools.length);
+  const foundWords = new Uint8Array(tools.length);
+  for (const word of wanted) {
+    const best = new Uint8Array(tools.length);
+    for (let next = firstFrom(words, word); words[next]?.startsWith(word) === true; next += 1) {
+      const factor = words[next] === word ? 2 : 1;
+      for (const { at, weight } of findings[next] as readonly Finding[]) {
+        best[at] = Math.max(best[at] as number, weight * factor);
+      }
+    }
+    best.forEach((score, at) => {
+      if (score === 0) return;
+      (sums[at] as number) += score;
+      (foundWords[at] as number) += 1;
+    });
+  }
+  const scores = sums.map((sum, at) => (sum * (foundWords[at] as number)) / wanted.length);
+  const order = tools.flatMap((_tool, at) => ((foundWords[at] as number) > 0 ? [at] : []));
+  return order
+    .sort((a, b) => (scores[b] as number) - (scores[a] as number) || a - b)
+    .slice(0, limit)
+    .map((at) => ({ tool: tools[at] as ExposedTool, score: scores[at] as number }));
+}
+
+/** Every word of a tool with the weight of its best place. */
+function weightsOf({ server, tool, title, description }: ExposedTool): Map<string, number> {
+  const weighed = new Map<string, number>();
+  // The lightest first, so that a better place writes over it.
+  for (const [text, weight] of [
+    [description?.slice(0, readCharacters) ?? '', weights.description],
+    [server, weights.server],
+    [title ?? '', weights.title],
+    [tool, weights.name],
+  ] as const) {
+    for (const word of wordsOf(text)) weighed.set(word, weight);
+  }
+  return weighed;
+}
+
+/** `getUserById`, `get_user_by_id` and `Get user by ID` are the same words. */
+function wordsOf(text: string): readonly string[] {
+  const parted = text.replaceAll(/(?<=[\p{Ll}\d])(?=\p{Lu})/gu, ' ');
+  return parted.toLowerCase().match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? [];
+}
+
+/** Where the words begin that are not less than this one. */
+function firstFrom(words: readonly string[], word: string): number {
+  let [low, high] = [0, words.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((words[middle] as string) < word) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

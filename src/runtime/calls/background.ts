@@ -1,0 +1,163 @@
+/**
+ * Calls that take so long that their callers are not kept waiting: each gets a receipt, and the
+ * answer is collected later. The call itself goes on as any other: it ends at its deadline, by the
+ * signal of its caller and with the troupe, and settles once.
+ */
+
+import type { Clock } from '../../domain/clock.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { BackgroundCall, CallReport, WaitOptions } from '../troupe.ts';
+import { waitOnce } from '../wait-once.ts';
+
+/** A call as it is now. */
+export interface FollowedCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly startedAt: number;
+  /** How often it was sent so far. */
+  readonly sends: () => number;
+}
+
+type End = { readonly report: CallReport } | { readonly error: unknown };
+
+interface Entry {
+  readonly call: FollowedCall;
+  readonly since: string;
+  end: End | undefined;
+  endedAt: number;
+  readonly waiting: Set<() => void>;
+}
+
+// Four times what one server may have at work: a host that collects nothing keeps no more.
+const maxCalls = 64;
+// An hour: whoever has not asked by then has forgotten.
+const keptMs = 3_600_000;
+const defaultWaitMs = 60_000;
+const shownLength = 128;
+
+export class BackgroundCalls {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+  #count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Settles as the call does, or with a receipt once it is at work for longer than `afterMs`. */
+  follow(run: Promise<CallReport>, call: FollowedCall, afterMs: number): Promise<CallReport> {
+    const clock = this.#clock;
+    return new Promise((resolve) => {
+      let timer: unknown;
+      let entry: Entry | undefined;
+      const look = (): void => {
+        // One that only waits for its server has nothing to collect, and its deadline is near.
+        entry = call.sends() === 0 ? undefined : this.#add(call);
+        if (entry === undefined) timer = clock.setTimeout(look, afterMs);
+        else resolve(this.#receipt(call));
+      };
+      timer = clock.setTimeout(look, afterMs);
+      const settle = (end: End): void => {
+        clock.clearTimeout(timer);
+        if (entry !== undefined) this.#finish(entry, end);
+        else resolve(run);
+      };
+      run.then(
+        (report) => settle({ report }),
+        (error: unknown) => settle({ error }),
+      );
+    });
+  }
+
+  list(): readonly BackgroundCall[] {
+    this.#forgetOld();
+    return [...this.#entries].map(([id, { call, since, end }]) => ({
+      id,
+      server: call.server,
+      tool: call.tool,
+      since,
+      state: end === undefined ? 'running' : 'report' in end ? 'done' : 'failed',
+    }));
+  }
+
+  /** Hands the end of a call out once. @throws what the call failed with; `INVALID_ARGUMENTS`, `TIMEOUT_WAITING`, `CANCELLED`. */
+  async collect(
+    id: string,
+    { signal, timeoutMs = defaultWaitMs }: WaitOptions,
+  ): Promise<CallReport> {
+    this.#forgetOld();
+    const entry = this.#entries.get(id);
+    if (entry === undefined) throw unknownCall(id);
+    if (entry.end === undefined && signal?.aborted !== true) {
+      const deadlineAt = this.#clock.now() + timeoutMs;
+      await waitOnce({ clock: this.#clock, signal, deadlineAt }, (wake) => {
+        entry.waiting.add(wake);
+        return () => entry.waiting.delete(wake);
+      });
+    }
+    const { end } = entry;
+    if (end === undefined) throw stillRunning(id, entry.call, signal?.aborted === true);
+    // Of several that wait for it, one has it.
+    if (!this.#entries.delete(id)) throw unknownCall(id);
+    if ('error' in end) throw end.error;
+    return end.report;
+  }
+
+  #add(call: FollowedCall): Entry | undefined {
+    this.#forgetOld();
+    if (this.#entries.size >= maxCalls) {
+      const ended = [...this.#entries].find(([, { end }]) => end !== undefined);
+      if (ended === undefined) return undefined;
+      this.#entries.delete(ended[0]);
+    }
+    this.#count += 1;
+    const since = new Date(this.#clock.wallNow()).toISOString();
+    const entry: Entry = { call, since, end: undefined, endedAt: 0, waiting: new Set() };
+    this.#entries.set(`call-${this.#count}`, entry);
+    return entry;
+  }
+
+  #finish(entry: Entry, end: End): void {
+    entry.end = end;
+    entry.endedAt = this.#clock.now();
+    for (const wake of [...entry.waiting]) wake();
+  }
+
+  #forgetOld(): void {
+    const now = this.#clock.now();
+    for (const [id, { end, endedAt }] of this.#entries) {
+      if (end !== undefined && now - endedAt > keptMs) this.#entries.delete(id);
+    }
+  }
+
+  #receipt({ server, tool, startedAt, sends }: FollowedCall): CallReport {
+    const id = `call-${this.#count}`;
+    const text = `Tool ${tool} of ${server} takes long and goes on in the background as ${id}. Its answer is not here yet: collect it with this id.`;
+    return {
+      result: { content: [{ type: 'text', text }] },
+      meta: {
+        server,
+        tool,
+        attempts: sends(),
+        durationMs: Math.round(this.#clock.now() - startedAt),
+        background: id,
+      },
+    };
+  }
+}
+
+function unknownCall(id: string): TroupeError {
+  return new TroupeError(
+    'INVALID_ARGUMENTS',
+    `There is no background call ${printableLine(id, shownLength)}: it was collected, or forgotten an hour after its end. See those there are: troupe.backgroundCalls()`,
+  );
+}
+
+function stillRunning(id: string, { server, tool }: FollowedCall, isAborted: boolean): TroupeError {
+  return new TroupeError(
+    isAborted ? 'CANCELLED' : 'TIMEOUT_WAITING',
+    `Call ${id} of ${tool} on ${server} still runs. Collect it again later.`,
+    { server, tool, outcome: 'unknown', retryable: true },
+  );
+}

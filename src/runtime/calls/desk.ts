@@ -1,0 +1,464 @@
+/**
+ * The direct path of calls, reads and all else that is asked of a server: look up,
+ * ask the gate, send, report the outcome.
+ *
+ * Payloads never pass through a chart. A call that has to wait is keyed by the
+ * server's name, looks again at every change of its status and at its own
+ * deadline, and never holds on to an actor. It is sent once; a second time only when the
+ * first provably never ran, or when a second run is accepted.
+ */
+
+import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type { QuestionParty } from '../../domain/question.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../../domain/session.ts';
+import type { ToolResult } from '../../domain/tool.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import {
+  mayRunTwice,
+  type RepeatedTool,
+  type Replay,
+  replayOf,
+} from '../../policies/calls/replay-decision.ts';
+import type { ToolAddress } from '../catalog/tool-finding.ts';
+import type { ToolList } from '../catalog/tool-list.ts';
+import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
+import {
+  cancelled,
+  ifNeverSent,
+  outOfTime,
+  overloaded,
+  shuttingDown,
+  tooLate,
+} from '../errors/call-refusal.ts';
+import type { PermissionDesk, Permit } from '../people/permission-desk.ts';
+import type { SessionRegistry } from '../session-registry.ts';
+import type { Sighting, StatusBoard } from '../status/board.ts';
+import { StatusChanges } from '../status/changes.ts';
+import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
+import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
+import { type WaitBounds, waitOnce } from '../wait-once.ts';
+import { CallsAtWork, tell } from './at-work.ts';
+import { BackgroundCalls } from './background.ts';
+import { type Errand, requestErrand, type ToolSubject, toolErrand } from './errand.ts';
+import { gateFor, notStarted } from './gate.ts';
+import { CallLane } from './lane.ts';
+import { CallPermits } from './permits.ts';
+import { ResultDesk, type ResultDeskPorts, toolAnswer } from './results.ts';
+import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
+
+export interface CallDeskPorts extends ResultDeskPorts {
+  readonly permissions: PermissionDesk;
+  readonly board: StatusBoard;
+  readonly tools: ToolList;
+  readonly heldOffers: Parameters<typeof requestErrand>[2];
+  readonly sessions: SessionRegistry;
+  readonly clock: Clock;
+  /** Says why there is no server of this name. */
+  readonly absentError: (server: string) => TroupeError;
+  readonly telemetry?: OpenTelemetry | undefined;
+}
+
+// One second: a session that lost a request mostly says so at once. One that is still
+// there afterwards is fine, and may be asked again.
+const replacementMs = 1_000;
+
+interface Done<Result, About extends Subject> {
+  readonly result: Result;
+  readonly about: About;
+  readonly meta: RequestReport<Result>['meta'];
+}
+
+interface Call {
+  readonly server: string;
+  readonly options: CallOptions;
+  readonly lane: CallLane;
+  readonly watch: CallWatch | undefined;
+  readonly startedAt: number;
+  pausedMs: number;
+  deadlineAt: number;
+  sends: number;
+  hasStoodInLine: boolean;
+  /** It came to its turn and must be asked about first: looked at again at once. */
+  isHeldUp: boolean;
+  /** What may be called, once somebody was asked. */
+  permitted: Permit | null;
+  /** The session that was the last when this call first asked a sleeping server to start. */
+  demandedAfter: { readonly actorId: string; readonly session: number } | null;
+  /** A first sending that was lost, and how long its session is given to be replaced. */
+  lost: {
+    readonly handle: SessionHandle;
+    readonly error: TroupeError;
+    readonly replay: Replay;
+    readonly untilAt: number;
+  } | null;
+}
+
+export class CallDesk {
+  readonly #ports: CallDeskPorts;
+  readonly permissions: PermissionDesk;
+  readonly background: BackgroundCalls;
+  /** Undefined = nobody wants to hear of calls. */
+  readonly telemetry: CallTelemetry | undefined;
+  readonly #lanes = new Map<string, CallLane>();
+  readonly #atWork: CallsAtWork;
+  readonly #results: ResultDesk;
+  readonly #lostHandles = new WeakSet<SessionHandle>();
+  readonly #permits: CallPermits;
+  #isClosed = false;
+
+  constructor(ports: CallDeskPorts) {
+    this.#ports = ports;
+    this.permissions = ports.permissions;
+    this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
+    this.#permits = new CallPermits(ports);
+    this.background = new BackgroundCalls(ports.clock);
+    this.#atWork = new CallsAtWork(ports);
+    this.#results = new ResultDesk(ports);
+  }
+
+  /** Those whose calls may go to the background. */
+  backgroundServers(): readonly string[] {
+    return this.#ports.board
+      .sightings()
+      .filter(({ desired }) => desired.policy.call.backgroundAfterMs !== null)
+      .map(({ status }) => status.name);
+  }
+
+  /** @throws TroupeError, always with an `outcome`. */
+  async call(
+    address: ToolAddress,
+    args: Readonly<Record<string, unknown>>,
+    options: CallOptions,
+    watch?: CallWatch,
+  ): Promise<CallReport> {
+    const errand = toolErrand(address, args, this.#ports.tools);
+    const { board, clock } = this.#ports;
+    const { backgroundAfterMs: afterMs = null } =
+      board.sighting(address.server)?.desired.policy.call ?? {};
+    let begun: Pick<Call, 'sends'> | undefined;
+    const call = async (): Promise<CallReport> => {
+      const done = await this.#enter(errand, options, watch, (it) => void (begun = it));
+      return this.#report(done).catch((error: unknown) => {
+        throw asTroupeError(error, done.meta.server, 'executed');
+      });
+    };
+    if (afterMs === null) return call();
+    const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
+    const sends = (): number => begun?.sends ?? 0;
+    const followed = { server: address.server, tool, startedAt: clock.now(), sends };
+    const running = call();
+    watch?.follow(running);
+    return this.background.follow(running, followed, afterMs);
+  }
+
+  async #report({
+    result,
+    about: { tool },
+    meta,
+  }: Done<ToolResult, ToolSubject>): Promise<CallReport> {
+    const { board, tools } = this.#ports;
+    const answer = toolAnswer(result, { server: meta.server, tool }, board, tools);
+    return { result: await this.#results.shape(answer), meta: { ...meta, tool } };
+  }
+
+  /** @throws TroupeError, always with an `outcome`. */
+  async ask<Result>(
+    server: string,
+    request: SessionRequest,
+    options: CallOptions,
+    watch?: CallWatch,
+  ): Promise<RequestReport<Result>> {
+    const errand = requestErrand(server, request, this.#ports.heldOffers);
+    const { result, meta } = await this.#enter(errand, options, watch);
+    // The session has looked at the shape that the method demands.
+    return { result: result as Result, meta };
+  }
+
+  async #enter<Result, About extends Subject>(
+    errand: Errand<Result, About>,
+    options: CallOptions,
+    watch: CallWatch | undefined,
+    onBegun?: (call: Pick<Call, 'sends'>) => void,
+  ): Promise<Done<Result, About>> {
+    const { clock, board, absentError } = this.#ports;
+    const { server } = errand;
+    const sighting = board.sighting(server);
+    const status = sighting?.status ?? board.status(server);
+    if (status === undefined) throw absentError(server);
+    watch?.aimedAt(status);
+    const lane = this.#laneOf(server);
+    const startedAt = clock.now();
+    const times = { startedAt, pausedMs: 0, options };
+    const call: Call = {
+      server,
+      lane,
+      watch,
+      ...times,
+      deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
+      sends: 0,
+      hasStoodInLine: false,
+      isHeldUp: false,
+      permitted: null,
+      demandedAfter: null,
+      lost: null,
+    };
+    lane.enter(() => overloaded(server));
+    onBegun?.(call);
+    try {
+      return await this.#run(call, errand);
+    } catch (error) {
+      const told = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
+      // Whatever comes after a sending that may have run: nobody says that it did not.
+      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
+    } finally {
+      lane.leave();
+      if (lane.isEmpty) this.#lanes.delete(server);
+    }
+  }
+
+  /** Ends every call that still waits with `SHUTTING_DOWN`. */
+  close(): void {
+    this.#isClosed = true;
+    this.#permits.close();
+    this.#atWork.close();
+  }
+
+  async #run<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+  ): Promise<Done<Result, About>> {
+    const bounds: WaitBounds = {
+      clock: this.#ports.clock,
+      // A question to a person may move it.
+      get deadlineAt() {
+        return call.deadlineAt;
+      },
+      signal: call.options.signal,
+    };
+    const changes = new StatusChanges(this.#ports.board, call.server);
+    try {
+      for (;;) {
+        const sighting = this.#look(call);
+        if (sighting !== null && this.#mustAsk(call, errand, sighting)) {
+          call.watch?.held('permission');
+          await this.#permits.permit(call, errand, sighting);
+          continue;
+        }
+        const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
+        if (done !== null) return done;
+        const isHeldUp = call.isHeldUp;
+        call.isHeldUp = false;
+        // Watched from before the second look on, so that no change falls between.
+        if (changes.isNews() || isHeldUp) continue;
+        const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
+        const { clock, signal } = bounds;
+        call.watch?.held('wait', this.#ports.board.status(call.server)?.state);
+        await waitOnce({ clock, signal, deadlineAt }, (wake) => changes.onNext(wake));
+      }
+    } finally {
+      changes.end();
+    }
+  }
+
+  #mustAsk(
+    call: Call,
+    { args }: Pick<Errand<unknown, Subject>, 'args'>,
+    { desired }: Sighting,
+  ): boolean {
+    return args !== undefined && call.permitted === null && !this.permissions.isOpen(desired);
+  }
+
+  /** Takes a place at work and sends. Null = look again. */
+  async #inTurn<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+    bounds: WaitBounds,
+  ): Promise<Done<Result, About> | null> {
+    const { lane } = call;
+    if (!lane.takesPlace()) {
+      call.hasStoodInLine = true;
+      call.watch?.held('queue');
+      if (!(await lane.waitForPlace(bounds))) return null;
+    }
+    try {
+      return await this.#send(call, errand);
+    } finally {
+      lane.returnPlace();
+    }
+  }
+
+  /** The server to send to, null to wait for a change, or a refusal thrown. */
+  #look(call: Call): Sighting | null {
+    const { board, clock, absentError } = this.#ports;
+    const { server } = call;
+    if (this.#isClosed) throw shuttingDown(server);
+    if (call.options.signal?.aborted === true) throw cancelled(server);
+    const remainingMs = call.deadlineAt - clock.now();
+    const status = board.status(server);
+    if (status === undefined) throw absentError(server);
+    if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status.state);
+    const sighting = board.sighting(server);
+    if (sighting === undefined || sighting.leaving) return null;
+    const gate = gateFor(sighting.callStatus, {
+      wallNowMs: clock.wallNow(),
+      remainingMs,
+      circuitUntilMs: sighting.circuitUntilMs,
+    });
+    if (gate.pass === 'refuse') throw gate.error;
+    if (gate.pass === 'go' && this.#handleFor(call, sighting) !== undefined) return sighting;
+    if (gate.pass === 'wait' && gate.demand) this.#demand(call, sighting);
+    return null;
+  }
+
+  /** Wakes a server for this call: once, or a start that fails at once would be repeated without end. */
+  #demand(call: Call, { callStatus, actorId, session, ref }: Sighting): void {
+    if (callStatus.state === 'dormant') {
+      const { demandedAfter } = call;
+      const hasTried = demandedAfter?.actorId === actorId && session > demandedAfter.session;
+      if (hasTried && callStatus.lastError !== undefined) throw notStarted(callStatus);
+      call.demandedAfter ??= { actorId, session };
+    }
+    ref.send({ type: 'server.demanded' });
+  }
+
+  #handleFor(call: Call, sighting: Sighting) {
+    const handle = this.#ports.sessions.get(sighting.actorId);
+    const { lost } = call;
+    const isGivenTime = lost !== null && this.#ports.clock.now() < lost.untilAt;
+    return handle === lost?.handle && isGivenTime ? undefined : handle;
+  }
+
+  /** One sending. Null when it provably never ran and may be tried again. */
+  async #send<Result, About extends Subject>(
+    call: Call,
+    errand: Errand<Result, About>,
+  ): Promise<Done<Result, About> | null> {
+    const { clock } = this.#ports;
+    // Time may have passed in line: the gate is asked again, at the last moment.
+    const sighting = this.#look(call);
+    const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
+    if (sighting === null || handle === undefined) return null;
+    const about = errand.find(sighting);
+    // The rules may be others than when the call was allowed, or began.
+    if (!this.permissions.stillHolds(call.permitted, sighting.desired, about.shown)) {
+      call.permitted = null;
+    }
+    if (this.#mustAsk(call, errand, sighting)) {
+      call.isHeldUp = true;
+      return null;
+    }
+    this.#refuseAtLast(call, sighting, about);
+    const now = clock.now();
+    const { desired } = sighting;
+    const { session } = handle;
+    const { signal, onProgress, round } = call.options;
+    call.sends += 1;
+    call.watch?.found(about.tool);
+    const options: SessionCallOptions = {
+      ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
+      party: partyOf(call.options, about),
+      ...(signal === undefined ? {} : { signal }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+      ...(round === undefined ? {} : { round }),
+    };
+    this.#atWork.began(handle, sighting);
+    const sent =
+      call.watch === undefined
+        ? errand.perform(handle, about, options)
+        : call.watch.send((meta) => errand.perform(handle, about, { ...options, ...meta }));
+    const answer = await sent.finally(() => {
+      this.#atWork.ended(handle);
+    });
+    if ('failure' in answer) return this.#fail(call, sighting, handle, about, answer.failure);
+    this.#noteSuccess(sighting, session);
+    return {
+      result: answer.result,
+      about,
+      meta: {
+        server: sighting.status.name,
+        attempts: call.sends,
+        durationMs: Math.round(clock.now() - call.startedAt),
+      },
+    };
+  }
+
+  /** What may have changed since the call was sent for the first time, or put in line. */
+  #refuseAtLast(call: Call, sighting: Sighting, about: Subject): void {
+    const { desired } = sighting;
+    const tool = repeatedTool(sighting, about);
+    if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
+      throw call.lost.error;
+    }
+    // By its exposed name a tool may be known only now, and have a deadline of its own.
+    call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
+    const leftMs = call.deadlineAt - this.#ports.clock.now();
+    if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
+      throw call.lost?.error ?? tooLate(call.server, call.hasStoodInLine);
+    }
+  }
+
+  #noteSuccess(sighting: Sighting, session: number): void {
+    const present = this.#ports.board.sighting(sighting.status.name);
+    if (present?.countsFailures === true) tell(sighting, { type: 'call.succeeded', session });
+  }
+
+  #fail(
+    call: Call,
+    sighting: Sighting,
+    handle: SessionHandle,
+    about: Subject,
+    failure: CallFailure,
+  ): null {
+    const { counts } = sighting.desired.policy.breaker;
+    if (countsForCircuit(failure, counts) && this.#isNews(sighting, handle)) {
+      const at = this.#ports.clock.now();
+      tell(sighting, { type: 'call.failed', session: handle.session, at });
+    }
+    const error = callErrorOf(failure, sighting.status.name, about);
+    const { replay: rule } = sighting.desired.policy.call;
+    const tool = repeatedTool(sighting, about);
+    const replay = replayOf({ failure, sends: call.sends, rule, tool });
+    call.watch?.lost(error, replay);
+    if (replay === 'no') throw error;
+    call.lost = { handle, error, replay, untilAt: this.#ports.clock.now() + replacementMs };
+    return null;
+  }
+
+  /**
+   * One lost session is one failure, however many calls it took along: else a
+   * single crash under a burst of calls would open the circuit by itself.
+   */
+  #isNews(sighting: Sighting, handle: SessionHandle): boolean {
+    if (this.#ports.sessions.get(sighting.actorId) === handle) return true;
+    if (this.#lostHandles.has(handle)) return false;
+    this.#lostHandles.add(handle);
+    return true;
+  }
+
+  #laneOf(server: string): CallLane {
+    const known = this.#lanes.get(server);
+    if (known !== undefined) return known;
+    const lane = new CallLane();
+    this.#lanes.set(server, lane);
+    return lane;
+  }
+}
+
+/** Who is asked what the server wants to know for this call. */
+function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
+  return {
+    ...(tool !== undefined && { tool }),
+    ...(requestId !== undefined && { requestId }),
+    ...(onQuestion !== undefined && { onQuestion }),
+  };
+}
+
+function repeatedTool({ desired }: Sighting, { shown }: Subject): RepeatedTool {
+  return { isTrusted: desired.trust, annotations: shown?.annotations };
+}

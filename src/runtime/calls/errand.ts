@@ -1,0 +1,108 @@
+/** What is to be done at a server: the one thing in which a call of a tool and a read differ. */
+
+import type { ToolPin } from '../../domain/host/approval.ts';
+import type {
+  CallFailure,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../../domain/session.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
+import { pinKey } from '../../policies/approvals/records.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { findTool, type ToolAddress } from '../catalog/tool-finding.ts';
+import type { ToolList } from '../catalog/tool-list.ts';
+import type { Subject } from '../errors/call.ts';
+import { changedOffer } from '../errors/call-refusal.ts';
+import type { Sighting } from '../status/board.ts';
+
+export type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
+
+export interface Errand<Result, About extends Subject> {
+  readonly server: string;
+  /** Of a call of a tool, which somebody may have to allow. */
+  readonly args?: Readonly<Record<string, unknown>>;
+  /** Whose deadline counts, as far as it is known yet. */
+  readonly toolAtEntry: () => string | undefined;
+  /** Names what is asked for, once the server is ready; throws when there is no such thing. */
+  readonly find: (sighting: Sighting) => About;
+  readonly perform: (
+    handle: SessionHandle,
+    about: About,
+    options: SessionCallOptions,
+  ) => Promise<Answer<Result>>;
+}
+
+/** A tool by its server's own name, as it is shown now. */
+export interface ToolSubject extends Subject {
+  readonly tool: string;
+  readonly shown: ExposedTool;
+}
+
+export function toolErrand(
+  address: ToolAddress,
+  args: Readonly<Record<string, unknown>>,
+  tools: ToolList,
+): Errand<ToolResult, ToolSubject> {
+  return {
+    server: address.server,
+    args,
+    toolAtEntry: () => ('tool' in address ? address.tool : tools.named(address.exposedName)?.tool),
+    find: (sighting) => {
+      const shown = findTool(address, sighting, tools);
+      return { tool: shown.tool, words: shown.tool, shown };
+    },
+    perform: (handle, { tool }, options) => handle.callTool(tool, args, options),
+  };
+}
+
+/** Definitions other than tools that differ from what was approved, by `pinKey`. */
+type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
+
+export function requestErrand(
+  server: string,
+  request: SessionRequest,
+  heldOffers: HeldOffers,
+): Errand<Readonly<Record<string, unknown>>, Subject> {
+  const about: Subject = { words: wordsFor(request) };
+  return {
+    server,
+    toolAtEntry: () => undefined,
+    find: ({ desired }) => {
+      const meant = meantBy(request);
+      if (heldOffers(desired).has(pinKey(meant))) throw changedOffer(server, about.words);
+      return about;
+    },
+    perform: (handle, _about, options) => handle.request(request, options),
+  };
+}
+
+function meantBy(request: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> {
+  switch (request.method) {
+    case 'resources/read':
+      return { kind: 'resource', tool: request.params.uri };
+    case 'prompts/get':
+      return { kind: 'prompt', tool: request.params.name };
+    case 'completion/complete': {
+      const { ref } = request.params;
+      return ref.type === 'ref/prompt'
+        ? { kind: 'prompt', tool: ref.name }
+        : { kind: 'resourceTemplate', tool: ref.uri };
+    }
+  }
+}
+
+// An address may be long, and who asked knows it.
+const wordsLength = 128;
+
+function wordsFor({ method, params }: SessionRequest): string {
+  switch (method) {
+    case 'resources/read':
+      return printableLine(`resource ${params.uri}`, wordsLength);
+    case 'prompts/get':
+      return printableLine(`prompt ${params.name}`, wordsLength);
+    case 'completion/complete':
+      return printableLine(`completion of ${params.argument.name}`, wordsLength);
+  }
+}

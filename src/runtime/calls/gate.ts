@@ -1,0 +1,136 @@
+/**
+ * Says whether a call to a server may go out now. Pure: it looks at the status
+ * and nothing else, so that what a caller is told and what is shown agree.
+ */
+
+import type { CallerCode } from '../../domain/caller-code.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import { isAtRest, type ServerState, type StateReason } from '../../domain/server-state.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+
+export type Gate =
+  | { readonly pass: 'go' }
+  /** Look again at the next change of the status; `demand` = say that a call waits. */
+  | { readonly pass: 'wait'; readonly demand: boolean }
+  | { readonly pass: 'refuse'; readonly error: TroupeError };
+
+/** What the gate looks at besides the status; times are wall milliseconds. */
+export interface GateTimes {
+  readonly wallNowMs: number;
+  /** What is left of the call's own deadline. */
+  readonly remainingMs: number;
+  /** When an open circuit will be probed, and of a half-open one the verdict is due; 0 = closed. */
+  readonly circuitUntilMs: number;
+}
+
+/** Decides by admission and a person's stop before the phase of the connection. */
+export function gateFor(status: ServerStatus, times: GateTimes): Gate {
+  const { wallNowMs, remainingMs, circuitUntilMs } = times;
+  switch (status.state) {
+    case 'ready':
+    case 'degraded':
+      return status.circuit === 'closed'
+        ? { pass: 'go' }
+        : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
+    case 'dormant':
+    case 'stopping':
+      return { pass: 'wait', demand: true };
+    case 'queued':
+      return { pass: 'wait', demand: true };
+    case 'connecting':
+    case 'loadingTools':
+      return { pass: 'wait', demand: false };
+    case 'backingOff':
+      return gateWhileBackingOff(status, wallNowMs, remainingMs);
+    case 'blocked':
+    case 'disabled':
+    case 'stopped':
+    case 'authRequired':
+    case 'suspended':
+    case 'failed':
+      return { pass: 'refuse', error: refusal(status, codeFor(status.state, status.reason)) };
+  }
+}
+
+/** The error for a server that will not become ready by itself; undefined when it may. */
+export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
+  if (!isAtRest(status.state)) return undefined;
+  return refusal(status, codeFor(status.state, status.reason));
+}
+
+/** The error for a server that was started for the call, failed, and sleeps again. */
+export function notStarted(status: ServerStatus): TroupeError {
+  const { name, lastError } = status;
+  const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;
+  return new TroupeError(
+    'UNAVAILABLE',
+    `Server ${name} could not be started${cause}. Call again to try again, or look at it: troupe status ${name}`,
+    { server: name, retryable: true },
+  );
+}
+
+function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingMs: number): Gate {
+  const next = status.nextAttemptAt;
+  const retryAfterMs = next === undefined ? 1_000 : Math.max(0, Date.parse(next) - wallNowMs);
+  if (retryAfterMs < remainingMs) return { pass: 'wait', demand: false };
+  return refuse(status, 'BACKING_OFF', retryAfterMs);
+}
+
+// A tenth of a second: whatever was due by now is late, and nobody should ask in a circle meanwhile.
+const soonestRetryMs = 100;
+
+function refuse(status: ServerStatus, code: CallerCode, waitMs: number): Gate {
+  return { pass: 'refuse', error: refusal(status, code, Math.max(soonestRetryMs, waitMs)) };
+}
+
+function refusal(status: ServerStatus, code: CallerCode, retryAfterMs?: number): TroupeError {
+  return new TroupeError(code, sentenceFor(status, code), {
+    server: status.name,
+    retryable: code === 'CIRCUIT_OPEN' || code === 'BACKING_OFF',
+    retryAfterMs,
+  });
+}
+
+function codeFor(state: ServerState, reason: StateReason | undefined): CallerCode {
+  switch (reason) {
+    case 'untrusted':
+      return 'UNTRUSTED';
+    case 'excluded':
+      return 'EXCLUDED';
+    case 'notAllowed':
+      return 'NOT_ALLOWED';
+    case 'pendingApproval':
+      return 'PENDING_APPROVAL';
+    case 'rejected':
+      return 'REJECTED';
+    case 'invalidConfig':
+      return 'INVALID_CONFIG';
+    case 'overBudget':
+      return 'OVER_BUDGET';
+    case 'capabilityMissing':
+      return 'CAPABILITY_MISSING';
+    case 'versionUnsupported':
+      return 'VERSION_UNSUPPORTED';
+    default:
+      break;
+  }
+  if (state === 'disabled') return 'DISABLED';
+  if (state === 'stopped') return 'STOPPED';
+  if (state === 'authRequired') return 'AUTH_REQUIRED';
+  return state === 'suspended' ? 'SUSPENDED' : 'FAILED';
+}
+
+// A person's own doing: an old failure is not the reason.
+const calmStates: ReadonlySet<ServerState> = new Set(['stopped', 'disabled']);
+
+function sentenceFor(status: ServerStatus, code: CallerCode): string {
+  const { name, state, reason, lastError, action } = status;
+  if (code === 'CIRCUIT_OPEN') {
+    return `The last calls to ${name} failed, so it rests for a moment; try again later or run: troupe restart ${name}`;
+  }
+  const condition = reason === undefined ? state : `${state} (${reason})`;
+  const hasCause = lastError !== undefined && !calmStates.has(state);
+  const cause = hasCause ? `: ${lastError.message.replace(/\.$/, '')}` : '';
+  const step = action ?? 'wait for the next attempt, or run: troupe restart ' + name;
+  return `Server ${name} is ${condition}${cause}. Next: ${step}`;
+}

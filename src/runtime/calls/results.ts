@@ -1,0 +1,213 @@
+/**
+ * What becomes of the answer of a tool before its caller has it: it is refused, cut, lightened, or, mostly,
+ * left alone. Each answer is looked at by itself; whatever is wrong with one costs no other call.
+ */
+
+import type { ImageShrinker } from '../../../actors/stores/result-images.ts';
+import type { ResultFiles } from '../../../actors/stores/results.ts';
+import type { ResultPolicy } from '../../domain/policy.ts';
+import type { ToolResult } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import {
+  type Binary,
+  binaryOf,
+  bytesOf,
+  extensionOf,
+  isBase64,
+} from '../../policies/results/binary.ts';
+import { wantsLogIn } from '../../policies/results/challenge.ts';
+import { fitsSchema } from '../../policies/results/schema-check.ts';
+import { excessOf } from '../../policies/results/size.ts';
+import { cutTexts } from '../../policies/results/text.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { ToolList } from '../catalog/tool-list.ts';
+import type { StatusBoard } from '../status/board.ts';
+
+type Block = ToolResult['content'][number];
+
+/** Where a result says which files hold what of it is not shown. */
+const filesKey = 'mcp-troupe/files';
+
+export interface KeptFile {
+  readonly path: string;
+  readonly mimeType: string;
+  readonly bytes: number;
+}
+
+export interface ResultDeskPorts {
+  /** Absent: nothing outlives the answer. */
+  readonly resultFiles?: ResultFiles | undefined;
+  /** Absent: no image is made smaller. */
+  readonly images?: ImageShrinker | undefined;
+}
+
+/** An answer and where it comes from. */
+export interface ToolAnswer {
+  readonly result: ToolResult;
+  readonly server: string;
+  readonly tool: string;
+  readonly policy: ResultPolicy;
+  /** Asked for only when there is something to compare with it. */
+  readonly outputSchema: () => unknown;
+}
+
+/** An answer under the policy of now, whatever it was when the call began. */
+export function toolAnswer(
+  result: ToolResult,
+  { server, tool }: { readonly server: string; readonly tool: string },
+  board: StatusBoard,
+  tools: ToolList,
+): ToolAnswer {
+  const sighting = board.sighting(server);
+  const { result: policy } = sighting?.desired.policy ?? defaultPolicy;
+  const listed = () => (sighting === undefined ? [] : tools.listed(sighting));
+  const outputSchema = () => listed().find(({ name }) => name === tool)?.outputSchema;
+  return { result, server, tool, policy, outputSchema };
+}
+
+export class ResultDesk {
+  readonly #ports: ResultDeskPorts;
+
+  constructor(ports: ResultDeskPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * The answer as its caller gets it.
+   * @throws TroupeError `RESULT_TOO_LARGE`, `AUTH_REQUIRED` or `BAD_RESPONSE`, always `executed`.
+   */
+  async shape(given: ToolAnswer): Promise<ToolResult> {
+    refuse(given);
+    const answer = { ...given, result: withoutFiles(given.result) };
+    const { policy } = answer;
+    const isLight = policy.binaries === 'keep' && policy.imageMaxBytes === null;
+    const light =
+      isLight && policy.imageMaxPixels === null ? answer.result : await this.#lighten(answer);
+    return policy.textMaxLength === null ? light : this.#cut(light, policy.textMaxLength, policy);
+  }
+
+  async #lighten({ result, policy }: ToolAnswer): Promise<ToolResult> {
+    const files: KeptFile[] = [];
+    const content: Block[] = [];
+    // One after the other: together they might not fit into memory.
+    for (const block of result.content) {
+      const binary = binaryOf(block);
+      content.push(
+        binary === undefined ? block : await this.#lighter(block, binary, policy, files),
+      );
+    }
+    return withFiles({ ...result, content }, files);
+  }
+
+  async #lighter(
+    block: Block,
+    binary: Binary,
+    policy: ResultPolicy,
+    files: KeptFile[],
+  ): Promise<Block> {
+    if (binary.kind !== 'image') {
+      if (policy.binaries === 'keep') return block;
+      const kept = await this.#keep(binary, policy);
+      // Better the caller has it than nobody.
+      return kept === undefined ? block : noteOf(binary, kept, files);
+    }
+    const smaller = await this.#smaller(binary, policy);
+    const { imageMaxBytes } = policy;
+    if (imageMaxBytes === null || bytesOf(smaller.data) <= imageMaxBytes)
+      return smaller === binary
+        ? block
+        : { ...block, data: smaller.data, mimeType: smaller.mimeType };
+    const kept = policy.binaries === 'file' ? await this.#keep(binary, policy) : undefined;
+    return noteOf(binary, kept, files);
+  }
+
+  async #smaller(image: Binary, policy: ResultPolicy): Promise<Binary> {
+    const { imageMaxPixels: maxPixels, imageMaxBytes: maxBytes } = policy;
+    if (maxPixels === null && (maxBytes === null || bytesOf(image.data) <= maxBytes)) return image;
+    if (!isBase64(image.data)) return image;
+    const bytes = Buffer.from(image.data, 'base64');
+    const smaller = await this.#ports.images?.shrink(bytes, { maxPixels, maxBytes });
+    if (smaller === undefined) return image;
+    return { kind: 'image', data: smaller.bytes.toString('base64'), mimeType: smaller.mimeType };
+  }
+
+  async #keep({ data, mimeType }: Binary, policy: ResultPolicy): Promise<KeptFile | undefined> {
+    if (!isBase64(data)) return undefined;
+    const extension = extensionOf(mimeType);
+    const path = await this.#ports.resultFiles?.save(
+      Buffer.from(data, 'base64'),
+      extension,
+      policy,
+    );
+    return path === undefined
+      ? undefined
+      : { path, mimeType: shown(mimeType), bytes: bytesOf(data) };
+  }
+
+  async #cut(result: ToolResult, maxLength: number, policy: ResultPolicy): Promise<ToolResult> {
+    const cut = cutTexts(result, maxLength);
+    if (cut === undefined) return result;
+    const { whole, shownLength } = cut;
+    const path =
+      policy.cutText === 'file'
+        ? await this.#ports.resultFiles?.save(whole, 'txt', policy)
+        : undefined;
+    const where = path === undefined ? '' : ` The whole text is in ${path}`;
+    const note = cut.withNote(
+      `[Cut: ${shownLength} of ${whole.length} characters are shown.${where}]`,
+    );
+    if (path === undefined) return note;
+    return withFiles(note, [{ path, mimeType: 'text/plain', bytes: Buffer.byteLength(whole) }]);
+  }
+}
+
+function refuse({ result, server, tool, policy, outputSchema }: ToolAnswer): void {
+  const about = { server, tool, outcome: 'executed' } as const;
+  const excess = excessOf(result, policy);
+  if (excess !== undefined) {
+    const bound =
+      excess === 'length' ? `${policy.maxLength} characters` : `${policy.maxDepth} levels`;
+    const message = `${tool} on ${server}: The answer has more than ${bound}. It did run: ask for less.`;
+    throw new TroupeError('RESULT_TOO_LARGE', message, about);
+  }
+  if (policy.authChallenge === 'refuse' && wantsLogIn(result)) {
+    const message = `${tool} on ${server}: The tool answered that it wants a log-in. Log in to ${server} and call again.`;
+    throw new TroupeError('AUTH_REQUIRED', message, about);
+  }
+  const { structuredContent, isError } = result;
+  if (policy.outputSchema === 'ignore' || structuredContent === undefined || isError === true)
+    return;
+  const schema = outputSchema();
+  if (schema === undefined || fitsSchema(schema, structuredContent) !== false) return;
+  const message = `${tool} on ${server}: The structured content does not fit the output schema of the tool. It did run: take result.outputSchema "ignore" if the content can be used all the same.`;
+  throw new TroupeError('BAD_RESPONSE', message, about);
+}
+
+function noteOf(binary: Binary, kept: KeptFile | undefined, files: KeptFile[]): Block {
+  if (kept !== undefined) files.push(kept);
+  const where = kept === undefined ? 'too large to be shown' : `saved to ${kept.path}`;
+  const type = shown(binary.mimeType);
+  const text = `[${binary.kind} ${type}, ${bytesOf(binary.data)} bytes, ${where}]`;
+  return { type: 'text', text };
+}
+
+function shown(mimeType: string): string {
+  return printableLine(mimeType, 100);
+}
+
+/** Which files there are nobody says but we: a caller may open them. */
+function withoutFiles(result: ToolResult): ToolResult {
+  const meta: unknown = result._meta;
+  if (typeof meta !== 'object' || meta === null || !Object.hasOwn(meta, filesKey)) return result;
+  const { [filesKey]: _forged, ...rest } = meta as Readonly<Record<string, unknown>>;
+  return { ...result, _meta: rest };
+}
+
+function withFiles(result: ToolResult, files: readonly KeptFile[]): ToolResult {
+  if (files.length === 0) return result;
+  const { _meta: meta } = result;
+  const before = (meta?.[filesKey] ?? []) as readonly KeptFile[];
+  const all = [...before, ...files];
+  return { ...result, _meta: { ...meta, [filesKey]: all } };
+}

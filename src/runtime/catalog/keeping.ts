@@ -1,0 +1,173 @@
+import type { CatalogExtra, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
+import type { CatalogEntry } from '../../../actors/stores/catalog-entry.ts';
+import type { CatalogFiles } from '../../../actors/stores/catalogs.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type { DesiredServer, Settings } from '../../domain/settings.ts';
+import { redact } from '../../policies/text/redact.ts';
+import { redactedTools } from '../../policies/tools/redacted-tool.ts';
+import type { EraStore } from './era-store.ts';
+import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';
+import type { CatalogStore } from './store.ts';
+
+export interface CatalogKeepingPorts {
+  readonly catalogs: CatalogStore;
+  readonly eras: EraStore;
+  readonly clock: Clock;
+  /** Absent: nothing outlives the run. */
+  readonly files: CatalogFiles | undefined;
+  readonly settings: () => Settings | null;
+  readonly sighting: CatalogLifetimesPorts['sighting'];
+  /** Tools of this generation are known, and may be shown before it is connected. */
+  readonly onKnown: (owner: SessionOwner) => void;
+  /** They are not any more. */
+  readonly onForgotten: (owner: SessionOwner) => void;
+  /** This generation's tools, or another of its lists, were listed again. */
+  readonly onListed: (owner: SessionOwner) => void;
+}
+
+// A tenth of a second: files are read in a few milliseconds, and a dead network
+// folder must not keep servers from starting.
+const loadMs = 100;
+// Of a stop that takes 5 s at most.
+const closeMs = 1_000;
+
+/** Joins what is known of servers in memory with what is stored of them on disk. */
+export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
+  readonly #ports: CatalogKeepingPorts;
+  /** Of the servers that were read last: looked for on disk already, found or not. */
+  #looked: ReadonlySet<string> = new Set();
+  /** Secrets of the sessions that listed, and whether all of their tools were listed. */
+  readonly #extras = new Map<string, CatalogExtra>();
+  readonly #lifetimes: CatalogLifetimes;
+
+  constructor(ports: CatalogKeepingPorts) {
+    this.#ports = ports;
+    const { clock, settings, sighting, catalogs, onForgotten } = ports;
+    this.#lifetimes = new CatalogLifetimes({
+      clock,
+      settings,
+      sighting,
+      isExpected: (owner) => this.#looked.has(keyOf(owner)),
+      // The file is dated anew: its time begins when nobody tells of changes any more.
+      onLeft: (owner) => this.#save(owner),
+      onForgotten: (owner) => {
+        catalogs.forget(owner.server, owner.generation);
+        this.#extras.delete(keyOf(owner));
+        onForgotten(owner);
+      },
+    });
+  }
+
+  readonly catalogs: SessionPorts['catalogs'] = {
+    put: (owner, tools, extra = {}) => {
+      const { instructions, completions = false, secrets = [] } = extra;
+      const shownTools = redactedTools(tools, secrets);
+      this.#extras.set(keyOf(owner), extra);
+      this.#lifetimes.keep(owner);
+      this.#ports.catalogs.put(owner.server, owner.generation, {
+        tools,
+        completions,
+        ...(shownTools === undefined ? {} : { shownTools }),
+        ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
+      });
+      // Also for a list with gaps: a server must not evade its pins by announcing a malformed tool.
+      this.#ports.onListed(owner);
+      this.#save(owner);
+    },
+    putSide: (owner, lists) => {
+      this.#lifetimes.keep(owner);
+      this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
+      // Instructions arrive with the tools; until then they cannot be pinned as absent.
+      if (this.#extras.has(keyOf(owner))) this.#ports.onListed(owner);
+      this.#save(owner);
+    },
+  };
+
+  /** Looks for what is stored of servers that are new to this run. */
+  async load(servers: readonly DesiredServer[]): Promise<void> {
+    const { files, clock } = this.#ports;
+    if (files === undefined) return;
+    const storable = servers.filter((desired) => this.#mayBeStored(desired));
+    const owners = storable
+      .filter((desired) => !this.#looked.has(keyOf(ownerOf(desired))))
+      .map((desired) => ({ ...ownerOf(desired), maxAgeMs: desired.policy.catalog.ttlMs }));
+    // Who left and comes back is looked for again: what was remembered of it is forgotten.
+    this.#looked = new Set(storable.map((desired) => keyOf(ownerOf(desired))));
+    if (owners.length === 0) return;
+    const loaded = files.load(owners).then((entries) => {
+      for (const entry of entries) this.#restore(entry);
+    });
+    let timer: unknown;
+    const patience = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, loadMs);
+    });
+    await Promise.race([loaded, patience]);
+    clock.clearTimeout(timer);
+  }
+
+  /** Servers came, went or changed: forgets what nobody needs any more. */
+  look(): void {
+    this.#lifetimes.look();
+  }
+
+  /** Settles when what is to be stored is, or a second later. Undefined when there is nothing to do. */
+  close(): Promise<void> | undefined {
+    const { files, clock } = this.#ports;
+    this.#lifetimes.close();
+    if (files === undefined) return undefined;
+    let timer: unknown;
+    const patience = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, closeMs);
+    });
+    return Promise.race([files.close(), patience]).then(() => clock.clearTimeout(timer));
+  }
+
+  #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {
+    const { eras, clock, catalogs, onKnown } = this.#ports;
+    if (era !== undefined) eras.restore(generation, era);
+    const owner = { server, generation };
+    if (isEmpty(catalog) || !this.#looked.has(keyOf(owner))) return;
+    if (catalogs.restore(server, generation, catalog))
+      this.#lifetimes.keep(owner, clock.wallNow() - listedAt);
+    onKnown(owner);
+  }
+
+  #save(owner: SessionOwner): void {
+    const { files, settings, catalogs, eras, clock } = this.#ports;
+    const wanted = settings()?.servers.find(({ name }) => name === owner.server);
+    const extra = this.#extras.get(keyOf(owner));
+    // Half a list would hide tools at the next start; the whole one of before is better.
+    if (files === undefined || wanted === undefined || extra?.partial === true) return;
+    if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
+    const { server, generation } = owner;
+    const era = eras.dated(generation);
+    files.save(
+      {
+        server,
+        generation,
+        listedAt: clock.wallNow(),
+        catalog: catalogs.get(server, generation),
+        ...(era === undefined ? {} : { era }),
+      },
+      extra?.secrets ?? [],
+    );
+  }
+
+  #mayBeStored({ policy }: DesiredServer): boolean {
+    return policy.catalog.cache === 'disk';
+  }
+}
+
+/** A list without anything is no news of the last time, but a server that was not itself. */
+function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boolean {
+  return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
+}
+
+function ownerOf({ name, generation }: DesiredServer): SessionOwner {
+  return { server: name, generation };
+}
+
+function keyOf({ server, generation }: SessionOwner): string {
+  return `${generation}:${server}`;
+}

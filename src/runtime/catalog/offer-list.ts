@@ -1,0 +1,169 @@
+import type {
+  Catalog,
+  ExposedInstructions,
+  ExposedPrompt,
+  ExposedResource,
+  ExposedResourceTemplate,
+} from '../../domain/catalog.ts';
+import type { PinKind } from '../../domain/host/approval.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { pinKey } from '../../policies/approvals/records.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import type { Sighting } from '../status/board.ts';
+import type { CatalogStore } from './store.ts';
+
+export interface OfferListPorts {
+  readonly sightings: () => readonly Sighting[];
+  readonly catalogs: CatalogStore;
+  /** Definitions that differ from what was approved, by `pinKey`. */
+  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
+  readonly onResources: (server: string) => void;
+  readonly onPrompts: (server: string) => void;
+}
+
+interface Offer {
+  readonly server: string;
+  readonly catalog: ExposedResource['catalog'];
+  readonly known: Catalog;
+}
+
+interface Lists {
+  readonly resources: readonly ExposedResource[];
+  readonly resourceTemplates: readonly ExposedResourceTemplate[];
+  readonly prompts: readonly ExposedPrompt[];
+  readonly instructions: readonly ExposedInstructions[];
+}
+
+// As for tools: more than any model or person looks through.
+const maxItems = 10_000;
+
+/** What callers see of the servers besides their tools, made from the catalogs of all. */
+export class OfferList {
+  readonly #ports: OfferListPorts;
+  #lists: Lists | undefined;
+  #isScheduled = false;
+  readonly #filtered = new WeakMap<
+    Catalog,
+    { readonly held: ReadonlySet<string>; readonly rest: Catalog }
+  >();
+  #announced: ReadonlyMap<string, Offer> = new Map();
+
+  constructor(ports: OfferListPorts) {
+    this.#ports = ports;
+  }
+
+  /** Sorted. The same lists until something may have changed. */
+  lists(): Lists {
+    this.#lists ??= listsOf([...this.#offers().values()]);
+    return this.#lists;
+  }
+
+  /** Something may have changed: looked at once, after everything that belongs together. */
+  invalidate(): void {
+    this.#lists = undefined;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#announce();
+    });
+  }
+
+  /** Returns the same object as long as the same definitions are held back, because lists are compared by identity. */
+  #without(held: ReadonlySet<string>, catalog: Catalog): Catalog {
+    if (held.size === 0) return catalog;
+    const before = this.#filtered.get(catalog);
+    if (before?.held === held) return before.rest;
+    const rest = withoutHeld(catalog, held);
+    this.#filtered.set(catalog, { held, rest });
+    return rest;
+  }
+
+  #announce(): void {
+    const [earlier, present] = [this.#announced, this.#offers()];
+    this.#announced = present;
+    for (const server of [...new Set([...earlier.keys(), ...present.keys()])].sort()) {
+      const [before, after] = [earlier.get(server), present.get(server)];
+      if (differ(before, after, 'resources') || differ(before, after, 'resourceTemplates'))
+        this.#ports.onResources(server);
+      if (differ(before, after, 'prompts')) this.#ports.onPrompts(server);
+    }
+  }
+
+  #offers(): ReadonlyMap<string, Offer> {
+    const { sightings, catalogs, heldOffers } = this.#ports;
+    const offers = sightings().flatMap(({ status, leaving, desired }): Offer[] => {
+      const { name: server, generation, catalog } = status;
+      if (catalog === 'none' || leaving) return [];
+      const known = this.#without(heldOffers(desired), catalogs.get(server, generation));
+      return [{ server, catalog, known }];
+    });
+    return new Map(offers.map((offer) => [offer.server, offer]));
+  }
+}
+
+function withoutHeld(catalog: Catalog, held: ReadonlySet<string>): Catalog {
+  const { instructions, ...rest } = catalog;
+  const shown = <Item>(kind: PinKind, list: readonly Item[], name: (item: Item) => string) => {
+    const free = list.filter((item) => !held.has(pinKey({ kind, tool: name(item) })));
+    return free.length === list.length ? list : free;
+  };
+  const isSilent = held.has(pinKey({ kind: 'instructions', tool: '' }));
+  return {
+    ...rest,
+    prompts: shown('prompt', catalog.prompts, ({ name }) => name),
+    resources: shown('resource', catalog.resources, ({ uri }) => uri),
+    resourceTemplates: shown(
+      'resourceTemplate',
+      catalog.resourceTemplates,
+      ({ uriTemplate }) => uriTemplate,
+    ),
+    ...(instructions === undefined || isSilent ? {} : { instructions }),
+  };
+}
+
+/** Lists are compared by identity: the store keeps a list that came again unchanged. */
+function differ(
+  before: Offer | undefined,
+  after: Offer | undefined,
+  list: 'resources' | 'resourceTemplates' | 'prompts',
+): boolean {
+  const [earlier, present] = [before?.known[list] ?? [], after?.known[list] ?? []];
+  if (earlier.length === 0 && present.length === 0) return false;
+  return earlier !== present || before?.catalog !== after?.catalog;
+}
+
+function listsOf(offers: readonly Offer[]): Lists {
+  const sorted = offers.toSorted((a, b) => compare(a.server, b.server));
+  const all = <Item>(list: (known: Catalog) => readonly Item[], key: (item: Item) => string) =>
+    sorted
+      .flatMap(({ server, catalog, known }) =>
+        list(known)
+          .toSorted((a, b) => compare(key(a), key(b)))
+          .map((item) => ({ ...item, server, catalog })),
+      )
+      .slice(0, maxItems);
+  return deepFreeze({
+    resources: all(
+      ({ resources }) => resources,
+      ({ uri }) => uri,
+    ),
+    resourceTemplates: all(
+      ({ resourceTemplates }) => resourceTemplates,
+      ({ uriTemplate }) => uriTemplate,
+    ),
+    prompts: all(
+      ({ prompts }) => prompts,
+      ({ name }) => name,
+    ),
+    instructions: sorted.flatMap(({ server, catalog, known }) =>
+      known.instructions === undefined ? [] : [{ server, catalog, text: known.instructions }],
+    ),
+  });
+}
+
+// By code unit: what a locale thinks of an order differs between machines.
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,66 @@
+import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { equalData } from '../../policies/equal-data.ts';
+
+/**
+ * What servers announced, by server and generation. Charts know only that a list
+ * exists and where it comes from; its contents are here, until they are forgotten.
+ */
+export class CatalogStore {
+  readonly #catalogs = new Map<string, Catalog>();
+  readonly #onPut: (server: string) => void;
+
+  constructor(onPut: (server: string) => void) {
+    this.#onPut = onPut;
+  }
+
+  /** Puts the tools and what came with them; the other lists stay until they are put anew. */
+  put(server: string, generation: string, head: Omit<Catalog, keyof SideLists>): void {
+    const { resources, resourceTemplates, prompts } = this.get(server, generation);
+    this.#keep(server, generation, { ...head, resources, resourceTemplates, prompts });
+    this.#onPut(server);
+  }
+
+  putSide(server: string, generation: string, lists: Partial<SideLists>): void {
+    const before = this.get(server, generation);
+    const { resources, resourceTemplates, prompts } = before;
+    const present: SideLists = { resources, resourceTemplates, prompts };
+    const after = { ...present, ...lists };
+    // The same list again is no news, and who compares may compare by identity.
+    if (equalData(present, after)) return;
+    this.#keep(server, generation, {
+      ...before,
+      resources: equalData(resources, after.resources) ? resources : after.resources,
+      resourceTemplates: equalData(resourceTemplates, after.resourceTemplates)
+        ? resourceTemplates
+        : after.resourceTemplates,
+      prompts: equalData(prompts, after.prompts) ? prompts : after.prompts,
+    });
+    this.#onPut(server);
+  }
+
+  /** Puts what an earlier run knew, unless this one knows better. Says whether it did. */
+  restore(server: string, generation: string, catalog: Catalog): boolean {
+    if (this.#catalogs.has(keyOf(server, generation))) return false;
+    this.#keep(server, generation, catalog);
+    return true;
+  }
+
+  /** Empty when nothing is known. */
+  get(server: string, generation: string): Catalog {
+    return this.#catalogs.get(keyOf(server, generation)) ?? emptyCatalog;
+  }
+
+  forget(server: string, generation: string): void {
+    this.#catalogs.delete(keyOf(server, generation));
+  }
+
+  #keep(server: string, generation: string, catalog: Catalog): void {
+    // Callers get these very objects.
+    this.#catalogs.set(keyOf(server, generation), deepFreeze(catalog));
+  }
+}
+
+function keyOf(server: string, generation: string): string {
+  return `${generation}:${server}`;
+}

@@ -1,0 +1,46 @@
+import { TroupeError } from '../../domain/troupe-error.ts';
+
+// Each is a request after every reconnect; whoever watches more wants to read all again anyway.
+const maxPerServer = 256;
+
+/** Which resources the host watches. A wish: it is there before, between and after sessions. */
+export class WatchedResources {
+  /** How often each address is wished for, by server. */
+  readonly #wishes = new Map<string, Map<string, number>>();
+  readonly #onChange: (server: string) => void;
+
+  constructor(onChange: (server: string) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Gives the function that takes the wish back, once. */
+  add(server: string, uri: string): () => void {
+    const wishes = this.#wishes.get(server) ?? new Map<string, number>();
+    if (!wishes.has(uri) && wishes.size >= maxPerServer) {
+      throw new TroupeError(
+        'OVERLOADED',
+        `${maxPerServer} resources of ${server} are watched already. End one of these first, or read them from time to time.`,
+        { server },
+      );
+    }
+    this.#wishes.set(server, wishes);
+    this.#count(server, wishes, uri, 1);
+    let isWished = true;
+    return () => {
+      if (isWished) this.#count(server, wishes, uri, -1);
+      isWished = false;
+    };
+  }
+
+  readonly of = (server: string): readonly string[] => [
+    ...(this.#wishes.get(server)?.keys() ?? []),
+  ];
+
+  #count(server: string, wishes: Map<string, number>, uri: string, by: 1 | -1): void {
+    const before = wishes.get(uri) ?? 0;
+    if (before + by === 0) wishes.delete(uri);
+    else wishes.set(uri, before + by);
+    if (wishes.size === 0) this.#wishes.delete(server);
+    if (before === 0 || before + by === 0) this.#onChange(server);
+  }
+}

@@ -1,0 +1,101 @@
+/** What a call is told that was never sent, apart from what its server's status says. */
+
+import type { ServerState } from '../../domain/server-state.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+
+// A name may be as long as a line, and who asked knows it.
+const shownLength = 128;
+
+export function cancelled(server: string): TroupeError {
+  return new TroupeError('CANCELLED', `The call to ${server} was cancelled before it was sent.`, {
+    server,
+  });
+}
+
+export function shuttingDown(server: string): TroupeError {
+  return new TroupeError(
+    'SHUTTING_DOWN',
+    `The troupe is stopping; the call to ${server} was not sent. Start it again: troupe up`,
+    { server },
+  );
+}
+
+export function outOfTime(server: string, state: ServerState): TroupeError {
+  const isBusy = state === 'ready' || state === 'degraded';
+  return new TroupeError(
+    isBusy ? 'OVERLOADED' : 'CONNECTING',
+    isBusy
+      ? `Server ${server} was busy with other calls until the end of the call's deadline. Call again later, or allow more time with --timeout.`
+      : `Server ${server} was still ${state} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
+    { server, retryable: true },
+  );
+}
+
+/** Ready at last, with no time left in which an answer could come back. */
+export function tooLate(server: string, hasStoodInLine: boolean): TroupeError {
+  return outOfTime(server, hasStoodInLine ? 'ready' : 'loadingTools');
+}
+
+/**
+ * What is told instead of "not executed" when the first sending of the call was lost and may have run.
+ *
+ * @param lost - what became of that sending
+ */
+export function ifNeverSent(error: TroupeError, lost: TroupeError): TroupeError {
+  if (error.outcome !== 'not_executed') return error;
+  if (error.code !== 'CANCELLED') return lost;
+  const { server, tool, outcome } = lost;
+  return new TroupeError('CANCELLED', lost.message, { server, tool, outcome, cause: lost });
+}
+
+export function badTimeout(server: string): TroupeError {
+  return new TroupeError(
+    'INVALID_ARGUMENTS',
+    'The deadline of a call must be a positive number of milliseconds. Give timeoutMs such a number, or leave it out.',
+    { server },
+  );
+}
+
+export function overloaded(server: string): TroupeError {
+  return new TroupeError(
+    'OVERLOADED',
+    `Too many calls wait for ${server} already. Wait for some to finish and call again.`,
+    { server, retryable: true },
+  );
+}
+
+export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${name} is not the one that this catalog shows any more. Take a new one and look at the tool again: troupe.catalog()`,
+    { server, tool: name },
+  );
+}
+
+export function toolChangedWhileAsked({ server, name }: ExposedTool): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${name} changed while it was asked whether it may be called, so it was not. Look at it again, and call it again: troupe tools ${server}`,
+    { server, tool: name },
+  );
+}
+
+export function changedTool(server: string, tool: string): TroupeError {
+  const shown = printableLine(tool, shownLength);
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `Tool ${shown} of ${server} is not what was approved, and is held back. See what changed and decide: troupe approve ${server}`,
+    { server, tool: shown },
+  );
+}
+
+/** @param offer - such as `prompt review` */
+export function changedOffer(server: string, offer: string): TroupeError {
+  return new TroupeError(
+    'TOOL_CHANGED',
+    `The ${offer} of ${server} differs from what was approved and is held back. See what changed and decide: troupe approve ${server}`,
+    { server },
+  );
+}

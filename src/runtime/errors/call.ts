@@ -1,0 +1,154 @@
+/** Turns what a session says of a failed call into what its caller is told. */
+
+import type { CallerCode, Outcome } from '../../domain/caller-code.ts';
+import type { BreakerPolicy } from '../../domain/policy.ts';
+import type { CallFailure } from '../../domain/session.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+
+// JSON-RPC 2.0: parse error, invalid request, method not found. Usually the call did not run, but a
+// server may relay such a code from elsewhere in the middle of its work. Invalid parameters (-32602)
+// are not included, because tools check their arguments themselves.
+const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
+const internalError = -32603;
+// Enough to recognize an exception by its text.
+const faultCharacters = 500;
+
+/**
+ * Says whether a failed call speaks against its server. Answers do not, with
+ * one exception (an internal error); neither do log-in, limits, the caller and what we
+ * refuse ourselves. A redirect is the server's doing.
+ * A policy may let only those count in which the connection itself broke.
+ */
+export function countsForCircuit(
+  failure: CallFailure,
+  counts: BreakerPolicy['counts'] = 'callFailures',
+): boolean {
+  switch (failure.reason) {
+    case 'crashed':
+    case 'streamLost':
+      return true;
+    case 'unavailable':
+      // "Too busy" was said over a connection that works.
+      return counts === 'callFailures' || !failure.written;
+    case 'redirectBlocked':
+    case 'timeout':
+    case 'badResponse':
+      return counts === 'callFailures';
+    case 'serverError':
+      return counts === 'callFailures' && failure.rpcCode === internalError;
+    case 'resultTooLarge':
+    case 'cancelled':
+    case 'addressBlocked':
+    case 'invalidArguments':
+    case 'unsupported':
+    case 'inputRequired':
+    case 'notSent':
+    case 'sessionMissing':
+    case 'authRequired':
+    case 'rateLimited':
+      return false;
+  }
+}
+
+/** What was asked of a server. */
+export interface Subject {
+  /** The server's own name of the tool, when it was one. */
+  readonly tool?: string;
+  /** The tool as it is shown now. */
+  readonly shown?: ExposedTool;
+  /** How a message names it. */
+  readonly words: string;
+}
+
+/** The error a caller gets, with what is known of the outcome. */
+export function callErrorOf(failure: CallFailure, server: string, about: Subject): TroupeError {
+  const outcome = outcomeOf(failure);
+  const message = failure.message.replace(/[.\s]*$/, '');
+  return new TroupeError(
+    codeOf(failure),
+    `${about.words} on ${server}: ${message}. ${nextStep(failure, outcome, server)}`,
+    {
+      server,
+      ...(about.tool === undefined ? {} : { tool: about.tool }),
+      outcome,
+      retryable: outcome === 'not_executed' && !isPointless(failure),
+      retryAfterMs: failure.retryAfterMs,
+      rpcCode: failure.reason === 'serverError' ? failure.rpcCode : undefined,
+      rpcData: failure.reason === 'serverError' ? failure.rpcData : undefined,
+    },
+  );
+}
+
+/** Wraps any other exception, which is a bug of ours; the caller must still learn the call's outcome. */
+export function asTroupeError(error: unknown, server: string, outcome: Outcome): TroupeError {
+  if (error instanceof TroupeError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const why = printableLine(text, faultCharacters).replace(/\.$/, '');
+  const message = `The call to ${server} failed because of a bug in mcp-troupe: ${why}. Report it.`;
+  return new TroupeError('INTERNAL', message, { server, outcome, cause: error });
+}
+
+/** The caller ended or misstated the call, or it went to a wrong place: the same again would be no better. */
+function isPointless({ reason }: CallFailure): boolean {
+  if (reason === 'unsupported' || reason === 'inputRequired' || isBlocked(reason)) return true;
+  return reason === 'cancelled' || reason === 'invalidArguments';
+}
+
+function isBlocked(reason: CallFailure['reason']): boolean {
+  return reason === 'addressBlocked' || reason === 'redirectBlocked';
+}
+
+function outcomeOf(failure: CallFailure): Outcome {
+  if (!failure.written) return 'not_executed';
+  if (failure.reason === 'resultTooLarge') return 'executed';
+  if (failure.reason !== 'serverError') return 'unknown';
+  return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'unknown' : 'executed';
+}
+
+const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
+  crashed: 'CRASHED',
+  streamLost: 'STREAM_LOST',
+  timeout: 'TIMEOUT',
+  cancelled: 'CANCELLED',
+  serverError: 'SERVER_ERROR',
+  badResponse: 'BAD_RESPONSE',
+  resultTooLarge: 'RESULT_TOO_LARGE',
+  invalidArguments: 'INVALID_ARGUMENTS',
+  unsupported: 'CAPABILITY_MISSING',
+  inputRequired: 'INPUT_REQUIRED',
+  notSent: 'UNAVAILABLE',
+  sessionMissing: 'UNAVAILABLE',
+  authRequired: 'AUTH_REQUIRED',
+  rateLimited: 'RATE_LIMITED',
+  unavailable: 'UNAVAILABLE',
+  addressBlocked: 'ADDRESS_BLOCKED',
+  redirectBlocked: 'REDIRECT_BLOCKED',
+};
+
+// A crash before anything was written is no unknown outcome: nothing was asked.
+function codeOf(failure: CallFailure): CallerCode {
+  if (failure.reason === 'crashed' && !failure.written) return 'UNAVAILABLE';
+  return codeOfReason[failure.reason];
+}
+
+function nextStep({ reason }: CallFailure, outcome: Outcome, server: string): string {
+  if (reason === 'authRequired' && outcome === 'not_executed')
+    return `Log in to ${server} and call again.`;
+  if (reason === 'authRequired')
+    return `Log in to ${server}, and check whether the call ran before you repeat it.`;
+  if (reason === 'serverError' && outcome === 'executed')
+    return 'Check the arguments and call again.';
+  if (reason === 'resultTooLarge') return 'It did run: ask for less.';
+  if (reason === 'invalidArguments') return 'Correct them and call again.';
+  if (isBlocked(reason) && outcome === 'not_executed')
+    return `It did not run: correct the address of ${server} in the settings.`;
+  if (reason === 'unsupported') return 'Ask a server that does.';
+  if (reason === 'inputRequired')
+    return 'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).';
+  if (reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
+  return outcome === 'unknown'
+    ? 'Nobody can know whether it ran: check before you call again.'
+    : 'It did not run and may be called again.';
+}

@@ -1,0 +1,147 @@
+/** Which events would move a server, found by trying them on the chart. */
+
+import type { ServerContext, ServerEvent } from '../../../machines/server/server.ts';
+import type { FailureKind } from '../../domain/failure.ts';
+import type { Mover, StateName } from '../../domain/host/explanation.ts';
+import type { DegradedReason } from '../../domain/server-state.ts';
+import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
+import type { Opener } from './admission.ts';
+import { answeredEvents, whatIf } from './server-chart.ts';
+
+/** One event to try, and how it is told. */
+interface Question {
+  readonly send: ServerEvent;
+  readonly event: string;
+  readonly sentBy: Mover['sentBy'];
+  readonly failure?: FailureKind;
+}
+
+interface Present {
+  readonly context: ServerContext;
+  readonly state: StateName;
+  readonly openers: readonly Opener[];
+  /** Monotonic milliseconds. */
+  readonly now: number;
+}
+
+type Ask = (present: Present) => readonly Question[];
+
+const nobody: Ask = () => [];
+
+const command =
+  (type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect'): Ask =>
+  () => [{ send: { type }, event: type, sentBy: 'host' }];
+
+// What a loss leads to depends on its kind; this one says nothing but that the session is gone.
+const assumed = { kind: 'transport', message: 'The session was lost.' } as const;
+
+// What sessions say of themselves; that a server does not answer is found by looks at it.
+const toldImpairments = ['partialCatalog', 'flooding'] as const satisfies readonly DegradedReason[];
+
+const fact = (send: ServerEvent, failure?: FailureKind): Question => ({
+  send,
+  event: send.type,
+  sentBy: 'session',
+  ...(failure === undefined ? {} : { failure }),
+});
+
+// Complete, so that an event that is added to the chart does not compile unnoticed.
+const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
+  'server.start': command('server.start'),
+  'server.stop': command('server.stop'),
+  'server.restart': command('server.restart'),
+  'server.reconnect': ({ state }) => [
+    { send: { type: 'server.reconnect' }, event: 'server.reconnect', sentBy: 'host' },
+    // For the root, a log-in that is done is a wish to reconnect.
+    ...(state.state === 'authRequired'
+      ? [{ send: { type: 'server.reconnect' }, event: 'auth.completed', sentBy: 'host' } as const]
+      : []),
+  ],
+  'server.demanded': () => [
+    { send: { type: 'server.demanded' }, event: 'server.demanded', sentBy: 'call' },
+  ],
+  'slot.granted': () => [
+    { send: { type: 'slot.granted' }, event: 'slot.granted', sentBy: 'troupe' },
+  ],
+  // A server that rests takes both verdicts; whoever may run already needs none.
+  'admission.granted': ({ context, openers }) =>
+    (context.verdict === 'admitted' ? [] : openers).map(({ event, verdict }) => ({
+      send:
+        verdict === 'admitted'
+          ? { type: 'admission.granted' }
+          : { type: 'admission.withdrawn', verdict },
+      event,
+      sentBy: 'host',
+    })),
+  'session.opened': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.opened', era: 'legacy', session, at }),
+  ],
+  'session.listed': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.listed', toolCount: 1, session, at }),
+  ],
+  'session.listFailed': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.listFailed', failure: assumed, session, at }, assumed.kind),
+  ],
+  'session.lost': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.lost', session, at }, assumed.kind),
+  ],
+  'session.closed': ({ context: { session }, state, now: at }) =>
+    state.state === 'stopping'
+      ? [fact({ type: 'session.closed', session, at })]
+      : [fact({ type: 'session.closed', failure: assumed, session, at }, assumed.kind)],
+  'session.impaired': ({ context: { session }, now: at }) =>
+    toldImpairments.map((reason) => fact({ type: 'session.impaired', reason, session, at })),
+  'session.recovered': ({ context: { session, impairments }, now: at }) =>
+    impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
+  'session.notified': nobody,
+  // These change no state by themselves; only a long pause does.
+  'session.paused': nobody,
+  'session.resumed': nobody,
+  // One look moves a server by what it finds, and a wake-up only when it looks.
+  'session.probed': ({ context: { session }, now: at }) => [
+    fact({ type: 'session.probed', answer: 'alive', session, at }),
+    fact({ type: 'session.probed', answer: 'none', session, at }, assumed.kind),
+  ],
+  'server.woke': nobody,
+  'catalog.forgotten': nobody,
+  // Where they lead is a question of which settings would come.
+  'admission.withdrawn': nobody,
+  'spec.updated': nobody,
+  // The root's own order, and what one region tells the others.
+  'server.retire': nobody,
+  'server.relieve': nobody,
+  'server.relieved': nobody,
+  'server.listed': nobody,
+  'server.idled': nobody,
+  'server.hung': nobody,
+  'server.flooded': nobody,
+  'look.failed': nobody,
+  'server.gaveUp': nobody,
+  'server.rested': nobody,
+  'server.ended': nobody,
+  'session.abandoned': nobody,
+  'probe.wanted': nobody,
+  'probe.began': nobody,
+  'breaker.tripped': nobody,
+  // They move the circuit, which is told by itself.
+  'calls.began': nobody,
+  'calls.drained': nobody,
+  'call.failed': nobody,
+  'call.succeeded': nobody,
+};
+
+/** Lists the events that would change the state or its reason, and where each would lead now. */
+export function moversOf(
+  snapshot: ServerSnapshot,
+  openers: readonly Opener[],
+  now: number,
+): readonly Mover[] {
+  const state = conditionOf(snapshot);
+  const present = { context: snapshot.context, state, openers, now };
+  return [...answeredEvents(snapshot)].flatMap((type) =>
+    questions[type as ServerEvent['type']](present).flatMap(({ send, ...told }) => {
+      const to = conditionOf(whatIf(snapshot, send));
+      return to.state === state.state && to.reason === state.reason ? [] : [{ ...told, to }];
+    }),
+  );
+}

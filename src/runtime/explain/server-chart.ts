@@ -1,0 +1,215 @@
+/**
+ * Answers questions about the chart of a server from the chart itself: which line
+ * of a table led to a state, which timers run, where an event would lead. No rule
+ * is written down here a second time, and nothing is sent to a living actor.
+ */
+
+import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
+import {
+  type ServerContext,
+  type ServerEvent,
+  serverMachine,
+} from '../../../machines/server/server.ts';
+import { activeStates } from '../../../machines/xstate-internals.ts';
+import { longestTimerMs } from '../../domain/clock.ts';
+import type { Decision } from '../../domain/host/explanation.ts';
+import type { ServerSnapshot } from '../status/status-of.ts';
+
+interface Named {
+  readonly type: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+type Guard = (
+  args: { readonly context: ServerContext },
+  params: Readonly<Record<string, unknown>> | undefined,
+) => boolean;
+type Delay = number | ((args: { readonly context: ServerContext }) => number);
+
+// The machine's own table of implementations, which its types do not show.
+const { guards, delays, actions } = serverMachine.implementations as unknown as {
+  readonly guards: Readonly<Record<string, Guard>>;
+  readonly delays: Readonly<Record<string, Delay>>;
+  readonly actions: Readonly<Record<string, { readonly type?: string }>>;
+};
+
+const root: AnyStateNode = serverMachine.root;
+const settling = nodeAt('connection', 'settling');
+const closing = nodeAt('connection', 'engaged', 'closing');
+const health = nodeAt('connection', 'engaged', 'ready', 'health');
+const listing = nodeAt('connection', 'engaged', 'ready', 'listing');
+
+// The second kind decides whether to send, and does nothing else.
+const sendingKinds: ReadonlySet<string | undefined> = new Set([
+  'xstate.sendTo',
+  'xstate.enqueueActions',
+]);
+
+// A question must reach nobody: what would be sent is left out.
+const silentMachine = serverMachine.provide({
+  actions: Object.fromEntries(
+    Object.entries(actions)
+      .filter(([, { type }]) => sendingKinds.has(type))
+      .map(([name]) => [name, () => {}]),
+  ) as NonNullable<Parameters<typeof serverMachine.provide>[0]['actions']>,
+});
+
+function nodeAt(...path: readonly string[]): AnyStateNode {
+  let node: AnyStateNode = root;
+  for (const key of path) {
+    const next: AnyStateNode | undefined = node.states[key];
+    if (next === undefined) throw new Error(`The server chart has no state ${path.join('.')}.`);
+    node = next;
+  }
+  return node;
+}
+
+/**
+ * The decision that led to the present state; while the server stops, the one to come.
+ *
+ * @param lastRow - the line of the table that was taken last, from 0, as {@link rowTaken} told it
+ */
+export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined): Decision {
+  const active = activeNodes(snapshot);
+  const rows = settling.always ?? [];
+  const leadsHere = (row: AnyTransitionDefinition | undefined): boolean =>
+    row?.target?.some((node) => active.has(node)) === true;
+  if (active.has(closing)) {
+    const index = rows.findIndex((row) => holds(row, snapshot.context));
+    return decisionAt(rows, index, settling, true);
+  }
+  const degraded = degradedBy(active);
+  if (degraded !== undefined) return degraded;
+  // The context may have moved on since: a suspension forgets what it was counted by.
+  const isLast = lastRow !== undefined && leadsHere(rows[lastRow]);
+  return decisionAt(rows, isLast ? lastRow : rows.findIndex(leadsHere), settling, false);
+}
+
+/** Which line of the table a step of a server's chart took, from 0; undefined for any other step. */
+export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | undefined {
+  const step = steps.find(({ source }) => source.id === settling.id);
+  return step === undefined ? undefined : step.source.always?.indexOf(step);
+}
+
+/** A degraded server is there all the same: what counts is what keeps it from being well. */
+function degradedBy(active: ReadonlySet<AnyStateNode>): Decision | undefined {
+  for (const [region, from, to] of [
+    [health, 'steady', 'degraded'],
+    [listing, 'current', 'outdated'],
+  ] as const) {
+    const target = region.states[to];
+    const source = region.states[from];
+    if (target === undefined || source === undefined || !active.has(target)) continue;
+    const rows = [...(source.always ?? []), ...[...source.transitions.values()].flat()];
+    const index = rows.findIndex((row) => row.target?.includes(target) === true);
+    if (index !== -1) return decisionAt(rows, index, source, false);
+  }
+  return undefined;
+}
+
+function decisionAt(
+  rows: readonly AnyTransitionDefinition[],
+  index: number,
+  table: AnyStateNode,
+  isForecast: boolean,
+): Decision {
+  const row = rows[index];
+  const guard = guardOf(row);
+  return {
+    table: table.path.join('.'),
+    guard: guard?.type ?? 'otherwise',
+    ...(guard?.params === undefined ? {} : { params: guard.params }),
+    target: row?.target?.[0]?.path.join('.') ?? '',
+    row: index + 1,
+    passed: rows.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
+    isForecast,
+  };
+}
+
+function guardOf(row: AnyTransitionDefinition | undefined): Named | undefined {
+  const guard = row?.guard as string | Named | undefined;
+  if (typeof guard !== 'string') return guard === undefined ? undefined : onlyData(guard);
+  return { type: guard };
+}
+
+/** Parameters that are taken from an event are a function, and no data to show. */
+function onlyData({ type, params }: Named): Named {
+  return params === undefined || typeof params === 'function' ? { type } : { type, params };
+}
+
+function guardText(guard: Named | undefined): string {
+  if (guard === undefined) return 'otherwise';
+  const params = Object.values(guard.params ?? {});
+  return params.length === 0 ? guard.type : `${guard.type}(${params.join(', ')})`;
+}
+
+/** Asks the guard of the machine itself. */
+function holds(row: AnyTransitionDefinition, context: ServerContext): boolean {
+  const guard = guardOf(row);
+  return guard === undefined || guards[guard.type]?.({ context }, guard.params) === true;
+}
+
+function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
+  // The nodes of a living server belong to its own copy of the machine.
+  return new Set(activeStates(snapshot).map(({ path }) => nodeAt(...path)));
+}
+
+/** Every event that some present state answers, the timers left out. */
+export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
+  return new Set(
+    activeStates(snapshot).flatMap(({ ownEvents }) =>
+      (ownEvents as readonly string[]).filter((type) => !type.startsWith('xstate.')),
+    ),
+  );
+}
+
+/** A timer that the chart has set in its present state. */
+export interface SetTimer {
+  /** Tells it from all others of the chart. */
+  readonly id: string;
+  readonly name: string;
+  readonly totalMs: number;
+  /** The event that it sends. */
+  readonly eventType: string;
+  /** It sets itself again when it has run out, and the state stays. */
+  readonly isPeriodic: boolean;
+  /** Set again whenever new settings arrive. */
+  readonly followsSettings: boolean;
+}
+
+export function timersOf(snapshot: ServerSnapshot): readonly SetTimer[] {
+  const { context } = snapshot;
+  return activeStates(snapshot).flatMap((node) =>
+    node.after
+      .filter((row) => holds(row, context))
+      .flatMap((row) => {
+        const name = String(row.delay);
+        const delay = delays[name];
+        const totalMs = typeof delay === 'function' ? delay({ context }) : delay;
+        // As long as a timer can be: the chart's way to have none.
+        if (totalMs === undefined || totalMs >= longestTimerMs) return [];
+        return {
+          id: row.eventType,
+          name,
+          totalMs,
+          eventType: row.eventType,
+          isPeriodic: isReentry(row, node),
+          followsSettings:
+            node.transitions.get('spec.updated')?.some((it) => isReentry(it, node)) === true,
+        };
+      }),
+  );
+}
+
+function isReentry({ target, reenter }: AnyTransitionDefinition, node: AnyStateNode): boolean {
+  return reenter && target?.includes(node) === true;
+}
+
+/** Where the server would be after an event, computed without anything happening. */
+export function whatIf(
+  snapshot: ServerSnapshot,
+  event: ServerEvent | { type: string },
+): ServerSnapshot {
+  const here = silentMachine.resolveState({ value: snapshot.value, context: snapshot.context });
+  const [next] = transition(silentMachine, here, event as ServerEvent);
+  return next;
+}

@@ -1,0 +1,99 @@
+/**
+ * What the runtime remembers of the past of servers so that it can be explained:
+ * their tries, the timers that run, and the last failure. An observer of the
+ * charts: they neither know of it nor grow by it.
+ */
+
+import type { InspectionEvent } from 'xstate';
+import { transitionsOfStep } from '../../../machines/xstate-internals.ts';
+import type { Failure } from '../../domain/failure.ts';
+import type { LastError, ServerStatus } from '../../domain/host/status.ts';
+import { equalTyped } from '../../policies/equal-typed.ts';
+import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
+import { rowTaken } from './server-chart.ts';
+import { TimerStamps } from './timer-stamps.ts';
+
+export interface ServerHistory {
+  readonly timeline: AttemptTimeline;
+  /** Of the present life. */
+  timers: TimerStamps;
+  life: number | undefined;
+  lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
+  /** The failure that its chart holds, and since when: the same words may tell of a new one. */
+  cause: Failure | null;
+  causedAtMs: number;
+}
+
+export class ServerHistories {
+  readonly #histories = new Map<string, ServerHistory>();
+  readonly #rows = new WeakMap<object, number>();
+  // Numbers, because an actor that is held is never collected, with all that it knew.
+  readonly #lives = new WeakMap<object, number>();
+  #lifeCount = 0;
+
+  /** Sees every event of the charts, of which it takes the decisions of servers. */
+  readonly inspect = (event: InspectionEvent): void => {
+    if (event.type !== '@xstate.microstep') return;
+    const row = rowTaken(transitionsOfStep(event));
+    if (row !== undefined) this.#rows.set(event.actorRef, row);
+  };
+
+  /** The line of its table that the chart of a server took last, from 0. */
+  lastRowOf(owner: object): number | undefined {
+    return this.#rows.get(owner);
+  }
+
+  /** Has to hear of every snapshot of every server, in their order. */
+  observe(server: string, owner: object, seen: Omit<Observation, 'life'>): void {
+    const life = this.#lifeOf(owner);
+    const history = this.#histories.get(server) ?? {
+      timeline: new AttemptTimeline(),
+      timers: new TimerStamps(),
+      life: undefined,
+      lastFailure: undefined,
+      cause: null,
+      causedAtMs: Number.NEGATIVE_INFINITY,
+    };
+    this.#histories.set(server, history);
+    if (history.life !== life) {
+      if (history.life !== undefined) history.timeline.close(history.life, seen.nowMs);
+      history.life = life;
+      history.timers = new TimerStamps();
+    }
+    const { lastError } = seen.snapshot.context;
+    if (lastError !== history.cause) {
+      history.cause = lastError;
+      history.causedAtMs = seen.nowMs;
+    }
+    history.timers.observe(seen.snapshot, seen.nowMs);
+    history.timeline.observe({ ...seen, life });
+  }
+
+  #lifeOf(owner: object): number {
+    const known = this.#lives.get(owner);
+    if (known !== undefined) return known;
+    this.#lifeCount += 1;
+    this.#lives.set(owner, this.#lifeCount);
+    return this.#lifeCount;
+  }
+
+  noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {
+    const history = this.#histories.get(name);
+    if (history === undefined || lastError === undefined) return;
+    const told = history.lastFailure;
+    if (told !== undefined && history.causedAtMs <= told.atMs && equalTyped(told.error, lastError))
+      return;
+    history.lastFailure = { atMs: nowMs, error: lastError };
+  }
+
+  of(server: string): ServerHistory | undefined {
+    return this.#histories.get(server);
+  }
+
+  /** Forgets every server but these; of those that were removed the root remembers a bounded number. */
+  retain(names: ReadonlySet<string>): void {
+    for (const server of this.#histories.keys()) {
+      if (!names.has(server)) this.#histories.delete(server);
+    }
+  }
+}

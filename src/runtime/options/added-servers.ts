@@ -1,0 +1,58 @@
+/** The layer of servers that a host adds and removes one by one while the troupe runs. */
+
+import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { isRecord } from '../../policies/is-record.ts';
+import { isServerName } from '../../policies/text/name-rule.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { checkName } from './check.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+const shownLength = 128;
+
+export class AddedServers {
+  readonly #reader: Pick<SettingsReader, 'setAdded'>;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(reader: Pick<SettingsReader, 'setAdded'>) {
+    this.#reader = reader;
+  }
+
+  /** @throws TroupeError `INVALID_ARGUMENTS` for a name that cannot be used, or an entry that is no object. */
+  add(name: string, entry: Entry): void {
+    checkName('name of the server', name);
+    const shown = printableLine(name, shownLength);
+    if (!isServerName(name)) {
+      const message = `The name "${shown}" cannot be used. Write 1 to 100 letters, digits, "_", ".", ":" or "-".`;
+      throw new TroupeError('INVALID_ARGUMENTS', message);
+    }
+    this.#entries.set(name, copyOf(shown, entry));
+    this.#pass();
+  }
+
+  /** @throws TroupeError `SERVER_UNKNOWN` when nothing was added under this name. */
+  remove(name: string): void {
+    if (!this.#entries.delete(name)) {
+      const shown = printableLine(name, shownLength);
+      const message = `No server ${shown} was added by addServer. Remove it where it is declared: troupe status ${shown}`;
+      throw new TroupeError('SERVER_UNKNOWN', message, { server: shown });
+    }
+    this.#pass();
+  }
+
+  #pass(): void {
+    this.#reader.setAdded(this.#entries);
+  }
+}
+
+/** What the host does to its object later is nothing that it told us. */
+function copyOf(shown: string, entry: unknown): Entry {
+  try {
+    if (isRecord(entry)) return JSON.parse(JSON.stringify(entry)) as Entry;
+  } catch {
+    // Told below, in one sentence for all cases.
+  }
+  const message = `The settings of the server "${shown}" must be plain data, as { command: 'npx' }.`;
+  throw new TroupeError('INVALID_ARGUMENTS', message);
+}

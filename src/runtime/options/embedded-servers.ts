@@ -1,0 +1,59 @@
+/**
+ * Servers that a host hands in as objects become entries of its own settings, so
+ * that admission, policies and tool filters treat them like any other.
+ */
+
+import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { EmbeddedServer } from '../../domain/host/embedded.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+
+export type EmbeddedServers = Readonly<Record<string, EmbeddedServer>>;
+
+type Overlay = Readonly<Record<string, unknown>>;
+
+/** The host's settings with its servers in them. An entry of the settings adds to what is said of its server. */
+export function withEmbedded(overlay: Overlay | undefined, servers: EmbeddedServers): Overlay {
+  const entries = entriesOf(overlay);
+  // What is wrong as a whole is told by whoever reads it.
+  if (entries === undefined) return overlay ?? {};
+  const embedded = Object.entries(servers).map(([name, { settings = {} }]) => {
+    const entry = entries.find(([other]) => other === name)?.[1];
+    return [name, { ...settings, ...entry, type: 'memory' }] as const;
+  });
+  const names = new Set(Object.keys(servers));
+  const others = entries.filter(([name]) => !names.has(name));
+  return { ...overlay, mcpServers: Object.fromEntries([...others, ...embedded]) };
+}
+
+/** Refuses a name that means two servers: only one of them would ever start. */
+export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedServers): void {
+  const taken = entriesOf(overlay)?.find(
+    ([name, entry]) => Object.hasOwn(servers, name) && ('command' in entry || 'url' in entry),
+  );
+  if (taken === undefined) return;
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    `The server "${taken[0]}" is in both "servers" and "settings" of createTroupe; rename one of the two.`,
+  );
+}
+
+/** The same reader; settings that a host replaces later keep its servers. */
+export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers): SettingsReader {
+  return {
+    ...reader,
+    setOverlay: (settings) => {
+      reader.setOverlay(withEmbedded(settings, servers));
+    },
+  };
+}
+
+type Entries = readonly (readonly [string, object])[];
+
+/** Nothing when the settings hold something else in their place. */
+function entriesOf(overlay: Overlay | undefined): Entries | undefined {
+  const entries = overlay?.['mcpServers'] ?? {};
+  if (typeof entries !== 'object' || Array.isArray(entries)) return undefined;
+  return Object.entries(entries).filter(
+    (entry): entry is [string, object] => typeof entry[1] === 'object' && entry[1] !== null,
+  );
+}

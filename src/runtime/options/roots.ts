@@ -1,0 +1,73 @@
+/** The folders that servers are told of: what a host writes, and who wants to hear of changes. */
+
+import { basename, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { z } from 'zod';
+
+import type { RootFolder } from '../../domain/question.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+
+/** A path, or a `file:` address, with or without a name. */
+export type RootChoice = string | RootFolder;
+
+// More folders than any workspace has.
+const maxRoots = 1_000;
+const longestPath = 4_096;
+const longestName = 128;
+
+const path = z.string().min(1).max(longestPath);
+
+/** How a host names them. */
+export const rootChoices = z
+  .array(
+    z.union([path, z.strictObject({ uri: path, name: z.string().max(longestName).optional() })]),
+  )
+  .max(maxRoots);
+
+export class Roots {
+  readonly #projectRoot: string;
+  readonly #listeners = new Set<() => void>();
+  #folders: readonly RootFolder[] | undefined;
+
+  /** @param chosen - undefined: no server is told of roots until the host names some */
+  constructor(chosen: readonly RootChoice[] | undefined, projectRoot: string) {
+    this.#projectRoot = projectRoot;
+    this.#folders = chosen && foldersOf(chosen, projectRoot);
+  }
+
+  get folders(): readonly RootFolder[] | undefined {
+    return this.#folders;
+  }
+
+  set(chosen: readonly RootChoice[]): void {
+    this.#folders = foldersOf(chosen, this.#projectRoot);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` for what is no folder of this machine. */
+function foldersOf(chosen: readonly RootChoice[], projectRoot: string): readonly RootFolder[] {
+  return chosen.map((choice) => {
+    const { uri, name } = typeof choice === 'string' ? { uri: choice, name: undefined } : choice;
+    const folder = pathOf(uri, projectRoot);
+    return { uri: pathToFileURL(folder).href, name: name ?? basename(folder) };
+  });
+}
+
+function pathOf(text: string, projectRoot: string): string {
+  if (!/^[a-z][a-z\d+.-]+:/iu.test(text)) return resolve(projectRoot, text);
+  try {
+    return fileURLToPath(text);
+  } catch {
+    const message = 'A root must be a path, or an address that begins with file:.';
+    throw new TroupeError('INVALID_ARGUMENTS', message);
+  }
+}

@@ -1,0 +1,85 @@
+import { join, relative, resolve } from 'node:path';
+import { realFolder } from '../../../actors/files/real-folder.ts';
+import { isWithin } from '../../../actors/files/way-within.ts';
+import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
+import type { SettingsFileRef, SettingsReaderPorts } from '../../../actors/settings/reader.ts';
+import {
+  createValueSource,
+  type ValuePorts,
+  type ValueSource,
+} from '../../../actors/values/source.ts';
+import type { TroupeParts } from '../root-actor.ts';
+import type { TroupeOptions } from '../troupe.ts';
+import { withEmbedded } from './embedded-servers.ts';
+
+/** Which settings a troupe reads, with every path made absolute. */
+export function settingsPortsOf(
+  options: TroupeOptions,
+  parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
+  processes: DockerGatewayPorts['processes'] = () => undefined,
+): SettingsReaderPorts {
+  // However it is spelled: what was approved in a folder is approved in this one.
+  const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
+  const { files, plugins } = foundBy(options, projectRoot);
+  const { readFile, lookAtFolder } = parts.settings ?? {};
+  const docker = parts.watchDocker?.({ projectRoot, processes });
+  const { settings, servers } = options;
+  const overlay = servers === undefined ? settings : withEmbedded(settings, servers);
+  return {
+    files,
+    projectRoot,
+    plugins,
+    ...(overlay === undefined ? {} : { overlay }),
+    ...(options.rules === undefined ? {} : { rules: options.rules }),
+    ...(docker === undefined ? {} : { docker }),
+    ...(readFile === undefined ? {} : { readFile }),
+    ...(lookAtFolder === undefined ? {} : { lookAtFolder }),
+  };
+}
+
+/** Finds what the values of servers refer to, with the means of this host. */
+export function valueSourceOf(
+  { inputs, projectRoot }: TroupeOptions,
+  { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
+  processes: ValuePorts['processes'],
+  onGiven: ValuePorts['onGiven'],
+): ValueSource {
+  const root = resolve(projectRoot ?? process.cwd());
+  return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
+}
+
+/** What is read besides the host's own settings. */
+function foundBy(
+  options: TroupeOptions,
+  projectRoot: string,
+): Required<Pick<SettingsReaderPorts, 'files' | 'plugins'>> {
+  const isBare = options.bare === true;
+  const named = (options.sources ?? []).map((source): SettingsFileRef => {
+    const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
+    // Nobody need bring settings; a file that was named must be there.
+    return { file: fileIn(file, options, projectRoot), scope, optional: scope !== 'config' };
+  });
+  const present = isBare ? [] : (options.plugins ?? []);
+  const files = [
+    ...named.filter(({ scope }) => !isBare || scope === 'managed' || scope === 'config'),
+    ...present.flatMap((it): readonly SettingsFileRef[] => {
+      if (it.file === undefined) return [];
+      return [{ file: resolve(projectRoot, it.file), scope: 'plugin', plugin: it.plugin }];
+    }),
+  ];
+  const plugins = present.flatMap(({ plugin, settings: brought }) =>
+    brought === undefined ? [] : [{ plugin, settings: brought }],
+  );
+  return { files, plugins };
+}
+
+/** Resolves a file's path; one below the project folder gets that folder's real path, however it is spelled. */
+function fileIn(
+  file: string,
+  { projectRoot: written }: TroupeOptions,
+  projectRoot: string,
+): string {
+  const place = resolve(projectRoot, file);
+  const root = resolve(written ?? process.cwd());
+  return isWithin(place, root) ? join(projectRoot, relative(root, place)) : place;
+}

@@ -1,0 +1,397 @@
+/**
+ * Where decisions of persons are taken and kept, and what they are asked.
+ *
+ * The root decides by its own list of decisions; this keeps the records behind it,
+ * hands them to the root whenever another process changed them, and holds back the
+ * tools of an approved server that are not the ones that were approved.
+ */
+
+import type { SessionTarget } from '../../../actors/session/ports.ts';
+import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
+import type { Catalog } from '../../domain/catalog.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type {
+  ApprovalDecision,
+  ApprovalRecord,
+  ApprovalRequest,
+  Decision,
+  ToolChange,
+  ToolPin,
+} from '../../domain/host/approval.ts';
+import type { HostEvent } from '../../domain/host/event.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
+import type { DesiredServer, Problem } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import {
+  decisionBy,
+  decisionsOf,
+  pinKey,
+  recordOf,
+  serversThatDiffer,
+} from '../../policies/approvals/records.ts';
+import { specFactsOf } from '../../policies/approvals/spec-facts.ts';
+import {
+  type Announced,
+  announcedBy,
+  changedTools,
+  kindWords,
+  newPins,
+  pinOf,
+} from '../../policies/approvals/tool-pins.ts';
+import { equalTyped } from '../../policies/equal-typed.ts';
+import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { Catalogs } from '../catalog/catalogs.ts';
+import { confinesOf, withEnvFileNames, withExecutables } from '../gated-executables.ts';
+import { keyedReader } from '../keyed-generations.ts';
+import type { Listeners } from '../listeners.ts';
+import type { TroupeParts } from '../root-actor.ts';
+import type { RootRef } from '../status/board.ts';
+import type { HeldCount } from '../status/next-step.ts';
+import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
+
+export interface ApprovalDeskPorts {
+  readonly parts: Pick<
+    TroupeParts,
+    'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
+  >;
+  readonly projectRoot: string;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+  /** Made later than this. */
+  readonly root: () => RootRef;
+  readonly specOf: (generation: string) => ServerSpec | undefined;
+  readonly catalogs: () => Catalogs;
+  /** What of its tools is held back may differ now. */
+  readonly onPinned: (server: string) => void;
+  readonly listeners: Listeners;
+  readonly remark: (server: string, line: string) => void;
+}
+
+type ApprovalOrder = Extract<HostEvent, { readonly type: `approval.${string}` }>;
+
+export function isApprovalOrder(event: HostEvent): event is ApprovalOrder {
+  return event.type in decisionBy;
+}
+
+// A dead network folder must not keep settings from being read.
+const loadMs = 1_000;
+const shownTools = 5;
+// A month: a twelfth of the time after which an unused grant may be removed.
+const useNotedMs = 30 * 24 * 3_600_000;
+
+interface Comparison {
+  readonly pins: readonly ToolPin[];
+  readonly changes: readonly ToolChange[];
+}
+
+interface HeldBack {
+  readonly tools: ReadonlySet<string>;
+  readonly offers: ReadonlySet<string>;
+}
+
+const nothingHeld: HeldBack = { tools: new Set(), offers: new Set() };
+const noChanges: readonly ToolChange[] = [];
+
+export class ApprovalDesk {
+  readonly #ports: ApprovalDeskPorts;
+  readonly #clock: Clock;
+  readonly #store: ApprovalStore;
+  readonly #endListening: () => void;
+  /** What was told of changed tools, by server: told once. */
+  readonly #told = new Map<string, string>();
+  /** What the root knows. */
+  #known: readonly ApprovalDecision[] = [];
+  #isKeeping = false;
+  /** The last comparison of each catalog, which is requested with every status of a server. */
+  readonly #compared = new WeakMap<Catalog, Comparison>();
+  readonly #held = new WeakMap<readonly ToolChange[], HeldBack>();
+  /** Servers already reported for announcing more than is pinned. */
+  readonly #hasUnpinned = new Set<string>();
+  /** The records at the last change notification. */
+  #followed: readonly ApprovalRecord[] = [];
+
+  constructor(ports: ApprovalDeskPorts) {
+    const { parts, projectRoot, onProblems } = ports;
+    this.#ports = ports;
+    this.#clock = parts.clock;
+    this.#store = parts.keepApprovals({ projectRoot, onProblems });
+    this.#endListening = this.#store.listen(() => {
+      this.#tellRoot();
+      ports.catalogs().invalidate();
+      const records = this.#store.records();
+      const concerned = serversThatDiffer(this.#followed, records);
+      this.#followed = records;
+      for (const { name, gated } of this.#servers())
+        if (gated && concerned.has(name)) ports.onPinned(name);
+    });
+  }
+
+  /**
+   * Before a pass can spawn anybody or ask for anything, what was decided is known, and what the
+   * commands of gated servers lead to.
+   */
+  lookedUpBy(plain: SettingsReader): SettingsReader {
+    const { parts, projectRoot } = this.#ports;
+    const { findExecutable, generationKey, readEnvFileNames } = parts;
+    const reader = keyedReader(plain, generationKey, this.#clock);
+    return {
+      ...reader,
+      read: async (now, scope) => {
+        await this.#loaded();
+        const reading = await withExecutables(
+          await reader.read(now, scope),
+          findExecutable,
+          projectRoot,
+        );
+        return withEnvFileNames(reading, readEnvFileNames);
+      },
+    };
+  }
+
+  /** After every pass, asks for all that waits: an edit may have changed what a decision is about. */
+  follow(): void {
+    const root = this.#ports.root();
+    let isPassOver = false;
+    root.on('reconciled', () => {
+      isPassOver = true;
+    });
+    root.subscribe({
+      next: ({ context }) => {
+        if (!isPassOver) return;
+        isPassOver = false;
+        for (const desired of this.#servers()) {
+          if (context.live.get(desired.name)?.verdict === 'pendingApproval') this.#need(desired);
+          else this.#noteUse(desired);
+        }
+      },
+      // Failures of the root end the troupe; whoever made it hears of them there.
+      error: () => {},
+    });
+  }
+
+  /** Returns the program and the variables-file names that a server may start with; empty where no approval is needed. */
+  boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames'> {
+    const { parts, projectRoot } = this.#ports;
+    if (!desired.gated) return {};
+    const within = confinesOf(desired, projectRoot);
+    const { executable = null, envFileNames = null } = desired;
+    return {
+      ...(parts.findExecutable === undefined ? {} : { executable }),
+      ...(parts.findExecutable === undefined || within === undefined ? {} : { within }),
+      ...(parts.readEnvFileNames === undefined ? {} : { envFileNames }),
+    };
+  }
+
+  requests(): readonly ApprovalRequest[] {
+    return this.#servers()
+      .filter(({ gated, invalid }) => gated && invalid === undefined)
+      .map((desired) => approvalRequestOf(this.#caseOf(desired)));
+  }
+
+  /** @throws TroupeError `PENDING_APPROVAL` when something else was shown than is there now. */
+  refuseOutdated({ fingerprint }: ApprovalOrder, desired: DesiredServer): void {
+    if (fingerprint === undefined || fingerprint === shownFingerprint(this.#caseOf(desired)))
+      return;
+    const server = desired.name;
+    throw new TroupeError(
+      'PENDING_APPROVAL',
+      `${server} changed since it was shown, so nothing was decided. Look again and decide about the present one: troupe approve ${server}`,
+      { server },
+    );
+  }
+
+  /** Keeps the decision, and hands on what concerns the root. */
+  decide(order: ApprovalOrder, desired: DesiredServer, obey: (order: ApprovalOrder) => void): void {
+    const asked = this.#caseOf(desired);
+    const fingerprint = approvalFingerprint(desired);
+    const subject = { server: desired.name, fingerprint };
+    if (order.type === 'approval.grant' && asked.toolChanges.length > 0) {
+      const changed = new Set(asked.toolChanges.map(pinKey));
+      const pins = this.#announcedBy(desired).filter((one) => changed.has(pinKey(one)));
+      this.#store.add({ kind: 'pins', ...subject, pins: pins.map(pinOf) });
+      return;
+    }
+    // On record before the root obeys: a server that starts at once is held to what it lists.
+    this.#keep(asked, subject, decisionBy[order.type]);
+    this.#known = decisionsOf(this.#store.records());
+    obey({ ...order, fingerprint });
+  }
+
+  /** A server listed its tools or other definitions: new ones are pinned as they are now. */
+  noteListed(server: string, generation: string): void {
+    const desired = this.#servers().find(({ name }) => name === server);
+    if (desired?.generation !== generation) return;
+    const record = this.#grantOf(desired);
+    if (record === undefined) return;
+    const announced = this.#announcedBy(desired);
+    const pins = newPins(record.pins, announced);
+    const { fingerprint } = record;
+    if (pins.length > 0) this.#store.add({ kind: 'pins', server, fingerprint, pins });
+    this.#tellUnpinned(server, announced, [...record.pins, ...pins]);
+    this.#tellChanges(desired);
+  }
+
+  /** Tools that are not shown and not called, because they are not what was approved. */
+  heldTools(desired: DesiredServer): ReadonlySet<string> {
+    return this.#heldBackOf(desired).tools;
+  }
+
+  /** Other definitions that are held back, by `pinKey`: instructions, prompts and resources. */
+  heldOffers(desired: DesiredServer): ReadonlySet<string> {
+    return this.#heldBackOf(desired).offers;
+  }
+
+  heldCount(desired: DesiredServer): HeldCount {
+    const { tools, offers } = this.#heldBackOf(desired);
+    return { tools: tools.size, offers: offers.size };
+  }
+
+  #heldBackOf(desired: DesiredServer): HeldBack {
+    if (desired.policy.catalog.pinTools !== 'hold') return nothingHeld;
+    const changes = this.#changesOf(desired);
+    if (changes.length === 0) return nothingHeld;
+    const known = this.#held.get(changes);
+    if (known !== undefined) return known;
+    const [tools, offers] = [new Set<string>(), new Set<string>()];
+    for (const change of changes) {
+      if (change.kind === undefined) tools.add(change.tool);
+      else offers.add(pinKey(change));
+    }
+    const held = { tools, offers };
+    this.#held.set(changes, held);
+    return held;
+  }
+
+  /** Settles when every decision is on disk, or is known not to be; undefined when none can be. */
+  close(): Promise<void> | undefined {
+    this.#endListening();
+    return this.#store.close();
+  }
+
+  /** Whether all that was decided is on disk. */
+  saved(): Promise<boolean> {
+    return this.#store.saved();
+  }
+
+  #tellRoot(): void {
+    const decisions = decisionsOf(this.#store.records());
+    if (this.#isKeeping || equalTyped(decisions, this.#known)) return;
+    this.#known = decisions;
+    this.#ports.root().send({ type: 'approvals.changed', decisions });
+  }
+
+  /** Records a grant's use, at most once a month so that the file is rarely written for it. */
+  #noteUse(desired: DesiredServer): void {
+    if (!desired.gated) return;
+    const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
+    const record = recordOf(this.#store.records(), subject);
+    const usedAt = this.#clock.wallNow();
+    if (record?.decision !== 'granted') return;
+    if (usedAt - Math.max(record.decidedAt, record.usedAt ?? 0) < useNotedMs) return;
+    this.#store.add({ kind: 'use', ...subject, usedAt });
+  }
+
+  #keep(
+    { desired, spec }: ApprovalCase,
+    subject: Pick<ApprovalRecord, 'server' | 'fingerprint'>,
+    decision: Decision,
+  ): void {
+    // What needs no approval is not put on record: it would be a yes should it be gated one day.
+    if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
+    const facts = spec === undefined ? [] : specFactsOf(spec, desired);
+    const decidedAt = this.#clock.wallNow();
+    this.#isKeeping = true;
+    this.#store.add({
+      kind: 'decision',
+      record: { ...subject, decision, decidedAt, facts, pins: [] },
+    });
+    this.#isKeeping = false;
+  }
+
+  async #loaded(): Promise<void> {
+    let timer: unknown;
+    const patience = new Promise<void>((resolve) => {
+      timer = this.#clock.setTimeout(resolve, loadMs);
+    });
+    await Promise.race([this.#store.load(), patience]);
+    this.#clock.clearTimeout(timer);
+    this.#tellRoot();
+  }
+
+  #caseOf(desired: DesiredServer): ApprovalCase {
+    const { specOf, parts } = this.#ports;
+    return {
+      desired,
+      spec: specOf(desired.generation),
+      records: this.#store.records(),
+      toolChanges: desired.policy.catalog.pinTools === 'hold' ? this.#changesOf(desired) : [],
+      isLookedUp: parts.findExecutable !== undefined,
+    };
+  }
+
+  #changesOf(desired: DesiredServer): readonly ToolChange[] {
+    const pins = this.#grantOf(desired)?.pins;
+    if (pins === undefined) return noChanges;
+    const catalog = this.#catalogOf(desired);
+    const known = this.#compared.get(catalog);
+    if (known?.pins === pins) return known.changes;
+    const changes = changedTools(pins, announcedBy(catalog));
+    this.#compared.set(catalog, { pins, changes });
+    return changes;
+  }
+
+  /** What the tools of a server are held to; nothing where they are not pinned. */
+  #grantOf(desired: DesiredServer): ApprovalRecord | undefined {
+    if (!desired.gated || desired.policy.catalog.pinTools === 'off') return undefined;
+    const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
+    const record = recordOf(this.#store.records(), subject);
+    return record?.decision === 'granted' ? record : undefined;
+  }
+
+  #tellChanges(desired: DesiredServer): void {
+    const { name: server } = desired;
+    const changes = this.#changesOf(desired);
+    const names = changes.map(({ kind, tool }) => printableLine(`${kindWords(kind)}${tool}`, 100));
+    const list = names.join(', ');
+    if (this.#told.get(server) === list) return;
+    this.#told.set(server, list);
+    if (names.length === 0) return;
+    const isHeld = desired.policy.catalog.pinTools === 'hold';
+    const shown = names.slice(0, shownTools).join(', ');
+    const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
+    const what = isHeld
+      ? `held back until they are approved again: troupe approve ${server}`
+      : 'shown all the same, as its policy says';
+    const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
+    const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;
+    this.#ports.remark(server, line);
+    if (isHeld) this.#need(desired);
+  }
+
+  #tellUnpinned(server: string, announced: readonly Announced[], pins: readonly ToolPin[]): void {
+    const pinned = new Set(pins.map(pinKey));
+    const left = announced.filter((one) => !pinned.has(pinKey(one))).length;
+    if (left === 0 || this.#hasUnpinned.has(server)) return;
+    this.#hasUnpinned.add(server);
+    const line = `announces more than is pinned: changes of ${left} of its prompts and resources will not be noticed`;
+    this.#ports.remark(server, line);
+  }
+
+  #need(desired: DesiredServer): void {
+    const fingerprint = shownFingerprint(this.#caseOf(desired));
+    this.#ports.listeners.emit('approval.needed', { server: desired.name, fingerprint });
+  }
+
+  #announcedBy(desired: DesiredServer): readonly Announced[] {
+    return announcedBy(this.#catalogOf(desired));
+  }
+
+  #catalogOf({ name, generation }: DesiredServer): Catalog {
+    return this.#ports.catalogs().listedBy({ server: name, generation });
+  }
+
+  #servers(): readonly DesiredServer[] {
+    return this.#ports.root().getSnapshot().context.settings?.servers ?? [];
+  }
+}

@@ -1,0 +1,141 @@
+/** Collects what a user must see of a gated server before deciding. References stay unresolved. */
+
+import type {
+  ApprovalReason,
+  ApprovalRecord,
+  ApprovalRequest,
+  ToolChange,
+} from '../../domain/host/approval.ts';
+import type { ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
+import { type DesiredServer, isFolderScope } from '../../domain/settings.ts';
+import { isCommandPlain } from '../../policies/approvals/command-place.ts';
+import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
+import { lastAgreed, recordOf } from '../../policies/approvals/records.ts';
+import { compareFacts, specFactsOf } from '../../policies/approvals/spec-facts.ts';
+import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
+import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
+import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
+import { redactWords } from '../../policies/text/redact-words.ts';
+
+/** One gated server and what is known of it. */
+export interface ApprovalCase {
+  readonly desired: DesiredServer;
+  readonly spec: ServerSpec | undefined;
+  readonly records: readonly ApprovalRecord[];
+  /** Tools that are not what was approved with it. */
+  readonly toolChanges: readonly ToolChange[];
+  /** Whether somebody looked for what its command leads to. */
+  readonly isLookedUp: boolean;
+}
+
+/** What a decision binds to that is made by looking at the request. */
+export function shownFingerprint({ desired, toolChanges }: ApprovalCase): string {
+  const fingerprint = approvalFingerprint(desired);
+  return toolChanges.length === 0 ? fingerprint : digestOf({ fingerprint, toolChanges });
+}
+
+export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
+  const { desired, spec, toolChanges } = asked;
+  const { name, source, executable } = desired;
+  const warnings = spec === undefined ? [] : warningsOf(spec, asked);
+  return {
+    server: name,
+    fingerprint: shownFingerprint(asked),
+    source,
+    ...stateOf(asked),
+    ...(spec === undefined ? {} : shown(spec, desired)),
+    ...(executable === undefined ? {} : { executable }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+    ...(toolChanges.length === 0 ? {} : { toolChanges: toolChanges.map(shownChange) }),
+  };
+}
+
+/** A diff contains text from the server, so it is redacted. */
+function shownChange({ diff, ...change }: ToolChange): ToolChange {
+  return { ...change, diff: diff.map((line) => redactWords(line)) };
+}
+
+type State = Pick<ApprovalRequest, 'decision' | 'because' | 'changes'>;
+
+function stateOf({ desired, spec, records, toolChanges }: ApprovalCase): State {
+  const fingerprint = approvalFingerprint(desired);
+  const record = recordOf(records, { server: desired.name, fingerprint });
+  if (record?.decision === 'granted') {
+    return toolChanges.length === 0
+      ? { decision: 'granted' }
+      : { decision: 'pending', because: 'toolsChanged' };
+  }
+  const agreed = lastAgreed(records, desired.name);
+  const facts = spec === undefined ? [] : specFactsOf(spec, desired);
+  const changes = agreed === undefined ? [] : compareFacts(agreed.facts, facts);
+  const more = changes.length === 0 ? {} : { changes };
+  if (record?.decision === 'rejected') return { decision: 'rejected', ...more };
+  if (record !== undefined) return { decision: 'pending', because: 'revoked', ...more };
+  const because = agreed === undefined ? 'new' : reasonFor(changes);
+  return { decision: 'pending', because, ...more };
+}
+
+function reasonFor(changes: NonNullable<State['changes']>): ApprovalReason {
+  const isMove = changes.length > 0 && changes.every(({ field }) => field === 'executable');
+  return isMove ? 'executableMoved' : 'changed';
+}
+
+function shown(
+  spec: ServerSpec,
+  { source, envFileNames }: DesiredServer,
+): Partial<ApprovalRequest> {
+  if (spec.type === 'memory') return {};
+  const values = { values: approvalValuesOf(spec, source.scope) };
+  if (spec.type !== 'stdio') {
+    const host = disguisedHost(spec.url)?.host;
+    const leadsTo = host === undefined ? {} : { host };
+    return { url: spec.url, ...leadsTo, headerNames: Object.keys(spec.headers), ...values };
+  }
+  const { command, args, cwd, env } = spec;
+  const envFile = spec.values?.envFile?.path;
+  return {
+    command,
+    args,
+    cwd,
+    envNames: Object.keys(env),
+    ...(envFile === undefined ? {} : { envFile }),
+    ...(envFileNames === undefined ? {} : { envFileNames }),
+    ...values,
+  };
+}
+
+function warningsOf(
+  spec: ServerSpec,
+  { desired, isLookedUp }: Pick<ApprovalCase, 'desired' | 'isLookedUp'>,
+): readonly string[] {
+  if (spec.type === 'memory') return [];
+  if (spec.type !== 'stdio') {
+    const disguised = disguisedHost(spec.url);
+    if (disguised === undefined) return [];
+    return [
+      `the address reads "${disguised.written}" but leads to ${disguised.host}; approve only if that is the host you mean`,
+    ];
+  }
+  const isMissing = isLookedUp && desired.executable === undefined;
+  const isUnread =
+    isLookedUp && spec.values?.envFile !== undefined && desired.envFileNames === undefined;
+  return [
+    ...(isMissing ? [unknownProgram(spec, desired)] : []),
+    ...(isUnread
+      ? ['the variables file cannot be used at present; once it can, you need to approve again']
+      : []),
+    ...unpinnedPackages(spec.command, spec.args),
+    ...Object.keys(spec.env)
+      .filter((name) => decidesWhatRuns(name))
+      .map(
+        (name) =>
+          `${name} can make programs load other code or configuration than the command line says; check its value`,
+      ),
+  ];
+}
+
+function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {
+  return isFolderScope(source.scope) && !isCommandPlain(spec)
+    ? 'a variable or its own PATH decides which program this is; it is looked up only after approval'
+    : 'the command is not found at present; once it is, you need to approve again';
+}

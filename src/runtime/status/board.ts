@@ -1,0 +1,446 @@
+/**
+ * Holds the present status of every server, derived anew from the snapshots of
+ * the charts whenever one of them changes. It decides nothing and keeps no fact
+ * of its own but the times at which it saw a change.
+ */
+
+import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
+import type { serverMachine } from '../../../machines/server/server.ts';
+import { actorsOf } from '../../../machines/troupe/handover.ts';
+import type { troupeMachine } from '../../../machines/troupe/troupe.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { LiveServer } from '../../domain/plan.ts';
+import type { CircuitState, Verdict } from '../../domain/server-state.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { equalTyped } from '../../policies/equal-typed.ts';
+import type { HeldCount } from './next-step.ts';
+import type { RefusingLists } from './refusing-rule.ts';
+import {
+  type Condition,
+  callStatusOf,
+  circuitOf,
+  conditionOf,
+  type ServerSnapshot,
+  type Stamps,
+  statusOf,
+  successorStatusOf,
+} from './status-of.ts';
+
+export type RootRef = ActorRefFrom<typeof troupeMachine>;
+export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
+export type ServerRef = ActorRefFrom<typeof serverMachine>;
+
+/** One server as the call path needs to see it. */
+export interface Sighting {
+  readonly status: ServerStatus;
+  /** What calls are judged by: of a closing server, where it is bound to rest. */
+  readonly callStatus: ServerStatus;
+  readonly desired: DesiredServer;
+  readonly actorId: string;
+  readonly ref: ServerRef;
+  readonly session: number;
+  /** When an open circuit will be probed, or the verdict of a probe is due: wall time in milliseconds; 0 = closed. */
+  readonly circuitUntilMs: number;
+  /** Whether the circuit counts failed calls now, so that a success is news. */
+  readonly countsFailures: boolean;
+  /** Told to leave: it takes no calls and shows no tools. */
+  readonly leaving: boolean;
+}
+
+export interface StatusBoardPorts {
+  readonly root: RootRef;
+  readonly clock: Clock;
+  /** How many of the server's tools are shown when its catalog is not `none`. */
+  readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
+  /** How many of them are held back. */
+  readonly heldCountOf: (desired: DesiredServer) => HeldCount;
+  /** Whether the server was met with SSE although its settings do not say so. */
+  readonly isOverSse: (generation: string) => boolean;
+  /** A step that would help a server that needs no other. */
+  readonly stepFor?: (name: string) => string | undefined;
+  readonly onChange: (status: ServerStatus) => void;
+  /** Sees every snapshot of every server, in their order, before anybody hears of it. */
+  readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
+  /** A server came, went, or shows other tools. */
+  readonly onToolsMayDiffer: () => void;
+}
+
+interface Watched {
+  readonly ref: ServerRef;
+  readonly subscription: Subscription;
+  stamps: Stamps;
+  condition: Condition;
+  waitKey: string;
+  circuit: CircuitState;
+  circuitSinceMs: number;
+}
+
+export class StatusBoard {
+  readonly #ports: StatusBoardPorts;
+  readonly #watched = new Map<string, Watched>();
+  readonly #sightings = new Map<string, Sighting>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  /** Settings of servers that still leave after their entry is gone. */
+  readonly #lastDesired = new Map<string, DesiredServer>();
+  /** Since when servers have no chart any more: it broke, or the troupe ended. */
+  readonly #restingSinceMs = new Map<string, number>();
+  /** What was told last of servers that were looked at and not told of yet. */
+  readonly #untold = new Map<string, Sighting | undefined>();
+  /** Servers that moved while the root had settings or servers that nobody here knows yet. */
+  readonly #passedOver = new Set<string>();
+  #isEnding = false;
+  #live: RootSnapshot['context']['live'] | undefined;
+  #settings: RootSnapshot['context']['settings'] | undefined;
+  /** The servers of the settings, by name. */
+  #desired: ReadonlyMap<string, DesiredServer> = new Map();
+  #lists: RefusingLists = { hostAllowed: null };
+
+  constructor(ports: StatusBoardPorts) {
+    this.#ports = ports;
+    ports.root.subscribe({
+      next: (snapshot) => {
+        this.#followRoot(snapshot);
+      },
+      // Failures of the root end the troupe; whoever made it hears of them there.
+      error: () => {},
+    });
+  }
+
+  sighting(name: string): Sighting | undefined {
+    return this.#sightings.get(name);
+  }
+
+  sightings(): readonly Sighting[] {
+    return [...this.#sightings.values()];
+  }
+
+  /** Every server that is desired or still leaving, sorted by name. */
+  statuses(): readonly ServerStatus[] {
+    const seen = this.sightings().map(({ status }) => status);
+    const unseen = (this.#settings?.servers ?? [])
+      .filter(({ name }) => !this.#sightings.has(name))
+      .map((desired) => this.#restingStatus(desired));
+    return [...seen, ...unseen].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  status(name: string): ServerStatus | undefined {
+    const sighting = this.#sightings.get(name);
+    if (sighting !== undefined) return sighting.status;
+    const desired = this.#desiredNamed(name);
+    return desired === undefined ? undefined : this.#restingStatus(desired);
+  }
+
+  /** Calls back at every change of one server, whether or not it exists yet. */
+  watch(name: string, callback: () => void): () => void {
+    const callbacks = this.#watchers.get(name) ?? new Set();
+    this.#watchers.set(name, callbacks);
+    callbacks.add(callback);
+    return () => {
+      callbacks.delete(callback);
+      if (callbacks.size === 0) this.#watchers.delete(name);
+    };
+  }
+
+  /** Looks again at one server whose tools were listed anew. */
+  refresh(name: string): void {
+    const actorId = this.#live?.get(name)?.actorId;
+    if (actorId !== undefined) this.#lookAndTell(name, actorId);
+  }
+
+  /** Shows every server as stopped, and tells everybody who still waits that no more will come. */
+  close(): void {
+    this.#isEnding = true;
+    for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
+    for (const name of [...this.#sightings.keys()]) this.#forget(name);
+    this.#tellAll();
+    this.#ports.onToolsMayDiffer();
+    for (const callbacks of [...this.#watchers.values()]) for (const call of [...callbacks]) call();
+  }
+
+  #followRoot(snapshot: RootSnapshot): void {
+    const { live, settings } = snapshot.context;
+    this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
+    if (live === this.#live && settings === this.#settings) return;
+    const before: RootSnapshot['context']['live'] = this.#live ?? new Map();
+    this.#live = live;
+    this.#followSettings(settings);
+    const haveListsChanged = this.#followLists(snapshot.context);
+    const isAffected = ({ verdict }: LiveServer): boolean =>
+      haveListsChanged && refusingVerdicts.has(verdict);
+    for (const [name, server] of before) {
+      if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
+    }
+    // One of thousands was born or left: the others look as they did.
+    for (const [name, server] of live) {
+      const isOther =
+        before.get(name) !== server || isAffected(server) || this.#passedOver.has(name);
+      if (isOther || !this.#isSeen(name, server, snapshot)) this.#follow(name, server, snapshot);
+    }
+    this.#passedOver.clear();
+    for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
+    // Only now: who hears of one server may ask for all of them.
+    this.#tellAll();
+    this.#ports.onToolsMayDiffer();
+  }
+
+  /**
+   * Whether the root has moved on and tells of it next. Servers hear of a pass before anybody hears
+   * of the root: looked at now, they would be shown by settings and roles that hold no more.
+   */
+  #isBehind(): boolean {
+    const { live, settings } = this.#ports.root.getSnapshot().context;
+    return live !== this.#live || settings !== this.#settings;
+  }
+
+  #followSettings(settings: RootSnapshot['context']['settings']): void {
+    if (settings === this.#settings) return;
+    this.#settings = settings;
+    this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
+    for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
+  }
+
+  /** True when lists that may refuse a server, or their places, are others than before. */
+  #followLists({ settings, launchBound, hostAllowed }: RootSnapshot['context']): boolean {
+    const { limits, budget } = settings ?? {};
+    const lists: RefusingLists = {
+      hostAllowed,
+      ...(launchBound === null ? {} : { launchBound }),
+      ...(limits === undefined ? {} : { limits }),
+      ...(budget === undefined ? {} : { budget }),
+    };
+    if (equalTyped(lists, this.#lists)) return false;
+    this.#lists = lists;
+    return true;
+  }
+
+  /** Whether this chart of the server was looked at under the settings that hold. */
+  #isSeen(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): boolean {
+    return (
+      this.#sightings.get(name)?.desired === this.#lastDesired.get(name) &&
+      this.#watched.get(actorId)?.ref === snapshot.children[actorId]
+    );
+  }
+
+  #follow(name: string, server: LiveServer, snapshot: RootSnapshot): void {
+    for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
+    this.#look(name, server.actorId);
+  }
+
+  #watchActor(name: string, actorId: string, snapshot: RootSnapshot): void {
+    const ref = snapshot.children[actorId] as ServerRef | undefined;
+    if (ref === undefined || this.#watched.get(actorId)?.ref === ref) return;
+    this.#unwatch(actorId);
+    const nowMs = this.#ports.clock.wallNow();
+    this.#watched.set(actorId, {
+      ref,
+      subscription: ref.subscribe({
+        next: () => {
+          if (this.#isBehind()) this.#passedOver.add(name);
+          else this.#lookAndTell(name, this.#live?.get(name)?.actorId ?? actorId);
+        },
+        // The root hears of it and reclaims everything.
+        error: () => {},
+      }),
+      stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
+      condition: { state: 'queued' },
+      waitKey: '',
+      circuit: 'closed',
+      circuitSinceMs: nowMs,
+    });
+  }
+
+  #unwatchOthers(before: LiveServer, now: LiveServer | undefined): void {
+    const present = now === undefined ? [] : actorsOf(now).map(({ actorId }) => actorId);
+    for (const { actorId } of actorsOf(before))
+      if (!present.includes(actorId)) this.#unwatch(actorId);
+  }
+
+  #unwatch(actorId: string): void {
+    this.#watched.get(actorId)?.subscription.unsubscribe();
+    this.#watched.delete(actorId);
+  }
+
+  #forget(name: string): void {
+    this.#noteUntold(name);
+    this.#sightings.delete(name);
+    if (this.#desiredNamed(name) === undefined) this.#lastDesired.delete(name);
+    else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
+  }
+
+  #desiredNamed(name: string): DesiredServer | undefined {
+    return this.#desired.get(name);
+  }
+
+  #lookAndTell(name: string, actorId: string): void {
+    this.#look(name, actorId);
+    this.#tellOf(name);
+  }
+
+  #look(name: string, actorId: string): void {
+    const watched = this.#watched.get(actorId);
+    const desired = this.#lastDesired.get(name);
+    const server = this.#live?.get(name);
+    if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
+    const snapshot = watched.ref.getSnapshot();
+    // A chart that broke shows its last good snapshot until the root replaces it.
+    if (snapshot.status === 'error') return;
+    this.#stamp(watched, snapshot);
+    this.#ports.onSnapshot?.(name, watched.ref, snapshot);
+    this.#noteUntold(name);
+    this.#restingSinceMs.delete(name);
+    this.#sightings.set(name, this.#sightingOf(watched, snapshot, desired, server));
+  }
+
+  #sightingOf(
+    { ref, stamps, circuitSinceMs }: Watched,
+    snapshot: ServerSnapshot,
+    desired: DesiredServer,
+    server: LiveServer,
+  ): Sighting {
+    const { actorId, leaving } = server;
+    const { context, value } = snapshot;
+    const isShown = value.catalog !== 'none' && !leaving;
+    const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
+    const heldCount = isShown ? this.#ports.heldCountOf(desired) : undefined;
+    const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
+    const more = { transport, lists: this.#lists, heldCount };
+    const seen = statusOf(snapshot, desired, stamps, count, more);
+    const action = seen.action ?? this.#ports.stepFor?.(seen.name);
+    const status = deepFreeze({
+      ...seen,
+      ...(action === undefined ? {} : { action }),
+      ...this.#besideOf(server, desired),
+    });
+    return {
+      status,
+      callStatus: callStatusOf(status, snapshot, desired, this.#lists),
+      desired,
+      actorId,
+      ref,
+      session: context.session,
+      circuitUntilMs: circuitUntil(value.circuit, circuitSinceMs, context),
+      countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
+      leaving,
+    };
+  }
+
+  /** Who else lives under this name. */
+  #besideOf(
+    { successor, predecessor }: LiveServer,
+    desired: DesiredServer,
+  ): Pick<ServerStatus, 'successor' | 'predecessor'> {
+    const next = successor?.leaving === false ? this.#watched.get(successor.actorId) : undefined;
+    if (next !== undefined) {
+      const snapshot = next.ref.getSnapshot();
+      this.#stamp(next, snapshot);
+      return { successor: successorStatusOf(snapshot, desired, next.stamps) };
+    }
+    const before = predecessor && this.#watched.get(predecessor.actorId);
+    if (before === undefined) return {};
+    const { generation, pid } = before.ref.getSnapshot().context;
+    return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
+  }
+
+  #noteUntold(name: string): void {
+    if (!this.#untold.has(name)) this.#untold.set(name, this.#sightings.get(name));
+  }
+
+  #tellAll(): void {
+    for (const name of [...this.#untold.keys()]) this.#tellOf(name);
+  }
+
+  /** Nothing is told twice: a listener that makes the server move is told of that first. */
+  #tellOf(name: string): void {
+    if (!this.#untold.has(name)) return;
+    const before = this.#untold.get(name);
+    this.#untold.delete(name);
+    const now = this.#sightings.get(name);
+    if (now === undefined) this.#tellOfLoss(name);
+    else this.#tellOfDifference(before, now);
+  }
+
+  #tellOfLoss(name: string): void {
+    const desired = this.#desiredNamed(name);
+    if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
+    this.#tell(name);
+  }
+
+  #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
+    const isSameStatus = equalTyped(before?.status, now.status);
+    const hasLeft = before?.leaving !== now.leaving;
+    if (isSameStatus && !hasLeft && equalTyped(before?.callStatus, now.callStatus)) return;
+    if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
+    if (!isSameStatus) this.#ports.onChange(now.status);
+    this.#tell(now.status.name);
+  }
+
+  #stamp(watched: Watched, snapshot: ServerSnapshot): void {
+    const nowMs = this.#ports.clock.wallNow();
+    const condition = conditionOf(snapshot);
+    if (!equalTyped(condition, watched.condition)) {
+      watched.condition = condition;
+      watched.stamps = { ...watched.stamps, sinceMs: nowMs };
+    }
+    const circuit = circuitOf(snapshot);
+    if (circuit !== watched.circuit) {
+      watched.circuit = circuit;
+      watched.circuitSinceMs = nowMs;
+    }
+    const { session, delayMs } = snapshot.context;
+    const waitKey = condition.state === 'backingOff' ? `${session} ${delayMs}` : '';
+    if (waitKey !== watched.waitKey) {
+      watched.waitKey = waitKey;
+      watched.stamps = { ...watched.stamps, waitingSinceMs: nowMs };
+    }
+  }
+
+  #tell(name: string): void {
+    for (const callback of [...(this.#watchers.get(name) ?? [])]) callback();
+  }
+
+  /** The status of a server that has no chart now. */
+  #restingStatus(desired: DesiredServer): ServerStatus {
+    const lostAtMs = this.#restingSinceMs.get(desired.name);
+    const unseenCondition = lostAtMs === undefined ? newCondition : brokenCondition;
+    return {
+      name: desired.name,
+      ...(this.#isEnding ? { state: 'stopped' } : unseenCondition),
+      catalog: 'none',
+      circuit: 'closed',
+      since: new Date(lostAtMs ?? this.#ports.clock.wallNow()).toISOString(),
+      generation: desired.generation,
+      restarts: 0,
+      tools: 0,
+      transport: desired.transport,
+      source: desired.source,
+    };
+  }
+}
+
+/** Whose next step names a list. */
+const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
+
+function circuitUntil(
+  circuit: ServerSnapshot['value']['circuit'],
+  sinceMs: number,
+  { cooldownMs, policy }: ServerSnapshot['context'],
+): number {
+  if (circuit === 'open') return sinceMs + cooldownMs;
+  return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;
+}
+
+// The next pass makes its chart; only then is it known whether it may run.
+const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
+
+// Its chart broke, which is our bug; the root makes a new one within a second.
+const brokenCondition = {
+  state: 'backingOff',
+  reason: 'retrying',
+  lastError: {
+    code: 'INTERNAL',
+    kind: 'unknown',
+    message: 'The chart of this server broke; it is being replaced. Please report it.',
+  },
+} as const satisfies Partial<ServerStatus>;

@@ -1,0 +1,217 @@
+/**
+ * The one function that turns a server's snapshot into the status that people
+ * and programs see. Every face shows its result; none derives its own.
+ */
+
+import type { SnapshotFrom } from 'xstate';
+import type { serverMachine } from '../../../machines/server/server.ts';
+import type { CallerCode } from '../../domain/caller-code.ts';
+import type { Failure, FailureKind } from '../../domain/failure.ts';
+import type { LastError, ServerStatus, SuccessorStatus } from '../../domain/host/status.ts';
+import type { TransportKind } from '../../domain/server-spec.ts';
+import {
+  type CatalogState,
+  type CircuitState,
+  degradedReasons,
+  type ServerState,
+  type StateReason,
+} from '../../domain/server-state.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { type HeldCount, nextStepFor, stepForHeld } from './next-step.ts';
+import type { RefusingLists } from './refusing-rule.ts';
+
+export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
+
+/** Wall times that a chart cannot know, stamped when the snapshot changed. */
+export interface Stamps {
+  /** When the present state and reason were entered, milliseconds since 1970. */
+  readonly sinceMs: number;
+  /** When the present wait for the next attempt began. */
+  readonly waitingSinceMs: number;
+}
+
+const noneHeld: HeldCount = { tools: 0, offers: 0 };
+
+/** What else a status tells of. */
+interface MoreFacts {
+  /** Default: the one of the settings. */
+  readonly transport?: TransportKind;
+  readonly lists?: RefusingLists;
+  /** Definitions that are held back because they differ from what was approved. */
+  readonly heldCount?: HeldCount | undefined;
+}
+
+export interface Condition {
+  readonly state: ServerState;
+  readonly reason?: StateReason;
+}
+
+/** Where the connection region is, in the public words. */
+export function conditionOf(snapshot: ServerSnapshot): Condition {
+  const { connection } = snapshot.value;
+  // Transient or final: seen only while the actor is being taken down.
+  if (typeof connection === 'string') return { state: 'stopping' };
+  if ('engaged' in connection) return engagedCondition(snapshot, connection.engaged);
+  const { parked } = connection;
+  if (typeof parked === 'string') return { state: parked };
+  const [state, reason] = Object.entries(parked)[0] as [ServerState, StateReason];
+  return { state, reason };
+}
+
+type ConnectionValue = Exclude<ServerSnapshot['value']['connection'], string>;
+type EngagedValue = Extract<ConnectionValue, { engaged?: unknown }>['engaged'];
+
+function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Condition {
+  if (engaged === undefined || typeof engaged === 'string') return { state: 'stopping' };
+  if ('starting' in engaged && engaged.starting !== undefined) return { state: engaged.starting };
+  const { impairments } = snapshot.context;
+  const isOutdated = 'ready' in engaged && engaged.ready.listing === 'outdated';
+  const reason = degradedReasons.find(
+    (candidate) =>
+      impairments.includes(candidate) || (candidate === 'partialCatalog' && isOutdated),
+  );
+  return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
+}
+
+function catalogOf(snapshot: ServerSnapshot): CatalogState {
+  const { catalog } = snapshot.value;
+  // Transient or final: seen only while the actor begins or is being taken down.
+  return catalog === 'ended' || catalog === 'remembering' || catalog === 'lost' ? 'none' : catalog;
+}
+
+export function circuitOf(snapshot: ServerSnapshot): CircuitState {
+  const { circuit } = snapshot.value;
+  // A probe that is due is none yet.
+  if (circuit === 'due') return 'open';
+  return circuit === 'ended' ? 'closed' : circuit;
+}
+
+/** Builds the status of one server from its snapshot, its settings and the clock's stamps. */
+export function statusOf(
+  snapshot: ServerSnapshot,
+  desired: DesiredServer,
+  stamps: Stamps,
+  toolCount: number,
+  { transport, lists, heldCount = noneHeld }: MoreFacts = {},
+): ServerStatus {
+  const { context } = snapshot;
+  const condition = conditionOf(snapshot);
+  const lastError = lastErrorOf(context.lastError, desired, condition);
+  const action = nextStepFor(desired, condition, lists) ?? stepForHeld(desired, heldCount);
+  const isTrying =
+    condition.state === 'queued' ||
+    condition.state === 'connecting' ||
+    condition.state === 'loadingTools' ||
+    condition.state === 'backingOff';
+  return deepFreeze({
+    name: context.name,
+    ...condition,
+    catalog: catalogOf(snapshot),
+    circuit: circuitOf(snapshot),
+    since: new Date(stamps.sinceMs).toISOString(),
+    generation: context.generation,
+    ...(isTrying ? { attempt: Math.max(1, context.attempt) } : {}),
+    restarts: Math.max(0, context.session - 1),
+    ...(condition.state === 'backingOff'
+      ? { nextAttemptAt: new Date(stamps.waitingSinceMs + context.delayMs).toISOString() }
+      : {}),
+    tools: toolCount,
+    ...(context.pid === null ? {} : { pid: context.pid }),
+    transport: transport ?? context.transport,
+    ...(context.era === null ? {} : { era: context.era }),
+    source: desired.source,
+    ...(lastError === undefined ? {} : { lastError }),
+    ...(action === undefined ? {} : { action }),
+  });
+}
+
+/** Tells of a successor what is not told of the server that it is to follow. */
+export function successorStatusOf(
+  snapshot: ServerSnapshot,
+  desired: DesiredServer,
+  stamps: Stamps,
+): SuccessorStatus {
+  const { generation, state, reason, attempt, nextAttemptAt, pid, lastError } = statusOf(
+    snapshot,
+    desired,
+    stamps,
+    0,
+  );
+  return {
+    generation,
+    state,
+    ...(reason === undefined ? {} : { reason }),
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+    ...(pid === undefined ? {} : { pid }),
+    ...(lastError === undefined ? {} : { lastError }),
+  };
+}
+
+/**
+ * The status that calls are judged by. While a server closes, admission and a
+ * person's stop have often decided already where it will rest; a caller is told
+ * so at once instead of waiting for the end of a session.
+ */
+export function callStatusOf(
+  status: ServerStatus,
+  { context }: ServerSnapshot,
+  desired: DesiredServer,
+  lists?: RefusingLists,
+): ServerStatus {
+  if (status.state !== 'stopping') return status;
+  const rest = decidedRest(context);
+  if (rest === undefined) return status;
+  const action = nextStepFor(desired, rest, lists);
+  return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
+}
+
+function decidedRest({ verdict, stopWanted }: ServerSnapshot['context']): Condition | undefined {
+  if (verdict === 'disabled') return { state: 'disabled' };
+  if (verdict !== 'admitted') return { state: 'blocked', reason: verdict };
+  return stopWanted ? { state: 'stopped' } : undefined;
+}
+
+const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {
+  transport: 'UNAVAILABLE',
+  unavailable: 'UNAVAILABLE',
+  crashed: 'CRASHED',
+  cleanExit: 'CRASHED',
+  initTimeout: 'TIMEOUT',
+  initNotification: 'UNAVAILABLE',
+  capabilityMissing: 'CAPABILITY_MISSING',
+  versionUnsupported: 'VERSION_UNSUPPORTED',
+  authRequired: 'AUTH_REQUIRED',
+  sessionMissing: 'UNAVAILABLE',
+  rateLimited: 'RATE_LIMITED',
+  protocol: 'BAD_RESPONSE',
+  notStarted: 'CONNECTING',
+  unknown: 'INTERNAL',
+};
+
+function lastErrorOf(
+  failure: Failure | null,
+  desired: DesiredServer,
+  condition: Condition,
+): LastError | undefined {
+  if (condition.reason === 'invalidConfig' && desired.invalid !== undefined) {
+    const { file, line, key, message } = desired.invalid;
+    const place = `${file}${line === undefined ? '' : `:${line}`}`;
+    return {
+      code: 'INVALID_CONFIG',
+      kind: 'notStarted',
+      message: `${place}${key === undefined ? '' : ` ${key}`}: ${message}`,
+    };
+  }
+  if (failure === null) return undefined;
+  const { kind, code, message, exitCode, signal, stderrTail } = failure;
+  return {
+    code: code ?? codeOfKind[kind],
+    kind,
+    message,
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(stderrTail === undefined ? {} : { stderrTail }),
+  };
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
+import { refusalAtRest } from '../calls/gate.ts';
+import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { WaitOptions } from '../troupe.ts';
+import { waitOnce } from '../wait-once.ts';
+
+export interface StatusWait {
+  readonly board: StatusBoard;
+  readonly clock: Clock;
+  readonly server: string;
+  /** Finishes the wait with a status, keeps it going with undefined, or throws. */
+  readonly answer: (sighting: Sighting | undefined) => ServerStatus | undefined;
+  /** Ends the sentence "Server x was not … in time". */
+  readonly wanted: string;
+  readonly isOver: () => boolean;
+}
+
+// One minute: what a server may take to connect and to list its tools, 30 s each.
+const defaultTimeoutMs = 60_000;
+
+/**
+ * Waits until a server's status gives an answer.
+ *
+ * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
+ */
+export async function waitForStatus(wait: StatusWait, options: WaitOptions): Promise<ServerStatus> {
+  const { board, clock, server, answer } = wait;
+  const { signal, timeoutMs = defaultTimeoutMs } = options;
+  const deadlineAt = clock.now() + timeoutMs;
+  for (;;) {
+    const found = answer(board.sighting(server));
+    if (found !== undefined) return found;
+    if (signal?.aborted === true) {
+      throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
+    }
+    if (wait.isOver()) {
+      throw new TroupeError('SHUTTING_DOWN', `The troupe stopped; ${server} will not change.`, {
+        server,
+      });
+    }
+    if (clock.now() >= deadlineAt) {
+      throw new TroupeError(
+        'TIMEOUT_WAITING',
+        `Server ${server} was not ${wait.wanted} in time ${whatInstead(board, server)}`,
+        { server, retryable: true },
+      );
+    }
+    await waitOnce({ clock, deadlineAt, signal }, (wake) => board.watch(server, wake));
+  }
+}
+
+/**
+ * Whether a server is ready in a later session than it had.
+ *
+ * @throws TroupeError that says why it will not be
+ */
+export function isReadyAgain({ status, ref, session }: Sighting, before?: Sighting): boolean {
+  // A replaced server counts its sessions anew.
+  const isLater = ref !== before?.ref || session > before.session;
+  const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
+  const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
+  if (refusal !== undefined) throw refusal;
+  return isLater && (status.state === 'ready' || status.state === 'degraded');
+}
+
+/** A server may be waited for before it is added; a name that is still unknown may be mistyped. */
+function whatInstead(board: StatusBoard, server: string): string {
+  const status = board.status(server);
+  if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;
+  const closest = closestName(
+    server,
+    board.statuses().map(({ name }) => name),
+  );
+  const hint =
+    closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
+  return `(there is no server of this name). ${hint}`;
+}

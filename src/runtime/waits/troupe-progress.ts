@@ -1,0 +1,110 @@
+/**
+ * How far a troupe is: its state, its first pass over the settings, its last pass,
+ * and with them the one answer of `ready()`.
+ */
+
+import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type { TroupeState, TroupeStatus } from '../../domain/host/status.ts';
+import { troupeStateOf } from '../root-actor.ts';
+import type { RootSnapshot, StatusBoard } from '../status/board.ts';
+import type { StartReport } from '../troupe.ts';
+import { areSettled, awaitedStatuses, blockingStatuses, startReportOf } from './start-report.ts';
+
+export class TroupeProgress {
+  readonly #clock: Clock;
+  readonly #board: () => StatusBoard;
+  #state: TroupeState = 'starting';
+  #sinceMs: number;
+  #firstPassAt: number | null = null;
+  #wokenAt: number | null = null;
+  #lastReconcile: TroupeStatus['lastReconcile'];
+  #settleReady: (() => void) | undefined;
+
+  /** Settles once, when the host may go on; never rejects. */
+  readonly ready: Promise<StartReport>;
+
+  /** `startedAt`: monotonic milliseconds, from which `ready()` tells how long it took. */
+  constructor(clock: Clock, startedAt: number, board: () => StatusBoard) {
+    this.#clock = clock;
+    this.#board = board;
+    this.#sinceMs = clock.wallNow();
+    this.ready = new Promise((settle) => {
+      this.#settleReady = () => {
+        this.#settleReady = undefined;
+        settle(startReportOf(board().statuses(), Math.round(clock.now() - startedAt)));
+      };
+    });
+  }
+
+  get state(): TroupeState {
+    return this.#state;
+  }
+
+  /** Says whether the settings were read, or never will be. Before that, names mean nothing. */
+  hasLooked(): boolean {
+    return this.#firstPassAt !== null || this.#state !== 'starting';
+  }
+
+  /** Monotonic milliseconds of the first pass; until then, of now. */
+  firstPassAt(): number {
+    return this.#firstPassAt ?? this.#clock.now();
+  }
+
+  status(): Pick<TroupeStatus, 'since' | 'state' | 'lastReconcile'> {
+    return {
+      since: new Date(this.#sinceMs).toISOString(),
+      state: this.#state,
+      ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
+    };
+  }
+
+  /** Runs an order of the host: passes within it count from its beginning. */
+  during(order: () => void): void {
+    this.#wokenAt = this.#clock.now();
+    order();
+    this.#wokenAt = null;
+  }
+
+  /** Returns how long the pass took, in whole milliseconds. */
+  noteReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): number {
+    const now = this.#clock.now();
+    // Parts of a millisecond tell nobody anything, and fill a line with digits.
+    const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
+    this.#lastReconcile = {
+      at: new Date(this.#clock.wallNow()).toISOString(),
+      steps: plan.filter(({ step }) => step !== 'keep').length,
+      durationMs,
+    };
+    return durationMs;
+  }
+
+  noteSnapshot(snapshot: RootSnapshot): void {
+    // A pass before the settings were read looks at nothing.
+    if (snapshot.context.settings !== null) this.#firstPassAt ??= this.#clock.now();
+    this.#enter(troupeStateOf(snapshot));
+  }
+
+  /** The last word, also for those who still wait for {@link ready}. */
+  noteEnd(): void {
+    this.#enter('stopped');
+    this.#settleReady?.();
+  }
+
+  /** Lets the host go on when there is nothing left to wait for. */
+  checkReady(): void {
+    if (this.#settleReady === undefined) return;
+    const board = this.#board();
+    // Also without a first pass: settings that cannot be read must not keep a host waiting.
+    const isGatePassed = this.#state !== 'starting';
+    const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(board));
+    const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(board));
+    if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
+  }
+
+  #enter(state: TroupeState): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#sinceMs = this.#clock.wallNow();
+  }
+}

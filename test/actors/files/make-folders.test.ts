@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { makeFolders } from '../../../actors/files/make-folders.ts';
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+describe('a folder of ours', () => {
+  it('is made with those above it, for its user alone, and may be there already', () => {
+    const folder = path.join(temporaryFolder(), 'a', 'b');
+    makeFolders(folder);
+    makeFolders(folder);
+    for (const each of [folder, path.dirname(folder)]) {
+      expect(statSync(each).mode & 0o777).toBe(0o700);
+    }
+  });
+
+  it('is refused where a file stands in its way', () => {
+    const file = path.join(temporaryFolder(), 'file');
+    writeFileSync(file, '');
+    expect(() => makeFolders(path.join(file, 'folder'))).toThrow('ENOTDIR');
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'is refused, and not tried for ever, where nothing can be made',
+    () => {
+      expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
+    },
+  );
+});

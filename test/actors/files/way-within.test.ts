@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+
+let outer = '';
+const at = (...parts: string[]): string => path.join(outer, ...parts);
+
+beforeAll(() => {
+  outer = realpathSync(mkdtempSync(path.join(tmpdir(), 'ways-')));
+  mkdirSync(at('project', 'sub', 'deep'), { recursive: true });
+  mkdirSync(at('elsewhere'));
+  writeFileSync(at('project', 'file'), '');
+  writeFileSync(at('elsewhere', 'file'), '');
+  symlinkSync('../../file', at('project', 'sub', 'deep', 'up'));
+  symlinkSync(at('project', 'sub'), at('project', 'absolute'));
+  symlinkSync('absolute/deep', at('project', 'chain'));
+  symlinkSync('../elsewhere', at('project', 'out'));
+  symlinkSync('/net/host.example/share', at('project', 'network'));
+  symlinkSync('chain/../../../elsewhere', at('project', 'sly'));
+  symlinkSync('../project/file', at('project', 'around'));
+  symlinkSync('circle', at('project', 'circle'));
+  symlinkSync(`${at('project')}-b/../project/file`, at('project', 'detour'));
+});
+afterAll(() => rmSync(outer, { recursive: true, force: true }));
+
+describe('the way to a file in a folder', () => {
+  it.each(['file', 'sub/deep/up', 'absolute/deep', 'chain/up', '.', 'sub/deep/../deep'])(
+    'is followed while it stays inside: %s',
+    async (name) => {
+      const file = at('project', name);
+      expect(await wayWithin(file, at('project'))).toEqual({
+        place: realpathSync(file),
+        isInside: true,
+      });
+    },
+  );
+
+  it.each([
+    ['out/file', 'elsewhere/file'],
+    ['out', 'elsewhere'],
+    ['sly', 'elsewhere'],
+    ['../elsewhere/file', 'elsewhere/file'],
+  ])('ends where it leaves the folder: %s', async (name, place) => {
+    const way = await wayWithin(path.join(at('project'), name), at('project'));
+    expect(way).toEqual({ place: at(place), isInside: false });
+  });
+
+  it('names the target of a network link without following it', async () => {
+    expect(await wayWithin(at('project', 'network', 'x'), at('project'))).toEqual({
+      place: '/net/host.example/share/x',
+      isInside: false,
+    });
+  });
+
+  it.each(['around', 'detour'])('ends where it leaves, even if it comes back: %s', async (name) => {
+    expect((await wayWithin(at('project', name), at('project'))).isInside).toBe(false);
+  });
+
+  it('stays inside for a missing file and for a circle of links', async () => {
+    const missing = at('project', 'sub', 'none', 'file');
+    expect(await wayWithin(missing, at('project'))).toEqual({ place: missing, isInside: true });
+    expect((await wayWithin(at('project', 'circle'), at('project'))).isInside).toBe(true);
+  });
+});
+
+describe('a path', () => {
+  it.each([
+    ['/a', '/a', true],
+    ['/a/..b', '/a', true],
+    ['/a/b', '/a', true],
+    ['/ab', '/a', false],
+    ['/', '/a', false],
+    ['/a', '/', true],
+  ])('%s is within %s: %s', (place, folder, expected) => {
+    expect(isWithin(place, folder)).toBe(expected);
+  });
+});

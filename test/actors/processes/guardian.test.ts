@@ -1,0 +1,142 @@
+/** What the guardian ends, and what it leaves alone: the program itself, in every shell there is. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { Guardian } from '../../../actors/processes/guardian.ts';
+import { guardianScript } from '../../../actors/processes/guardian-script.ts';
+import { hasProcessTable, startFromPs, startOf } from '../../../actors/processes/identity.ts';
+import { ended, isRunning } from '../session/bench.ts';
+import { type Stubborn, startDeaf as spawnDeaf, startLauncher } from './stubborn-processes.ts';
+
+const shells = ['/bin/sh', '/bin/bash', '/bin/busybox'].filter((file) => existsSync(file));
+// Where there is a process table, the other way is tried all the same.
+const ways = (['proc', 'ps'] as const).filter((way) =>
+  way === 'proc' ? hasProcessTable : startFromPs(process.pid) !== undefined,
+);
+const cases = shells.flatMap((shell) => ways.map((way) => [shell, way] as const));
+
+const started: number[] = [];
+let folder: string | undefined;
+
+afterEach(() => {
+  for (const pid of started.splice(0)) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+  if (folder !== undefined) rmSync(folder, { recursive: true });
+  folder = undefined;
+});
+
+async function startDeaf(env?: Readonly<Record<string, string>>): Promise<Stubborn> {
+  const deaf = await spawnDeaf(env);
+  started.push(deaf.pid);
+  return deaf;
+}
+
+interface Watch {
+  readonly shell: string;
+  readonly way: 'proc' | 'ps';
+  readonly isHostAlive?: boolean;
+  readonly mark?: string;
+  readonly file?: string;
+}
+
+/** Gives it these orders, ends its input, and waits for its exit code. */
+async function guard(watch: Watch, ...orders: readonly string[]): Promise<number> {
+  const { shell, way, isHostAlive = true, mark = 'MCP_TROUPE_RUN=none', file = '' } = watch;
+  const words = [mark, file, way, isHostAlive ? '1' : '0', '1', '2', '40'];
+  const applet = shell.endsWith('busybox') ? ['sh'] : [];
+  const child = spawn(shell, [...applet, '-c', guardianScript, 'guardian', ...words], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+  // It may leave before it has read everything.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(orders.join(''));
+  const [exitCode] = (await once(child, 'exit')) as [number];
+  return exitCode;
+}
+
+const startBy = { proc: startOf, ps: startFromPs };
+const orderFor = (way: 'proc' | 'ps', pid: number): string => `+ ${pid} ${startBy[way](pid)}\n`;
+
+describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
+  it('ends a deaf group when its input ends, and removes the registry', async () => {
+    folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+    const file = path.join(folder, "it's a registry");
+    writeFileSync(file, '');
+    const deaf = await startDeaf();
+    expect(await guard({ shell, way, file }, orderFor(way, deaf.pid))).toBe(0);
+    expect(isRunning(deaf.pid)).toBe(false);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('ends the server whose launcher left at SIGTERM', async () => {
+    const { pid, serverPid } = await startLauncher();
+    started.push(pid, serverPid);
+    expect(await guard({ shell, way }, orderFor(way, pid))).toBe(0);
+    expect(isRunning(serverPid)).toBe(false);
+  });
+
+  it('touches nobody who has the number of a registered process but not its start', async () => {
+    const stranger = await startDeaf();
+    for (const isHostAlive of [true, false]) {
+      expect(await guard({ shell, way, isHostAlive }, `+ ${stranger.pid} 12345\n`)).toBe(0);
+    }
+    expect(isRunning(stranger.pid)).toBe(true);
+  });
+
+  it('follows no order that was cut off, removed or followed by a farewell', async () => {
+    const deaf = await startDeaf();
+    const order = orderFor(way, deaf.pid);
+    expect(await guard({ shell, way }, order.slice(0, -1))).toBe(0);
+    expect(await guard({ shell, way }, order, `- ${deaf.pid}\n`)).toBe(0);
+    expect(await guard({ shell, way }, order, 'bye\n')).toBe(0);
+    expect(isRunning(deaf.pid)).toBe(true);
+    expect(await guard({ shell, way }, order)).toBe(0);
+    expect(isRunning(deaf.pid)).toBe(false);
+  });
+});
+
+describe('a guardian that reads no orders', () => {
+  it('is replaced before they fill the memory, and its successor knows them', async () => {
+    const deaf = await startDeaf();
+    const guardian = new Guardian({ mark: 'MCP_TROUPE_RUN=none', report: () => undefined });
+    guardian.add({ pid: deaf.pid, start: startOf(deaf.pid) ?? '' });
+    const first = guardian.pid ?? 0;
+    process.kill(first, 'SIGSTOP');
+    // A process that has come and gone, again and again.
+    for (let count = 0; count < 20_000 && isRunning(first); count += 1) {
+      guardian.add({ pid: 999_999_999, start: 'another' });
+      guardian.remove(999_999_999);
+      if (count % 100 === 0) await new Promise(setImmediate);
+    }
+    expect(isRunning(first)).toBe(false);
+    while (guardian.pid === undefined || guardian.pid === first) await new Promise(setImmediate);
+    // It ends what was not removed.
+    const gone = ended(deaf.pid);
+    await guardian.dismiss();
+    await gone;
+  });
+});
+
+describe('the guardian without a process table', () => {
+  it('gives ps each column in a word of its own, as every system understands it', () => {
+    const columns = /\bps -A (.*)\)/.exec(guardianScript)?.[1];
+    expect(columns?.split(' -o ').slice(1)).toEqual(['pgid=', 'state=', 'lstart=']);
+    expect(columns).toMatch(/^-o pid= /);
+  });
+});
+
+describe.runIf(hasProcessTable).each(shells)('the guardian in %s', (shell) => {
+  it('ends those who left their group by their mark, and no others', async () => {
+    const marked = await startDeaf({ MCP_TROUPE_RUN: 'one.1' });
+    const other = await startDeaf({ MCP_TROUPE_RUN: 'two.1' });
+    expect(await guard({ shell, way: 'proc', mark: 'MCP_TROUPE_RUN=one' })).toBe(0);
+    // Its environment is gone a moment before it is.
+    await ended(marked.pid);
+    expect(isRunning(other.pid)).toBe(true);
+  });
+});

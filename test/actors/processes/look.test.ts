@@ -1,0 +1,67 @@
+/** How all processes are looked at, with the process table of this machine. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { hasProcessTable } from '../../../actors/processes/identity.ts';
+import { createLook } from '../../../actors/processes/look.ts';
+
+/** So that there are more processes than one step takes. */
+async function crowd(size: number): Promise<readonly number[]> {
+  const children = Array.from({ length: size }, () => spawn('sleep', ['600'], { stdio: 'ignore' }));
+  onTestFinished(() => {
+    for (const child of children) child.kill('SIGKILL');
+  });
+  await Promise.all(children.map((child) => once(child, 'spawn')));
+  return children.map(({ pid }) => pid as number);
+}
+
+describe.runIf(hasProcessTable)('a look at all processes', () => {
+  it('finds each of them, and lets others work in between', async () => {
+    const pids = await crowd(100);
+    let inOneTurn = 0;
+    let most = 0;
+    let isOver = false;
+    const turn = (): void => {
+      inOneTurn = 0;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    const found = await createLook((pid) => {
+      inOneTurn += 1;
+      most = Math.max(most, inOneTurn);
+      return pid;
+    })();
+    isOver = true;
+    expect(found).toEqual(expect.arrayContaining([...pids]));
+    expect(most).toBeLessThanOrEqual(32);
+  });
+
+  it('is shared by all who ask before it begins, and by nobody who asks later', async () => {
+    let looks = 0;
+    let later: Promise<readonly number[]> | undefined;
+    const look = createLook((pid) => {
+      if (pid !== process.pid) return undefined;
+      looks += 1;
+      later ??= look();
+      return pid;
+    });
+    const first = look();
+    expect(look()).toBe(first);
+    expect(await first).toEqual([process.pid]);
+    expect(looks).toBe(1);
+    expect(later).not.toBe(first);
+    expect(await later).toEqual([process.pid]);
+    expect(looks).toBe(2);
+  });
+
+  it('leaves out what cannot be read', async () => {
+    const found = await createLook((pid) => {
+      if (pid !== process.pid) throw new Error('closed to us');
+      return pid;
+    })();
+    expect(found).toEqual([process.pid]);
+  });
+});

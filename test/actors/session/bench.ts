@@ -1,0 +1,305 @@
+/** Runs one session actor with recording ports; a test awaits what it wants to see. */
+
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+import { createActor, setup } from 'xstate';
+
+import type { EraVerdict, SessionPorts } from '../../../actors/session/session.ts';
+import { createSessionLogic } from '../../../actors/session/session.ts';
+import type { SideLists } from '../../../src/domain/catalog.ts';
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { EmbeddedServer } from '../../../src/domain/host/embedded.ts';
+import type { PolicyOverrides } from '../../../src/domain/policy.ts';
+import type { ServerSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
+import type { SessionCommand, SessionFact, SessionHandle } from '../../../src/domain/session.ts';
+import type { ListedTool } from '../../../src/domain/tool.ts';
+import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
+import { realClock } from '../../../src/runtime/real-clock.ts';
+
+/** The ladder of a close: after the end of input, and after SIGTERM. */
+export function graces(inputMs: number, termMs: number): PolicyOverrides {
+  const steps = [
+    { by: 'stdinEnd', waitMs: inputMs },
+    { by: 'SIGTERM', waitMs: termMs },
+  ] as const;
+  return { close: { steps } };
+}
+
+const policy = overridePolicy(defaultPolicy, {
+  connect: { listTimeoutMs: 5_000 },
+  call: { timeoutMs: 5_000 },
+  ...graces(1_000, 1_000),
+});
+
+/**
+ * The end of a server is promised within 100 ms. A busy machine may need more,
+ * and what breaks the promise (a pipe held open, a wait for the SDK to open its
+ * stream again) takes a second at least.
+ */
+export const promptMs = 500;
+
+export type FactOf<Type extends SessionFact['type']> = Extract<SessionFact, { type: Type }>;
+
+export interface Bench {
+  readonly facts: readonly SessionFact[];
+  /** Ports and facts by name, in the order in which they came. */
+  readonly story: readonly string[];
+  readonly lines: readonly string[];
+  readonly verdicts: Map<string, EraVerdict>;
+  catalog: readonly ListedTool[];
+  readonly side: Partial<SideLists>;
+  instructions: string | undefined;
+  send(type: SessionCommand['type']): void;
+  /** The next fact of this type that was not awaited before. */
+  next<Type extends SessionFact['type']>(type: Type): Promise<FactOf<Type>>;
+  /** Settles when the story holds this line so many times. */
+  told(line: string, count?: number): Promise<void>;
+  /** The next line of the log that contains the words. */
+  logged(words: string): Promise<string>;
+  handle(): SessionHandle;
+  stop(): void;
+}
+
+export interface BenchOptions {
+  /** Servers inside the host. */
+  readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
+  readonly spec?: ServerSpec;
+  readonly policy?: PolicyOverrides;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly clock?: Clock;
+  readonly session?: number;
+  /** Addresses of resources that the host watches; may be changed while a session runs. */
+  readonly watched?: readonly string[];
+}
+
+type Logic = ReturnType<typeof createSessionLogic>;
+
+export type StartBench = (options?: BenchOptions) => Bench;
+
+/** Starts sessions of one logic; what a logic learns of eras lasts from one to the next. */
+export function createBench(
+  defaultSpec: ServerSpec | undefined,
+  createLogic: (ports: SessionPorts) => Logic = createSessionLogic,
+): StartBench {
+  const verdicts = new Map<string, EraVerdict>();
+  const overSse = new Set<string>();
+  const leftWhenAsked = new Set<string>();
+  let bench = new Recorder(verdicts);
+  let options: BenchOptions = {};
+  const logic = createLogic({
+    specOf: () => {
+      const spec = options.spec ?? defaultSpec;
+      return spec && { spec, policy: overridePolicy(policy, options.policy ?? {}) };
+    },
+    get env() {
+      return { ...process.env, ...options.env };
+    },
+    get clock() {
+      return options.clock ?? realClock;
+    },
+    registry: {
+      opened: (_actorId, handle) => bench.registered(handle),
+      closed: () => bench.tell('registry.closed'),
+    },
+    catalogs: {
+      put: (_owner, tools, extra) => {
+        bench.catalog = tools;
+        bench.instructions = extra?.instructions;
+        bench.tell('catalogs.put');
+      },
+      putSide: (_owner, lists) => {
+        Object.assign(bench.side, lists);
+        bench.tell(`catalogs.putSide ${Object.keys(lists).join(' ')}`);
+      },
+    },
+    eras: {
+      get: (generation) => verdicts.get(generation),
+      set: (generation, verdict) => void verdicts.set(generation, verdict),
+      forget: (generation) => void verdicts.delete(generation),
+    },
+    watched: {
+      of: () => options.watched ?? [],
+      changed: (_server, uris) => {
+        for (const uri of uris) bench.tell(`changed ${uri}`);
+      },
+    },
+    overSse,
+    leftWhenAsked,
+    get embedded() {
+      return options.embedded ?? new Map();
+    },
+    log: (_server, line) => bench.log(line),
+  });
+  return (given = {}) => {
+    options = given;
+    bench = new Recorder(verdicts);
+    bench.run(logic, options.session ?? 1);
+    return bench;
+  };
+}
+
+class Recorder implements Bench {
+  readonly facts: SessionFact[] = [];
+  readonly story: string[] = [];
+  readonly lines: string[] = [];
+  readonly verdicts: Map<string, EraVerdict>;
+  catalog: readonly ListedTool[] = [];
+  readonly side: Partial<SideLists> = {};
+  instructions: string | undefined;
+  #handle: SessionHandle | undefined;
+  #host: { send(event: SessionCommand): void; stop(): void } | undefined;
+  readonly #taken = new Set<SessionFact>();
+  #waiting: { readonly isMet: () => boolean; readonly resolve: () => void }[] = [];
+
+  constructor(verdicts: Map<string, EraVerdict>) {
+    this.verdicts = verdicts;
+  }
+
+  run(logic: Logic, session: number): void {
+    const host = setup({
+      types: { events: {} as SessionFact },
+      actors: { session: logic },
+    }).createMachine({
+      invoke: {
+        id: 'session',
+        src: 'session',
+        input: { actorId: 'db.0', server: 'db', generation: 'g1', session },
+      },
+      on: { '*': { actions: ({ event }) => this.#receive(event) } },
+    });
+    const actor = createActor(host);
+    actor.start();
+    const child = actor.getSnapshot().children.session;
+    this.#host = { send: (event) => child?.send(event), stop: () => actor.stop() };
+  }
+
+  send(type: SessionCommand['type']): void {
+    this.#host?.send({ type });
+  }
+
+  stop(): void {
+    this.#host?.stop();
+  }
+
+  handle(): SessionHandle {
+    if (this.#handle === undefined) throw new Error('The session has not opened.');
+    return this.#handle;
+  }
+
+  registered(handle: SessionHandle): void {
+    this.#handle = handle;
+    this.tell('registry.opened');
+  }
+
+  log(line: string): void {
+    this.lines.push(line);
+    this.#wake();
+  }
+
+  tell(name: string): void {
+    this.story.push(name);
+    this.#wake();
+  }
+
+  async next<Type extends SessionFact['type']>(type: Type): Promise<FactOf<Type>> {
+    const find = (): SessionFact | undefined =>
+      this.facts.find((fact) => fact.type === type && !this.#taken.has(fact));
+    await this.#until(() => find() !== undefined);
+    const fact = find() as FactOf<Type>;
+    this.#taken.add(fact);
+    return fact;
+  }
+
+  told(line: string, count = 1): Promise<void> {
+    return this.#until(() => this.story.filter((one) => one === line).length >= count);
+  }
+
+  async logged(words: string): Promise<string> {
+    const find = (): string | undefined => this.lines.find((line) => line.includes(words));
+    await this.#until(() => find() !== undefined);
+    return find() as string;
+  }
+
+  #receive(fact: SessionFact): void {
+    this.facts.push(fact);
+    this.tell(fact.type);
+  }
+
+  #until(isMet: () => boolean): Promise<void> {
+    if (isMet()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ isMet, resolve }));
+  }
+
+  #wake(): void {
+    const met = this.#waiting.filter(({ isMet }) => isMet());
+    this.#waiting = this.#waiting.filter((one) => !met.includes(one));
+    for (const { resolve } of met) resolve();
+  }
+}
+
+const fixture = new URL('../../fixtures/stdio-server.mjs', import.meta.url).pathname;
+
+/** A spec of the stdio fixture server in one of its modes. */
+export function fixtureSpec(
+  mode: string,
+  more: Partial<StdioSpec> & { value?: string } = {},
+): StdioSpec {
+  const { value, ...spec } = more;
+  return {
+    type: 'stdio',
+    command: process.execPath,
+    args: [fixture, mode, ...(value === undefined ? [] : [value])],
+    env: {},
+    cwd: '/tmp',
+    era: 'legacy',
+    ...spec,
+  };
+}
+
+/** Call options with room to answer. */
+export function callOptions(more: { signal?: AbortSignal; timeoutMs?: number } = {}) {
+  return {
+    signal: more.signal ?? new AbortController().signal,
+    timeoutMs: more.timeoutMs ?? 5_000,
+  };
+}
+
+const endless: Record<string, unknown> = {};
+endless['self'] = endless;
+
+/** Arguments that JSON cannot hold, each with what is wrong with it. */
+export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
+  ['a BigInt', { value: 1n }],
+  ['endless', endless],
+  [
+    'in need of a conversion that throws',
+    {
+      toJSON(): never {
+        throw new Error('not for you');
+      },
+    },
+  ],
+  ['a function', () => 1],
+  ['a list', [1]],
+];
+
+/** Says whether a process exists and is not a zombie that only waits to be reaped. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // Linux: the field after the name is the state.
+  return !/\) [ZX] /u.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+}
+
+/** Settles when the process is gone, or is a zombie that only waits to be reaped. */
+export async function ended(pid: number): Promise<void> {
+  const status = `/proc/${pid}/status`;
+  const script = `while [ -d /proc/${pid} ] && ! grep -q '^State:.*Z' ${status}; do sleep 0.02; done`;
+  await promisify(execFile)('sh', ['-c', script]);
+}

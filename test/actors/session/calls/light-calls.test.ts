@@ -1,0 +1,343 @@
+/**
+ * The light path of `tools/call` against that of the SDK's client: the same script of a
+ * server, the same outcome, and the same words on the wire. Who wants to hear of progress
+ * takes the latter, so that is how a test chooses.
+ */
+
+import { getEventListeners } from 'node:events';
+
+import type { Client } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+
+import { createHandle } from '../../../../actors/session/calls/call.ts';
+import { createClient } from '../../../../actors/session/client.ts';
+import {
+  type Connection,
+  NotSentError,
+} from '../../../../actors/transports/connection/connection.ts';
+import type { Failure } from '../../../../src/domain/failure.ts';
+import type { CallFailure, SessionHandle } from '../../../../src/domain/session.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { ScriptedTransport, type Sent } from '../../../fixtures/scripted-transport.ts';
+
+type Answer = { readonly result: unknown } | { readonly failure: CallFailure };
+
+/** A connection of which a test looks at the calls. */
+class CallTransport extends ScriptedTransport {
+  get calls(): readonly Sent[] {
+    return this.sent.filter(({ method }) => method === 'tools/call');
+  }
+
+  get cancellations(): readonly Sent['params'][] {
+    const told = this.sent.filter(({ method }) => method === 'notifications/cancelled');
+    return told.map(({ params }) => params);
+  }
+
+  /** Answers the call of this number, with a result unless told otherwise. */
+  answers(number: number, rest: Readonly<Record<string, unknown>>): void {
+    this.receive({ jsonrpc: '2.0', id: this.calls[number]?.id, ...rest });
+  }
+}
+
+const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
+
+interface Stage {
+  readonly transport: CallTransport;
+  readonly client: Client;
+  readonly clock: VirtualClock;
+  readonly troubles: Failure[];
+  readonly unknown: Error[];
+  readonly handle: SessionHandle;
+  call(args?: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer>;
+}
+
+async function stageOf(isLight: boolean): Promise<Stage> {
+  const transport = new CallTransport();
+  const client = createClient({ mode: 'legacy' }, () => {});
+  await client.connect(transport);
+  const unknown: Error[] = [];
+  client.onerror = (error) => unknown.push(error);
+  const clock = new VirtualClock();
+  const troubles: Failure[] = [];
+  const connection = { kind: 'stdio', transport, stages: transport.stages, context: () => ({}) };
+  const handle = createHandle({
+    server: 'db',
+    session: 1,
+    clock,
+    client,
+    connection: connection as unknown as Connection,
+    secrets: [],
+    isOpen: () => true,
+    wasClosed: () => false,
+    toolNamed: () => undefined,
+    lookAtWatched: () => {},
+    lookAtLogLevel: () => {},
+    logLevel: () => undefined,
+    rules: () => [],
+    onTrouble: (failure) => troubles.push(failure),
+  });
+  return {
+    transport,
+    client,
+    clock,
+    troubles,
+    unknown,
+    handle,
+    call: (args = {}, signal) =>
+      handle.callTool('echo', args, {
+        timeoutMs: 1_000,
+        ...(signal !== undefined && { signal }),
+        ...(!isLight && { onProgress: () => {} }),
+      }),
+  };
+}
+
+/** What was received is handed on by promises alone; a turn of the loop is after all of them. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What every test must leave behind: no timer, and nothing that a late answer still reaches. */
+async function expectAtRest({ transport, clock, unknown }: Stage): Promise<void> {
+  expect(clock.pendingCount).toBe(0);
+  const before = unknown.length;
+  for (const { id } of transport.calls) {
+    const late = { jsonrpc: '2.0', id: id as number, result: text('late') } as const;
+    expect(transport.stages.calls?.(late) ?? false).toBe(false);
+    transport.onmessage?.(late);
+  }
+  await settled();
+  expect(unknown).toHaveLength(before + transport.calls.length);
+}
+
+describe.each([
+  ['lightly', true],
+  ['by the client of the SDK', false],
+])('a call that is made %s', (_way, isLight) => {
+  it('names the tool and its arguments, and returns the result', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call({ a: 1 });
+    expect(stage.transport.calls).toMatchObject([
+      { jsonrpc: '2.0', params: { name: 'echo', arguments: { a: 1 } } },
+    ]);
+    stage.transport.answers(0, { result: { ...text('one'), structuredContent: { b: 2 } } });
+    expect(await called).toEqual({ result: { ...text('one'), structuredContent: { b: 2 } } });
+    await expectAtRest(stage);
+  });
+
+  it('gets its own answer, in whatever order they come, and only the first', async () => {
+    const stage = await stageOf(isLight);
+    const calls = [stage.call(), stage.call(), stage.call()];
+    for (const number of [2, 0, 1]) {
+      stage.transport.answers(number, { result: text(`number ${number}`) });
+      stage.transport.answers(number, { result: text('again') });
+    }
+    expect(await Promise.all(calls)).toEqual(
+      [0, 1, 2].map((number) => ({ result: text(`number ${number}`) })),
+    );
+    await expectAtRest(stage);
+  });
+
+  it('knows its answer by an id that became a text', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { id: String(stage.transport.calls[0]?.id), result: text('one') });
+    expect(await called).toEqual({ result: text('one') });
+  });
+
+  it('leaves other requests and what the server asks to the client', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    const { client, transport } = stage;
+    expect(await client.ping()).toEqual({});
+    transport.receive({ jsonrpc: '2.0', id: transport.calls[0]?.id, method: 'ping' });
+    await settled();
+    expect(transport.sent.at(-1)).toEqual({
+      jsonrpc: '2.0',
+      id: transport.calls[0]?.id,
+      result: {},
+    });
+    transport.answers(0, { result: text('one') });
+    expect(await called).toEqual({ result: text('one') });
+  });
+
+  it.each([
+    ['no content', {}, { content: [] }],
+    ['a word of a later revision', { ...text('one'), resultType: 'complete' }, text('one')],
+  ])('takes a result with %s', async (_what, result, expected) => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { result });
+    expect(await called).toEqual({ result: expected });
+  });
+
+  it.each([
+    ['content that is no list', { content: 'one' }],
+    ['a block without a type', { content: [{ text: 'one' }] }],
+    ['structured content that is a list', { ...text('one'), structuredContent: [1] }],
+    ['an error mark that is a word', { ...text('one'), isError: 'true' }],
+  ])('fails when the result has %s', async (_what, result) => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.transport.answers(0, { result });
+    expect(await called).toEqual({
+      failure: {
+        reason: 'badResponse',
+        written: true,
+        message: 'Invalid result for tools/call: the result of the tool has a wrong shape',
+      },
+    });
+    expect(stage.troubles).toMatchObject([{ message: expect.stringContaining('wrong shape') }]);
+    await expectAtRest(stage);
+  });
+
+  it('passes on an error of the server with its code, words and data', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    const error = { code: -32_603, message: 'the disk is full', data: { disk: 1 } };
+    stage.transport.answers(0, { error });
+    expect(await called).toEqual({
+      failure: {
+        reason: 'serverError',
+        written: true,
+        rpcCode: -32_603,
+        message: 'the disk is full',
+        rpcData: { disk: 1 },
+      },
+    });
+    expect(stage.troubles).toEqual([]);
+    await expectAtRest(stage);
+  });
+
+  it('ends at its deadline, and tells the server', async () => {
+    const stage = await stageOf(isLight);
+    const called = stage.call();
+    stage.clock.advanceBy(999);
+    expect(stage.transport.cancellations).toEqual([]);
+    stage.clock.advanceBy(1);
+    expect(await called).toMatchObject({ failure: { reason: 'timeout', written: true } });
+    expect(stage.transport.cancellations).toEqual([
+      { requestId: stage.transport.calls[0]?.id, reason: 'Error: Request timed out' },
+    ]);
+    await expectAtRest(stage);
+  });
+
+  it('ends when its caller wishes, tells the server, and lets go of the signal', async () => {
+    const stage = await stageOf(isLight);
+    const { signal, abort } = controllerOf();
+    const answered = stage.call({}, signal);
+    stage.transport.answers(0, { result: text('one') });
+    await answered;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+
+    const called = stage.call({}, signal);
+    abort('enough');
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled', written: true } });
+    expect(stage.transport.cancellations).toEqual([
+      { requestId: stage.transport.calls[1]?.id, reason: 'enough' },
+    ]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await expectAtRest(stage);
+  });
+
+  it('says that it was not sent when the connection did not take it', async () => {
+    const stage = await stageOf(isLight);
+    stage.transport.refusal = new NotSentError('The server does not read its input.');
+    expect(await stage.call()).toEqual({
+      failure: {
+        reason: 'notSent',
+        written: false,
+        message: 'The server does not read its input.',
+      },
+    });
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+
+  it('fails with the connection, once, even when the client stumbles over its end', async () => {
+    const stage = await stageOf(isLight);
+    const calls = [stage.call(), stage.call()];
+    stage.client.onclose = () => {
+      throw new Error('over already');
+    };
+    expect(() => stage.transport.close()).toThrow('over already');
+    for (const outcome of await Promise.all(calls)) {
+      expect(outcome).toMatchObject({
+        failure: { reason: 'crashed', written: true, message: 'Connection closed' },
+      });
+    }
+    expect(stage.troubles).toHaveLength(2);
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+});
+
+function controllerOf(): { signal: AbortSignal; abort: (reason: unknown) => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+}
+
+describe('the ids of requests', () => {
+  it('are never used twice, over however many connections and on whichever path', async () => {
+    const first = [await stageOf(true), await stageOf(false)];
+    const calls = first.flatMap((stage) => [stage.call(), stage.call()]);
+    await Promise.all(first.map(({ transport }) => transport.close()));
+    const later = [await stageOf(false), await stageOf(true)];
+    calls.push(...later.flatMap((stage) => [stage.call(), stage.call()]));
+    const all = [...first, ...later].flatMap(({ transport }) =>
+      transport.sent.flatMap(({ id }) => (id === undefined ? [] : [id])),
+    );
+    // Four handshakes and eight calls.
+    expect(all).toHaveLength(12);
+    expect(new Set(all).size).toBe(12);
+    await Promise.all(later.map(({ transport }) => transport.close()));
+    await Promise.all(calls);
+  });
+});
+
+describe('a call that progress renews', () => {
+  async function renewed() {
+    const stage = await stageOf(true);
+    const heard: unknown[] = [];
+    const outcome = stage.handle.callTool(
+      'echo',
+      {},
+      {
+        timeoutMs: 1_000,
+        renewal: { silenceMs: 500, untilMs: 1_800 },
+        onProgress: (news) => heard.push(news.progress),
+      },
+    );
+    const token = stage.transport.calls[0]?.params?._meta?.progressToken;
+    const progress = async (value: number): Promise<void> => {
+      const params = { progressToken: token, progress: value };
+      stage.transport.receive({ jsonrpc: '2.0', method: 'notifications/progress', params });
+      await settled();
+    };
+    return { stage, heard, outcome, progress };
+  }
+
+  it('has the longest silence again from each news on, and no more than the whole time', async () => {
+    const { stage, heard, outcome, progress } = await renewed();
+    for (const number of [1, 2, 3]) {
+      await stage.clock.advanceAndSettle(450);
+      await progress(number);
+    }
+    await stage.clock.advanceAndSettle(449);
+    expect(stage.transport.cancellations).toHaveLength(0);
+    await stage.clock.advanceAndSettle(1);
+    expect(await outcome).toMatchObject({ failure: { reason: 'timeout', written: true } });
+    expect(heard).toEqual([1, 2, 3]);
+    expect(stage.transport.cancellations).toHaveLength(1);
+    await progress(4);
+    expect(stage.clock.pendingCount).toBe(0);
+  });
+
+  it('ends when the server falls silent', async () => {
+    const { stage, outcome, progress } = await renewed();
+    await stage.clock.advanceAndSettle(10);
+    await progress(1);
+    await stage.clock.advanceAndSettle(499);
+    expect(stage.transport.cancellations).toHaveLength(0);
+    await stage.clock.advanceAndSettle(1);
+    expect(await outcome).toMatchObject({ failure: { reason: 'timeout' } });
+  });
+});

@@ -1,0 +1,159 @@
+/** A session whose server asks what the test says, and a host that answers when the test says so. */
+
+import { createHandle } from '../../../../actors/session/calls/call.ts';
+import { type AskableThings, capabilitiesFor } from '../../../../actors/session/calls/question.ts';
+import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
+import { createClient } from '../../../../actors/session/client.ts';
+import type { QuestionPorts } from '../../../../actors/session/ports.ts';
+import type { Connection } from '../../../../actors/transports/connection/connection.ts';
+import type {
+  QuestionAnswer,
+  QuestionBody,
+  QuestionParty,
+  RootFolder,
+} from '../../../../src/domain/question.ts';
+import type { SessionCallOptions, SessionHandle } from '../../../../src/domain/session.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
+
+export type Sent = Record<string, unknown> & { readonly id?: number; readonly method?: string };
+
+/** What a session put to the host. */
+export interface Asked {
+  readonly body: QuestionBody;
+  readonly party: QuestionParty | undefined;
+  readonly signal: AbortSignal;
+  readonly answer: (answer: QuestionAnswer | undefined) => void;
+}
+
+/** Ports that keep what they are asked. */
+export function createPorts(kinds: QuestionPorts['kinds'], folders?: RootFolder[]) {
+  const asked: Asked[] = [];
+  const listeners = new Set<() => void>();
+  const ports: QuestionPorts = {
+    kinds,
+    roots: () => folders,
+    onRootsChanged: (callback) => {
+      listeners.add(callback);
+      return () => void listeners.delete(callback);
+    },
+    ask: (_server, body, party, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve(undefined));
+        asked.push({ body, party, signal, answer: resolve });
+      }),
+  };
+  return { ports, asked, listeners };
+}
+
+export interface QuestionBench {
+  readonly clock: VirtualClock;
+  readonly handle: SessionHandle;
+  readonly asked: readonly Asked[];
+  /** What the server was told of us when the session opened. */
+  readonly announced: unknown;
+  /** Whoever wants to hear of other roots. */
+  readonly listeners: ReadonlySet<() => void>;
+  call(tool: string, options?: Partial<SessionCallOptions>): Promise<string>;
+  /** The server asks; `of`: on the response stream of the call with this number. */
+  ask(id: number | string, method: string, params: unknown, of?: number): Promise<void>;
+  tell(method: string, params: unknown): Promise<void>;
+  /** The server answers the call with this number. */
+  answerCall(number: number, rest?: Record<string, unknown>): Promise<void>;
+  /** What the server was told in answer to its request. */
+  toldTo(id: number | string): unknown;
+  sent(method: string): readonly Sent[];
+  stop(): void;
+}
+
+export interface BenchChoice extends Partial<AskableThings> {
+  readonly kind?: 'stdio' | 'http';
+  readonly isLight?: boolean;
+  readonly folders?: RootFolder[];
+}
+
+/** What was received is handed on by promises alone; a turn of the loop is after all of them. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export async function questionBench(choice: BenchChoice = {}): Promise<QuestionBench> {
+  const { kinds = ['form', 'url'], kind = 'stdio', isLight = true, folders } = choice;
+  const things = { kinds, hasRoots: folders !== undefined };
+  const { ports, asked, listeners } = createPorts(kinds, folders);
+  const transport = new ScriptedTransport();
+  const client = createClient({ mode: 'legacy' }, () => {}, capabilitiesFor(things));
+  await client.connect(transport);
+  client.onerror = () => {};
+  const clock = new VirtualClock();
+  const origins = new WeakMap<object, number>();
+  const connection = {
+    kind,
+    transport,
+    stages: transport.stages,
+    context: () => ({}),
+    requestOf: (message: object) => origins.get(message),
+  };
+  const questions = new SessionQuestions({ ...things, server: 'db', ports, secrets: ['hunter22'] });
+  const handle = createHandle({
+    server: 'db',
+    session: 1,
+    clock,
+    client,
+    connection: connection as unknown as Connection,
+    secrets: [],
+    questions,
+    isOpen: () => true,
+    wasClosed: () => false,
+    toolNamed: () => undefined,
+    lookAtWatched: () => {},
+    lookAtLogLevel: () => {},
+    logLevel: () => undefined,
+    rules: () => [],
+    onTrouble: () => {},
+  });
+  const allSent = transport.sent as unknown as readonly Sent[];
+  const calls = () => allSent.filter(({ method }) => method === 'tools/call');
+  const handshake = allSent.find(({ method }) => method === 'initialize')?.['params'];
+  return {
+    clock,
+    handle,
+    asked,
+    listeners,
+    announced: (handshake as Record<string, unknown>)['capabilities'],
+    async call(tool, options = {}) {
+      const progress = isLight ? {} : { onProgress: () => {} };
+      const all = { timeoutMs: 1_000, party: { tool }, ...progress, ...options };
+      const answer = await handle.callTool(tool, {}, all);
+      return 'failure' in answer ? answer.failure.reason : 'ok';
+    },
+    async ask(id, method, params, of) {
+      const message = { jsonrpc: '2.0', id, method, params };
+      const origin = of === undefined ? undefined : calls()[of]?.id;
+      transport.receive(message, (read) => {
+        if (origin !== undefined) origins.set(read, origin);
+      });
+      await settled();
+    },
+    async tell(method, params) {
+      transport.receive({ jsonrpc: '2.0', method, params });
+      await settled();
+    },
+    async answerCall(number, rest = { result: { content: [] } }) {
+      transport.receive({ jsonrpc: '2.0', id: calls()[number]?.id, ...rest });
+      await settled();
+    },
+    toldTo(id) {
+      const told = allSent.filter((each) => each.method === undefined && each.id === id);
+      if (told.length > 1) throw new Error(`request ${id} was answered ${told.length} times`);
+      return told[0]?.['result'] ?? told[0]?.['error'];
+    },
+    sent: (method) => allSent.filter((each) => each.method === method),
+    stop: () => questions.stop(),
+  };
+}
+
+export const nameForm = {
+  message: 'Who are you?',
+  requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+};

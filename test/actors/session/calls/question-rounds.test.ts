@@ -1,0 +1,165 @@
+/** Requests that a server of the 2026-07-28 revision answers with questions, in virtual time. */
+
+import { describe, expect, it } from 'vitest';
+
+import { type CallTime, timeOf } from '../../../../actors/session/calls/deadline.ts';
+import { inRounds, type RoundParams } from '../../../../actors/session/calls/question-rounds.ts';
+import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
+import type { QuestionKind, RootFolder } from '../../../../src/domain/question.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { createPorts, nameForm, settled } from './question-bench.ts';
+
+const form = { method: 'elicitation/create', params: nameForm };
+const done = { content: [] };
+
+interface Choice {
+  readonly kinds?: readonly QuestionKind[];
+  readonly folders?: RootFolder[];
+  readonly timeoutMs?: number;
+  readonly questionsMs?: number;
+}
+
+/** A server that gives these answers in turn, the last one for ever. */
+function begin(answers: readonly object[], choice: Choice = {}) {
+  const { kinds = ['form', 'url'], folders, timeoutMs = 1_000, questionsMs } = choice;
+  const { ports, asked } = createPorts(kinds, folders);
+  const clock = new VirtualClock();
+  const questions = new SessionQuestions({
+    server: 'db',
+    ports,
+    kinds,
+    hasRoots: folders !== undefined,
+    secrets: [],
+  });
+  const abort = new AbortController();
+  const time: CallTime = timeOf({ timeoutMs, ...(questionsMs !== undefined && { questionsMs }) });
+  const sent: RoundParams[] = [];
+  const party = { tool: 'query' };
+  const setup = { clock, questions, party, signal: abort.signal, time };
+  const result = inRounds<object>(setup, (added) => {
+    sent.push(added);
+    return Promise.resolve(answers[Math.min(sent.length, answers.length) - 1] as object);
+  }).then(
+    () => 'ok',
+    (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : error),
+  );
+  return { asked, clock, questions, abort, sent, result, time };
+}
+
+const asks = (inputRequests: object, requestState?: unknown) => ({
+  resultType: 'input_required',
+  inputRequests,
+  ...(requestState !== undefined && { requestState }),
+});
+
+describe('a request in rounds', () => {
+  it('goes on with the answers, and gives the state back as it came', async () => {
+    const state = 'opaque \u0000 ☃';
+    const folders = [{ uri: 'file:///p', name: 'p' }];
+    const first = asks({ a: form, b: { method: 'roots/list' } }, state);
+    const { asked, sent, result, clock } = begin([first, asks({ c: form }), done], { folders });
+    await settled();
+    expect(asked.map(({ party }) => party?.tool)).toEqual(['query']);
+    asked[0]?.answer({ action: 'accept', content: { name: 'Ada' } });
+    await settled();
+    asked[1]?.answer({ action: 'decline' });
+    expect(await result).toBe('ok');
+    const accepted = { action: 'accept', content: { name: 'Ada' } };
+    expect(sent).toEqual([
+      {},
+      { inputResponses: { a: accepted, b: { roots: folders } }, requestState: state },
+      { inputResponses: { c: { action: 'decline' } } },
+    ]);
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it('waits a moment when the server only wants to be asked later', async () => {
+    const { sent, result, clock } = begin([asks({}, 's'), done]);
+    await clock.advanceAndSettle(249);
+    expect(sent).toHaveLength(1);
+    await clock.advanceAndSettle(1);
+    expect(await result).toBe('ok');
+    expect(sent[1]).toEqual({ requestState: 's' });
+  });
+
+  it('ends after ten rounds', async () => {
+    const { sent, result, clock } = begin([asks({}, 's')], { timeoutMs: 60_000 });
+    await clock.advanceAndSettle(10_000);
+    expect(await result).toMatch(/Invalid result: it still asked for input after 10 rounds/u);
+    expect(sent).toHaveLength(11);
+  });
+
+  it.each([
+    ['nobody answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
+    [
+      'no model was asked',
+      asks({
+        a: {
+          method: 'sampling/createMessage',
+          params: {
+            messages: [{ role: 'user', content: { type: 'text', text: 'x' } }],
+            maxTokens: 1,
+          },
+        },
+      }),
+      /InputRequiredError: It wants a message of a model/u,
+    ],
+  ])('fails with what is wanted when %s, and asks nothing more', async (_what, answer, words) => {
+    const { asked, result, clock, sent } = begin([answer]);
+    await settled();
+    for (const each of asked) each.answer(undefined);
+    expect(await result).toMatch(words);
+    expect(sent).toHaveLength(1);
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it.each([
+    ['roots that it was not told of', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
+    ['something unknown', asks({ a: { method: 'tools/list' } }), /something unknown/u],
+    ['what is no request', asks({ a: 7 }), /something unknown/u],
+    ['a form that cannot be shown', asks({ a: { ...form, params: {} } }), /cannot be shown/u],
+    [
+      'too much at once',
+      asks(Object.fromEntries(Array.from({ length: 17 }, (_, key) => [`k${key}`, form]))),
+      /more than 16 questions/u,
+    ],
+  ])('fails when the server wants %s', async (_what, answer, words) => {
+    const { asked, result } = begin([answer]);
+    expect(await result).toMatch(words);
+    expect(asked).toEqual([]);
+  });
+
+  it('takes the other questions back when one of a round is not answered', async () => {
+    const { asked, result } = begin([asks({ a: form, b: form })]);
+    await settled();
+    asked[0]?.answer(undefined);
+    expect(await result).toMatch(/^InputRequired/u);
+    expect(asked[1]?.signal.aborted).toBe(true);
+  });
+
+  it('ends with the time of the call, its caller and its session', async () => {
+    const late = begin([asks({ a: form })]);
+    await late.clock.advanceAndSettle(1_000);
+    expect(await late.result).toMatch(/InputRequiredError: .* not answered in time/u);
+    const given = begin([asks({ a: form })]);
+    await settled();
+    given.abort.abort(new Error('not wanted'));
+    expect(await given.result).toBe('Error: not wanted');
+    const closed = begin([asks({ a: form })]);
+    await settled();
+    closed.questions.stop();
+    expect(await closed.result).toMatch(/InputRequiredError: The session ended/u);
+    for (const { asked, clock } of [late, given, closed]) {
+      expect(asked[0]?.signal.aborted).toBe(true);
+      expect(clock.pendingCount).toBe(0);
+    }
+  });
+
+  it('leaves the server its time while a question waits, as far as the caller lets it', async () => {
+    const { asked, result, clock, time } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
+    await clock.advanceAndSettle(5_500);
+    asked[0]?.answer({ action: 'cancel' });
+    expect(await result).toBe('ok');
+    expect(time).toMatchObject({ leftMs: 500, questionsMs: 0 });
+  });
+});

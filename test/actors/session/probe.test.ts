@@ -1,0 +1,95 @@
+/** The question whether a server is alive, and what its answers mean. */
+
+import { ProtocolError } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+
+import { createProbe } from '../../../actors/session/probe.ts';
+
+interface Question {
+  readonly method: 'ping' | 'discover';
+  readonly signal: AbortSignal | undefined;
+  answer(): void;
+  fail(error: unknown): void;
+}
+
+function setUp(era: 'legacy' | 'modern' = 'legacy') {
+  const questions: Question[] = [];
+  const told: string[] = [];
+  const ask =
+    (method: Question['method']) =>
+    (options?: { signal?: AbortSignal }): Promise<never> =>
+      new Promise((resolve, reject) => {
+        questions.push({
+          method,
+          signal: options?.signal,
+          answer: () => resolve({} as never),
+          fail: reject,
+        });
+        options?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+  const probe = createProbe(
+    { ping: ask('ping'), discover: ask('discover'), getProtocolEra: () => era },
+    (answer, error) =>
+      told.push(error === undefined ? answer : `${answer}: ${(error as Error).message}`),
+  );
+  const last = (): Question => {
+    const question = questions.at(-1);
+    if (question === undefined) throw new Error('Nothing was asked.');
+    return question;
+  };
+  return { probe, questions, told, last };
+}
+
+// One turn of the event loop settles every promise that can settle.
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a probe', () => {
+  it.each([
+    ['legacy', 'ping'],
+    ['modern', 'discover'],
+  ] as const)('asks a %s server by %s', async (era, method) => {
+    const { probe, told, last } = setUp(era);
+    probe.ask();
+    expect(last().method).toBe(method);
+    last().answer();
+    await settle();
+    expect(told).toEqual(['alive']);
+  });
+
+  it('takes an error for an answer, and one of them for another question', async () => {
+    const { probe, told, last } = setUp();
+    probe.ask();
+    last().fail(new ProtocolError(-32603, 'Oops.'));
+    await settle();
+    probe.ask();
+    last().fail(new ProtocolError(-32601, 'Ping?'));
+    await settle();
+    expect(told.map((line) => line.split(':')[0])).toEqual(['alive', 'unknownMethod']);
+  });
+
+  it('tells what it failed with when nobody answered', async () => {
+    const { probe, told, last } = setUp();
+    probe.ask();
+    last().fail(new Error('connection refused'));
+    await settle();
+    expect(told).toEqual(['none: connection refused']);
+  });
+
+  it('gives up one question for the next, and all at the end, in silence', async () => {
+    const { probe, questions, told, last } = setUp();
+    probe.ask();
+    probe.ask();
+    await settle();
+    expect(questions.map(({ signal }) => signal?.aborted)).toEqual([true, false]);
+    expect(told).toEqual([]);
+    last().answer();
+    await settle();
+    expect(told).toEqual(['alive']);
+    probe.ask();
+    probe.stop();
+    await settle();
+    expect(last().signal?.aborted).toBe(true);
+    expect(told).toEqual(['alive']);
+    probe.stop();
+  });
+});

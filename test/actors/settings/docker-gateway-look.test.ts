@@ -1,0 +1,188 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+import { createProcessKeeper } from '../../../actors/processes/keeper.ts';
+import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
+import { type DockerFinding, dockerAnswerMs } from '../../../src/config/docker-gateway.ts';
+import type { Clock } from '../../../src/domain/clock.ts';
+import { realClock } from '../../../src/runtime/real-clock.ts';
+import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';
+
+const projectRoot = process.cwd();
+const infoWords = 'docker info --format {{.ServerVersion}}';
+
+/** Real time, but a question to Docker is late when the test says so. */
+function clockByHand(): Clock & { strike(): void; readonly answered: Promise<void> } {
+  const held = new Map<object, () => void>();
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  return {
+    ...realClock,
+    setTimeout(callback, delayMs) {
+      if (delayMs !== dockerAnswerMs) return realClock.setTimeout(callback, delayMs);
+      const handle = {};
+      held.set(handle, callback);
+      return handle;
+    },
+    clearTimeout(handle) {
+      if (held.delete(handle as object)) answer();
+      else realClock.clearTimeout(handle);
+    },
+    /** One question has its answer, so that its time is no longer measured. */
+    answered,
+    strike() {
+      for (const callback of [...held.values()]) callback();
+    },
+  };
+}
+
+async function start(mode: DockerMode = 'ok') {
+  const docker = await standInDocker(mode);
+  const clock = clockByHand();
+  const gateway = createDockerGateway({ clock, env: docker.env, projectRoot });
+  return { docker, clock, gateway };
+}
+
+/** Asks, waits for the end of the look, and asks again. */
+async function look(mode: DockerMode): Promise<DockerFinding | undefined> {
+  const { docker, gateway } = await start(mode);
+  await gateway.finding();
+  await gateway.settled();
+  await docker.gone();
+  return gateway.finding();
+}
+
+describe('a look for the gateway of Docker', () => {
+  it('finds it where Docker knows the command and a daemon answers', async () => {
+    const { docker, gateway } = await start();
+    expect(await gateway.finding()).toBeUndefined();
+    await gateway.settled();
+    expect(await gateway.finding()).toEqual({ isThere: true });
+    expect([...docker.runs].sort()).toEqual(['info --format {{.ServerVersion}}', 'mcp --help']);
+    await docker.gone();
+  });
+
+  it.each<[DockerMode, DockerFinding]>([
+    ['noCommand', { isThere: false, lack: 'command', said: '' }],
+    [
+      'noCommandOld',
+      { isThere: false, lack: 'command', said: "docker: 'mcp' is not a docker command." },
+    ],
+    [
+      'noDaemon',
+      {
+        isThere: false,
+        lack: 'daemon',
+        said: 'Cannot connect to the Docker daemon at unix:///nowhere. Is it running?',
+      },
+    ],
+    [
+      'noDaemonOld',
+      {
+        isThere: false,
+        lack: 'daemon',
+        said: 'Cannot connect to the Docker daemon at unix:///nowhere. Is it running?',
+      },
+    ],
+    ['garbage', { isThere: false, lack: 'sense', said: 'docker mcp --help' }],
+    ['noVersion', { isThere: false, lack: 'sense', said: infoWords }],
+  ])('says what is missing of a Docker in the mode %s', async (mode, finding) => {
+    expect(await look(mode)).toEqual(finding);
+  });
+
+  it('knows at the first question that there is no program', async () => {
+    const env = { PATH: path.join(projectRoot, 'no-such-folder') };
+    const gateway = createDockerGateway({ clock: realClock, env, projectRoot });
+    const absent = { isThere: false, lack: 'program', said: 'was not found on PATH' };
+    expect(await gateway.finding()).toEqual(absent);
+  });
+
+  it('names the error of a program that cannot be run', async () => {
+    const { docker, gateway } = await start();
+    chmodSync(path.join(docker.folder, 'docker'), 0o644);
+    const finding = await gateway.finding();
+    expect(finding).toMatchObject({ lack: 'program', said: 'cannot be run (EACCES)' });
+  });
+
+  it('ends a Docker that does not answer in time, with all that it started', async () => {
+    const { docker, clock, gateway } = await start('hangs');
+    expect(await gateway.finding()).toBeUndefined();
+    await docker.ran(4);
+    expect([...docker.runs].sort().slice(0, 2)).toEqual(['helper', 'helper']);
+
+    clock.strike();
+    await gateway.settled();
+    const late = { isThere: false, lack: 'time', said: 'docker mcp --help' };
+    expect(await gateway.finding()).toEqual(late);
+    await docker.gone();
+  });
+
+  it('ends a daemon that does not answer in time, although the command is known', async () => {
+    const { docker, clock, gateway } = await start('hangingDaemon');
+    await gateway.finding();
+    await docker.ran(3);
+    await clock.answered;
+    clock.strike();
+    await gateway.settled();
+    expect(await gateway.finding()).toEqual({ isThere: false, lack: 'time', said: infoWords });
+    await docker.gone();
+  });
+
+  it('does not wait for the daemon when there is nothing to run it for', async () => {
+    const { docker, gateway } = await start();
+    writeFileSync(
+      path.join(docker.folder, 'docker'),
+      '#!/bin/sh\n[ "$1" = info ] && exec /bin/sleep 20\nexit 1\n',
+    );
+    await gateway.finding();
+    await gateway.settled();
+    expect(await gateway.finding()).toMatchObject({ lack: 'command' });
+  });
+
+  it('ends what still runs when nobody wants to know any more, and tells nobody', async () => {
+    const { docker, gateway } = await start('hangs');
+    let newsCount = 0;
+    gateway.listen(() => {
+      newsCount += 1;
+    });
+    await gateway.finding();
+    await docker.ran(4);
+    gateway.dispose();
+    await gateway.settled();
+    await docker.gone();
+    expect(newsCount).toBe(0);
+  });
+
+  it('puts its processes into the account that outlives us', async () => {
+    const docker = await standInDocker('hangs');
+    const keeper = createProcessKeeper({
+      clock: realClock,
+      wallNow: Date.now,
+      onProblems: () => {},
+    });
+    const clock = clockByHand();
+    const processes = () => keeper;
+    const gateway = createDockerGateway({ clock, env: docker.env, projectRoot, processes });
+    await gateway.finding();
+    expect(keeper?.guardianPid).toBeTypeOf('number');
+    await docker.ran(4);
+    clock.strike();
+    await gateway.settled();
+    await docker.gone();
+    await keeper?.close();
+    expect(keeper?.guardianPid).toBeUndefined();
+  });
+
+  it('passes on what Docker is configured by, and nothing else', () => {
+    const env = { PATH: '/bin', DOCKER_HOST: 'x', DOCKER_CONTEXT: '', DOCKERS: '1', AWS_KEY: '2' };
+    const gateway = createDockerGateway({
+      clock: realClock,
+      env: { ...env, XDG_RUNTIME_DIR: '/run/user/1', DOCKER_CONFIG: '/c' },
+      projectRoot,
+    });
+    expect(gateway.variables).toEqual(['DOCKER_CONFIG', 'DOCKER_HOST', 'XDG_RUNTIME_DIR']);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { WatchListener } from '../../../actors/files/watcher.ts';
+import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
+import { startWakeUps } from '../../../actors/settings/wake-ups.ts';
+import type { DockerFinding } from '../../../src/config/docker-gateway.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { namesOf, startSettings } from './bench.ts';
+
+const there: DockerFinding = { isThere: true };
+const noDaemon: DockerFinding = { isThere: false, lack: 'daemon', said: '' };
+const off = '{ "mcpServers": { "db": { "command": "x" } } }';
+const on = '{ "mcpServers": { "db": { "command": "x" } }, "mcp": { "dockerGateway": true } }';
+
+/** A settings source with a Docker that answers when the test says so. */
+async function start(initial = on) {
+  const clock = new VirtualClock();
+  const looks: ((finding: DockerFinding) => void)[] = [];
+  let lookCount = 0;
+  let text = initial;
+  let listener: WatchListener | undefined;
+  const docker = createDockerGateway({
+    clock,
+    env: {},
+    projectRoot: '/project',
+    look: () => {
+      lookCount += 1;
+      const found = new Promise<DockerFinding>((resolve) => looks.push(resolve));
+      return { begun: Promise.resolve(), found };
+    },
+  });
+  const bench = startSettings({
+    files: [{ file: '/me.json', scope: 'config' }],
+    projectRoot: '/project',
+    clock,
+    docker,
+    startWakeUps,
+    readFile: async () => ({ text }),
+    lookAtFolder: async () => undefined,
+    watch: (_files, changes) => {
+      listener = changes;
+      return () => {};
+    },
+  });
+  onTestFinished(() => bench.stop());
+  await clock.advanceAndSettle(0);
+  return {
+    ...bench,
+    /** How many looks there were so far. */
+    lookCount: () => lookCount,
+    async answer(finding: DockerFinding) {
+      looks.shift()?.(finding);
+      await clock.advanceAndSettle(0);
+    },
+    async reload(afterMs = 0) {
+      await clock.advanceAndSettle(afterMs);
+      bench.send({ type: 'settings.reload' });
+      await clock.advanceAndSettle(0);
+    },
+    /** Writes the file anew and lets so much time pass. */
+    async edit(content: string, afterMs = 300) {
+      text = content;
+      await clock.advanceAndSettle(afterMs - 300);
+      listener?.changed();
+      await clock.advanceAndSettle(300);
+    },
+    /** The servers of every fact so far. */
+    told: () => bench.facts.map(({ settings }) => namesOf(settings)),
+  };
+}
+
+describe('the gateway of Docker among the settings', () => {
+  it('keeps no other server waiting while Docker thinks, and is news only when it is not there', async () => {
+    const source = await start();
+    expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
+    await source.answer(noDaemon);
+    expect(source.told()).toEqual([['db', 'MCP_DOCKER'], ['db']]);
+    expect(source.facts[1]?.settings.problems).toMatchObject([{ key: 'mcp.dockerGateway' }]);
+  });
+
+  it('changes nothing when Docker says what was assumed', async () => {
+    const source = await start();
+    await source.answer(there);
+    expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
+  });
+
+  it('is looked for by nobody until somebody wants it', async () => {
+    const source = await start(off);
+    await source.reload();
+    expect(source.lookCount()).toBe(0);
+    await source.edit(on);
+    expect(source.lookCount()).toBe(1);
+    expect(source.told()).toEqual([['db'], ['db', 'MCP_DOCKER']]);
+  });
+
+  it('is looked for again on a reload, and stays as it was until the answer', async () => {
+    const source = await start();
+    await source.answer(noDaemon);
+    await source.reload();
+    expect(source.lookCount()).toBe(2);
+    expect(source.told().at(-1)).toEqual(['db']);
+    await source.answer(there);
+    expect(source.told().at(-1)).toEqual(['db', 'MCP_DOCKER']);
+    expect(source.facts.at(-1)?.settings.problems).toEqual([]);
+    await source.reload(1_000);
+    expect(source.told().at(-1)).toEqual(['db', 'MCP_DOCKER']);
+    await source.answer(noDaemon);
+    expect(source.told().at(-1)).toEqual(['db']);
+  });
+
+  it('is looked for once more after a reload in the midst of a look', async () => {
+    const source = await start();
+    await source.reload();
+    expect(source.lookCount()).toBe(1);
+    await source.answer(noDaemon);
+    expect(source.lookCount()).toBe(2);
+    await source.answer(there);
+    expect(source.told().at(-1)).toEqual(['db', 'MCP_DOCKER']);
+    expect(source.lookCount()).toBe(2);
+  });
+
+  it('is not looked for again by an edit within a minute, and is by the next one', async () => {
+    const source = await start();
+    await source.answer(noDaemon);
+    await source.edit(`${on} `, 59_999);
+    expect(source.lookCount()).toBe(1);
+    await source.edit(`${on}  `);
+    expect(source.lookCount()).toBe(2);
+  });
+
+  it('is not taken from those who use it by an edit, however long ago it was found', async () => {
+    const source = await start();
+    await source.answer(there);
+    await source.edit(`${on} `, 86_400_000);
+    expect(source.lookCount()).toBe(1);
+    expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
+  });
+
+  it('tells nothing after the source was stopped', async () => {
+    const source = await start();
+    source.send({ type: 'io.dispose' });
+    await source.answer(noDaemon);
+    expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
+  });
+
+  it('counts as absent when the look itself fails, which costs no other server', async () => {
+    const clock = new VirtualClock();
+    const docker = createDockerGateway({
+      clock,
+      env: {},
+      projectRoot: '/project',
+      look: () => {
+        throw new Error('a mistake');
+      },
+    });
+    const said = 'cannot be asked (Error: a mistake)';
+    expect(await docker.finding()).toEqual({ isThere: false, lack: 'program', said });
+  });
+});

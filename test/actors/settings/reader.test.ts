@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { createSettingsReader } from '../../../actors/settings/reader.ts';
+
+const file = '/me/troupe.json';
+const misspelt = '{ "mcp": { "alowed": ["a"] }, "mcpServers": { "a": { "command": "x" } } }';
+
+function readerOf(texts: string[]) {
+  return createSettingsReader({
+    files: [{ file, scope: 'config' }],
+    projectRoot: '/project',
+    readFile: () => Promise.resolve({ text: texts.shift() ?? '' }),
+    lookAtFolder: () => Promise.resolve(undefined),
+  });
+}
+
+describe('a settings file with a misspelt limit', () => {
+  it('says that nothing of it is used when it was never good', async () => {
+    const { settings } = await readerOf([misspelt]).read(0);
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems.map(({ message }) => message)).toEqual([
+      'unknown key; did you mean "allowed"? (nothing of this file is used until it is mended)',
+    ]);
+  });
+
+  it('says that its last good content stays in force when it was good before', async () => {
+    const reader = readerOf([misspelt.replace('alowed', 'allowed'), misspelt]);
+    await reader.read(0);
+    const { settings } = await reader.read(1);
+    expect(settings.servers.map(({ name }) => name)).toEqual(['a']);
+    expect(settings.problems[0]?.message).toContain('the last good content of this file stays');
+  });
+});
+
+describe('servers that a host added', () => {
+  it('are read alone when at most they changed, and Docker is asked only by who needs it', async () => {
+    const asked: string[] = [];
+    const wanted =
+      '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
+    const reader = createSettingsReader({
+      files: [{ file, scope: 'config' }],
+      projectRoot: '/project',
+      readFile: (path) => {
+        asked.push(path);
+        return Promise.resolve({ text: wanted });
+      },
+      lookAtFolder: () => Promise.resolve(undefined),
+      docker: {
+        variables: [],
+        finding: () => {
+          asked.push('docker');
+          return Promise.resolve({ isThere: true });
+        },
+        lookAgain: () => {},
+        settled: () => Promise.resolve(false),
+        listen: () => {},
+        dispose: () => {},
+      },
+    });
+    let told = 0;
+    reader.listen(() => {
+      told += 1;
+    });
+    const namesAfter = async (added: object, scope: 'all' | 'added') => {
+      reader.setAdded(new Map(Object.entries(added)));
+      const { settings } = await reader.read(0, scope);
+      return settings.servers.map(({ name }) => name);
+    };
+    // Who was added under the gateway's own name is meant.
+    const taken = { b: { command: 'y' }, MCP_DOCKER: { command: 'z' } };
+    expect(await namesAfter(taken, 'all')).toEqual(['a', 'b', 'MCP_DOCKER']);
+    expect(asked).toEqual([file]);
+    expect(await namesAfter({ b: { command: 'y' } }, 'added')).toEqual(['a', 'MCP_DOCKER', 'b']);
+    expect(await namesAfter({}, 'added')).toEqual(['a', 'MCP_DOCKER']);
+    expect(asked).toEqual([file, 'docker']);
+    await reader.read(0);
+    expect(asked).toEqual([file, 'docker', file, 'docker']);
+    expect(told).toBe(3);
+  });
+});
+
+describe('settings that cannot be put together', () => {
+  it('cost one problem, and whoever ran goes on under those that were', async () => {
+    let isBroken = false;
+    const wanted =
+      '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
+    const reader = createSettingsReader({
+      files: [{ file, scope: 'config' }],
+      projectRoot: '/project',
+      readFile: () => Promise.resolve({ text: wanted }),
+      lookAtFolder: () => Promise.resolve(undefined),
+      docker: {
+        variables: [],
+        finding: () =>
+          isBroken ? Promise.reject(new Error('boom')) : Promise.resolve({ isThere: true }),
+        lookAgain: () => {},
+        settled: () => Promise.resolve(false),
+        listen: () => {},
+        dispose: () => {},
+      },
+    });
+    const before = await reader.read(0);
+    expect(before.settings.servers.map(({ name }) => name)).toEqual(['a', 'MCP_DOCKER']);
+    isBroken = true;
+    for (const now of [1, 2]) {
+      const { settings, specs } = await reader.read(now);
+      expect(settings.servers).toEqual(before.settings.servers);
+      expect(specs).toEqual(before.specs);
+      expect(settings.problems.map(({ message }) => message)).toEqual([
+        'the settings could not be put together (Error: boom); please report this',
+      ]);
+    }
+    isBroken = false;
+    expect((await reader.read(3)).settings.problems).toEqual([]);
+  });
+});

@@ -1,0 +1,550 @@
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { WatchListener } from '../../../actors/files/watcher.ts';
+import type { FileReading } from '../../../actors/settings/file.ts';
+import { readSettings, type SettingsFileRef } from '../../../actors/settings/reader.ts';
+import { createSpecBook } from '../../../actors/settings/spec-book.ts';
+import { startWakeUps } from '../../../actors/settings/wake-ups.ts';
+import type { Settings } from '../../../src/domain/settings.ts';
+import { realClock } from '../../../src/runtime/real-clock.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { namesOf, serversText, startSettings } from './bench.ts';
+
+const mine: SettingsFileRef = { file: '/me/troupe.json', scope: 'config' };
+const project: SettingsFileRef = { file: '/project/.mcp.json', scope: 'project', optional: true };
+
+/** A source on a disk that changes when the test says so, and says so when the test says so. */
+function start(
+  initial: Readonly<Record<string, FileReading | string>>,
+  options: {
+    readonly overlay?: Readonly<Record<string, unknown>>;
+    readonly isHeld?: boolean;
+    readonly folders?: Set<string>;
+  } = {},
+) {
+  const clock = new VirtualClock();
+  const disk = new Map(Object.entries(initial));
+  const reads: string[] = [];
+  const held: (() => void)[] = [];
+  let listener: WatchListener | undefined;
+  let isWatching = false;
+  let isHeld = options.isHeld ?? false;
+
+  const bench = startSettings({
+    files: [mine, project],
+    projectRoot: '/project',
+    clock,
+    startWakeUps,
+    ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
+    lookAtFolder: async (folder) =>
+      (options.folders?.has(folder) ?? true) ? undefined : 'missing',
+    readFile: async (file) => {
+      reads.push(file);
+      if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
+      const content = disk.get(file) ?? { missing: true };
+      return typeof content === 'string' ? { text: content } : content;
+    },
+    watch: (_files, changes) => {
+      listener = changes;
+      isWatching = true;
+      return () => {
+        isWatching = false;
+      };
+    },
+  });
+  onTestFinished(() => bench.stop());
+
+  return {
+    ...bench,
+    clock,
+    reads,
+    isWatching: () => isWatching,
+    slowed: (message: string) => listener?.slowed(message),
+    /** Changes a file and lets the watch say so. */
+    write(file: string, content: FileReading | string) {
+      disk.set(file, content);
+      listener?.changed();
+    },
+    async advance(ms: number) {
+      clock.advanceBy(ms);
+      await quiet();
+    },
+    hold() {
+      isHeld = true;
+    },
+    async release() {
+      isHeld = false;
+      for (const go of held.splice(0)) go();
+      await quiet();
+    },
+  };
+}
+
+/** Lets everything finish that does not wait for the clock or the test. */
+async function quiet(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('settings source', () => {
+  it('speaks first when every file was read once', async () => {
+    const source = start(
+      { [mine.file]: serversText({ a: 'x' }), [project.file]: serversText({ b: 'y' }) },
+      { isHeld: true },
+    );
+    await quiet();
+    expect(source.facts).toEqual([]);
+
+    await source.release();
+    expect([...namesOf(await source.next())].sort()).toEqual(['a', 'b']);
+    expect(source.facts[0]?.at).toBe(0);
+  });
+
+  it('says nothing of a missing optional file and names any other', async () => {
+    const settings = await start({}).next();
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems).toEqual([
+      { file: mine.file, message: 'the file does not exist; create it or leave it out' },
+    ]);
+  });
+
+  it('reads an edit once the file has been calm for 300 ms', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+
+    source.write(mine.file, serversText({ a: 'x', b: 'y' }));
+    await source.advance(299);
+    source.write(mine.file, serversText({ a: 'x', b: 'y', c: 'z' }));
+    await source.advance(299);
+    expect(source.facts).toHaveLength(1);
+
+    await source.advance(1);
+    expect(namesOf(await source.next())).toEqual(['a', 'b', 'c']);
+    expect(source.facts[1]?.at).toBe(599);
+  });
+
+  it('reads a file that is never calm after two seconds', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+
+    for (let step = 0; step < 9; step += 1) {
+      source.write(mine.file, serversText({ a: `x${step}` }));
+      await source.advance(200);
+    }
+    expect(source.facts).toHaveLength(1);
+    source.write(mine.file, serversText({ b: 'y' }));
+    await source.advance(200);
+    expect(namesOf(await source.next())).toEqual(['b']);
+    expect(source.facts[1]?.at).toBe(2_000);
+  });
+
+  it.each([
+    ['a touched file', '{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }'],
+    ['another layout', '{\n"mcpServers": {\r\n\t"a": {"command":"x","args":["1"]}\n}}'],
+    ['a comment', '// mine\n{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }'],
+    ['another order of keys', '{ "mcpServers": { "a": { "args": ["1"], "command": "x" } } }'],
+    [
+      'a default spelt out',
+      '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "cwd": "." } } }',
+    ],
+    [
+      'empty objects and lists where none stood',
+      '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "env": {}, "tools": {} } }, "mcp": { "excluded": [], "disabledServers": [], "slots": {} } }',
+    ],
+  ])('does not speak of %s', async (_what, text) => {
+    const source = start({
+      [mine.file]: '{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }',
+    });
+    await source.next();
+
+    source.write(mine.file, text);
+    await source.advance(300);
+    expect(source.reads.filter((file) => file === mine.file)).toHaveLength(2);
+    expect(source.facts).toHaveLength(1);
+  });
+
+  it('says that an edit counts from the next start, until it is taken back', async () => {
+    const source = start({ [mine.file]: '{ "mcp": { "startupGateMs": 400 } }' });
+    const first = await source.next();
+    source.write(mine.file, '{ "mcp": { "startupGateMs": 500 } }');
+    await source.advance(300);
+    expect((await source.next()).problems).toMatchObject([{ key: 'mcp.startupGateMs', line: 1 }]);
+    source.write(mine.file, '{ "mcp": { "startupGateMs": 400 } }');
+    await source.advance(300);
+    expect(await source.next()).toEqual(first);
+  });
+
+  it('keeps the last good content of a broken file and says what is wrong', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    const before = await source.next();
+
+    source.write(mine.file, '{\n"mcpServers": [] }');
+    await source.advance(300);
+    const broken = await source.next();
+    expect(broken.servers).toEqual(before.servers);
+    expect(broken.problems).toEqual([
+      { file: mine.file, line: 2, key: 'mcpServers', message: expect.stringContaining('write {') },
+    ]);
+
+    source.write(mine.file, serversText({ a: 'x' }));
+    await source.advance(300);
+    expect(await source.next()).toEqual(before);
+  });
+
+  it('takes an empty file for a broken one, not for one without servers', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, '');
+    await source.advance(300);
+    const settings = await source.next();
+    expect(namesOf(settings)).toEqual(['a']);
+    expect(settings.problems).toMatchObject([{ file: mine.file, line: 1 }]);
+  });
+
+  it('overlooks a file that is empty or broken for a moment only', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, '');
+    await source.advance(50);
+    source.write(mine.file, '{ "mcpServers": {');
+    await source.advance(50);
+    source.write(mine.file, serversText({ a: 'x' }));
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(1);
+  });
+
+  it('survives a reader that throws', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    // No such reading exists: what becomes of it stands for any mistake of ours.
+    source.write(mine.file, 7 as unknown as FileReading);
+    await source.advance(300);
+    const settings = await source.next();
+    expect(namesOf(settings)).toEqual(['a']);
+    expect(settings.problems).toMatchObject([
+      { file: mine.file, message: expect.stringContaining('please report this') },
+    ]);
+  });
+
+  it('keeps what it has of a file that can no longer be read', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, { message: 'the file cannot be read (EACCES); let this user read it' });
+    await source.advance(300);
+    const settings = await source.next();
+    expect(namesOf(settings)).toEqual(['a']);
+    expect(settings.problems).toMatchObject([{ message: expect.stringContaining('EACCES') }]);
+  });
+
+  it('takes a file for deleted two seconds after it vanished', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }), [project.file]: '{}' });
+    await source.next();
+
+    source.write(mine.file, { missing: true });
+    await source.advance(300);
+    await source.advance(1_999);
+    expect(source.facts).toHaveLength(1);
+    await source.advance(1);
+    const settings = await source.next();
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems).toMatchObject([{ file: mine.file }]);
+  });
+
+  it('does not speak of a file that comes back within the grace', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, { missing: true });
+    await source.advance(1_500);
+    source.write(mine.file, serversText({ a: 'x' }));
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(1);
+  });
+
+  it('grants the whole grace again to a file that vanishes again', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, { missing: true });
+    await source.advance(2_000);
+    source.write(mine.file, serversText({ a: 'x' }));
+    await source.advance(300);
+    source.write(mine.file, { missing: true });
+    await source.advance(300);
+    await source.advance(1_999);
+    expect(source.facts).toHaveLength(1);
+    await source.advance(1);
+    expect((await source.next()).servers).toEqual([]);
+  });
+
+  it('reads at once when told to reload', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, serversText({ b: 'y' }));
+    source.send({ type: 'settings.reload' });
+    await quiet();
+    expect(namesOf(await source.next())).toEqual(['b']);
+    expect(source.facts[1]?.at).toBe(0);
+  });
+
+  it('answers any number of wake-ups during a reading with one more', async () => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.hold();
+    for (let count = 0; count < 100; count += 1) source.send({ type: 'settings.reload' });
+    await source.release();
+    expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
+  });
+
+  it('reads at most four times in any second, and the last settings of a host win', async () => {
+    const source = start({ [mine.file]: '{}' });
+    await source.next();
+    for (let count = 0; count < 300; count += 1) {
+      const settings = { mcpServers: { [`a${count}`]: { command: 'x' } } };
+      source.send({ type: 'settings.changed', settings });
+      await source.advance(10);
+    }
+    await source.advance(1_000);
+    expect(namesOf(source.facts.at(-1)?.settings as Settings)).toEqual(['a299']);
+    const times = source.facts.map(({ at }) => at);
+    for (const [index, at] of times.entries())
+      expect((times[index + 4] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThanOrEqual(1_000);
+    // Four in each of the three seconds, but for what the first one had read before.
+    expect(times.length).toBeGreaterThan(8);
+    expect(source.clock.pendingCount).toBe(0);
+  });
+
+  it('puts the settings of the host above all files, and replaces them when told to', async () => {
+    const source = start(
+      { [mine.file]: serversText({ a: 'x' }) },
+      { overlay: { mcpServers: { a: { url: 'https://host/' } }, mcp: { excluded: ['a'] } } },
+    );
+    const first = await source.next();
+    expect(first.servers).toMatchObject([{ transport: 'http', source: { scope: 'api' } }]);
+    expect(first.excluded).toEqual(['a']);
+
+    source.send({ type: 'settings.changed', settings: {} });
+    const second = await source.next();
+    expect(second.servers).toMatchObject([{ transport: 'stdio', source: { file: mine.file } }]);
+    expect(second.excluded).toEqual([]);
+  });
+
+  it.each<[what: string, settings: Record<string, unknown>]>([
+    ['of the wrong form', { mcpServers: [] }],
+    ['that are no plain data', { mcpServers: { a: 1n } }],
+  ])('keeps the last settings of the host when it is given some %s', async (_what, settings) => {
+    const overlay = { mcpServers: { a: { command: 'x' } } };
+    const source = start({ [mine.file]: '{}' }, { overlay });
+    await source.next();
+    source.send({ type: 'settings.changed', settings });
+    const after = await source.next();
+    expect(namesOf(after)).toEqual(['a']);
+    expect(after.problems).toMatchObject([{ file: 'host settings' }]);
+    expect(after.problems[0]).not.toHaveProperty('line');
+  });
+
+  it('refuses a server whose folder is missing until a reload finds it', async () => {
+    const folders = new Set<string>();
+    const text = '{ "mcpServers": {\n"a": { "command": "x", "cwd": "data" } } }';
+    const source = start({ [mine.file]: text }, { folders });
+    const [server] = (await source.next()).servers;
+    expect(server?.invalid).toMatchObject({ line: 2, key: 'mcpServers.a.cwd' });
+
+    folders.add('/project/data');
+    source.send({ type: 'settings.reload' });
+    const [mended] = (await source.next()).servers;
+    expect(mended?.invalid).toBeUndefined();
+    expect(source.book.get(mended?.generation ?? '')).toMatchObject({ cwd: '/project/data' });
+  });
+
+  it('says that it looks less often when the system has no watches left', async () => {
+    const source = start({ [mine.file]: '{}' });
+    await source.next();
+    source.slowed('settings are looked at once a second');
+    await source.advance(300);
+    expect((await source.next()).problems).toEqual([
+      { file: mine.file, message: 'settings are looked at once a second' },
+    ]);
+  });
+
+  it.each([
+    ['was disposed of', (source: ReturnType<typeof start>) => source.send({ type: 'io.dispose' })],
+    ['was stopped', (source: ReturnType<typeof start>) => source.stop()],
+  ])('says nothing and holds nothing once it %s', async (_how, end) => {
+    const source = start({ [mine.file]: serversText({ a: 'x' }) });
+    await source.next();
+    source.write(mine.file, { missing: true });
+    await source.advance(300);
+    source.hold();
+    source.send({ type: 'settings.reload' });
+    source.write(mine.file, serversText({ b: 'y' }));
+
+    end(source);
+    expect(source.clock.pendingCount).toBe(0);
+    expect(source.isWatching()).toBe(false);
+    await source.release();
+    source.write(mine.file, serversText({ c: 'z' }));
+    source.send({ type: 'settings.changed', settings: {} });
+    source.send({ type: 'io.dispose' });
+    await source.advance(60_000);
+    expect(source.facts).toHaveLength(1);
+  });
+});
+
+/** The same document with its keys in another order, at every depth. */
+function reordered(value: unknown, keyOf: (name: string) => number): unknown {
+  if (Array.isArray(value)) return value.map((item) => reordered(item, keyOf));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(
+    ([name, inner]) => [name, reordered(inner, keyOf)] as const,
+  );
+  return Object.fromEntries(entries.sort(([one], [other]) => keyOf(one) - keyOf(other)));
+}
+
+const richServer = {
+  command: 'x',
+  args: ['1', '2'],
+  env: { A: '1', B: '2' },
+  description: 'One.',
+  timeoutMs: 1_000,
+  tools: { include: ['a*', 'b*'], exclude: ['c'] },
+};
+const richSettings = {
+  mcpServers: { db: richServer },
+  mcp: { excluded: ['x', 'y'], slots: { local: 2, remote: 5 } },
+};
+
+describe('the comparison of settings', () => {
+  it('finds nothing in another order of keys, another layout, comments and keys of others', () => {
+    const formatting = fc.record({
+      seed: fc.integer({ min: 1, max: 1_000 }),
+      indent: fc.constantFrom(0, 2, '\t'),
+      others: fc.dictionary(fc.constantFrom('theme', 'editor', 'fontSize'), fc.jsonValue()),
+      comment: fc.constantFrom('', '// mine\n', '/* theirs */ '),
+    });
+    return fc.assert(
+      fc.asyncProperty(formatting, async ({ seed, indent, others, comment }) => {
+        const source = start({ [mine.file]: JSON.stringify(richSettings) });
+        await source.next();
+        const keyOf = (name: string): number => (name.charCodeAt(0) * seed * 31) % 97;
+        const text = JSON.stringify(reordered({ ...others, ...richSettings }, keyOf), null, indent);
+        source.write(mine.file, comment + text);
+        await source.advance(300);
+        // The order of servers is their own, and there is only one.
+        expect(source.facts).toHaveLength(1);
+        source.stop();
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each<[what: string, server: object, mcp?: object]>([
+    ['the order of arguments', { args: ['2', '1'] }],
+    ['an argument', { args: ['1'] }],
+    ['a variable', { env: { A: '1', B: '3' } }],
+    ['a description', { description: 'Two.' }],
+    ['a deadline', { timeoutMs: 2_000 }],
+    ['a filter of tools', { tools: { include: ['a*'], exclude: ['c'] } }],
+    ['whether it is enabled', { enabled: false }],
+    ['an exclusion', {}, { excluded: ['x'] }],
+    ['a list of nobody where all were allowed', {}, { allowed: [] }],
+    ['slots', {}, { slots: { local: 3, remote: 5 } }],
+  ])('speaks once of %s', async (_what, server, mcp = {}) => {
+    const source = start({ [mine.file]: JSON.stringify(richSettings) });
+    await source.next();
+    const changed = {
+      mcpServers: { db: { ...richServer, ...server } },
+      mcp: { ...richSettings.mcp, ...mcp },
+    };
+    source.write(mine.file, JSON.stringify(changed));
+    source.write(mine.file, JSON.stringify(changed));
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(2);
+  });
+
+  it.each<[what: string, mcp: object]>([
+    ['the order of a list', { excluded: ['y', 'x'] }],
+    ['a name said twice', { excluded: ['x', 'y', 'x'] }],
+  ])('does not speak of %s', async (_what, mcp) => {
+    const source = start({ [mine.file]: JSON.stringify(richSettings) });
+    await source.next();
+    const same = { ...richSettings, mcp: { ...richSettings.mcp, ...mcp } };
+    source.write(mine.file, JSON.stringify(same));
+    await source.advance(300);
+    expect(source.facts).toHaveLength(1);
+  });
+});
+
+describe('settings source that loads its stream when it is needed', () => {
+  const startLazily = (texts: Map<string, string>) => {
+    const bench = startSettings({
+      files: [mine],
+      projectRoot: '/project',
+      clock: realClock,
+      readFile: async (file) => ({ text: texts.get(file) ?? '{}' }),
+      watch: () => () => {},
+    });
+    onTestFinished(() => bench.stop());
+    return bench;
+  };
+
+  it('obeys what it was told before', async () => {
+    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
+    const source = startLazily(texts);
+    await source.next();
+    texts.set(mine.file, serversText({ b: 'y' }));
+    source.send({ type: 'settings.reload' });
+    expect(namesOf(await source.next())).toEqual(['b']);
+  });
+
+  it('says nothing when it is stopped before it has read', async () => {
+    const source = startLazily(new Map());
+    source.stop();
+    await vi.dynamicImportSettled();
+    await quiet();
+    expect(source.facts).toEqual([]);
+  });
+
+  it('reads no more when it is stopped while it loads', async () => {
+    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
+    const source = startLazily(texts);
+    await source.next();
+    texts.set(mine.file, serversText({ b: 'y' }));
+    source.send({ type: 'settings.reload' });
+    source.stop();
+    await vi.dynamicImportSettled();
+    await quiet();
+    expect(source.facts).toHaveLength(1);
+  });
+});
+
+describe('one reading of the settings', () => {
+  it('gives settings and specs without watching anything', async () => {
+    const { settings, specs } = await readSettings({
+      files: [mine, project],
+      projectRoot: '/project',
+      readFile: async (file) =>
+        file === mine.file ? { text: serversText({ a: 'x' }) } : { missing: true },
+    });
+    expect(namesOf(settings)).toEqual(['a']);
+    expect(settings.problems).toEqual([]);
+    expect([...specs.values()]).toMatchObject([{ command: 'x', cwd: '/project' }]);
+  });
+});
+
+describe('spec book', () => {
+  const spec = (url: string) => ({ type: 'http', url, headers: {}, era: 'auto' }) as const;
+
+  it('keeps the specs of the last two loads', () => {
+    const book = createSpecBook();
+    book.put(
+      new Map([
+        ['1', spec('a')],
+        ['2', spec('b')],
+      ]),
+    );
+    book.put(new Map([['2', spec('c')]]));
+    expect(book.get('1')).toEqual(spec('a'));
+    expect(book.get('2')).toEqual(spec('c'));
+    book.put(new Map());
+    expect(book.get('1')).toBeUndefined();
+    expect(book.get('2')).toEqual(spec('c'));
+  });
+});

@@ -1,0 +1,103 @@
+/** Whose settings files are believed, and which of a project's are not followed. */
+
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { lookAtFolder, readSettingsFile } from '../../../actors/settings/file.ts';
+import { createSettingsReader } from '../../../actors/settings/reader.ts';
+import { namesOf, serversText } from './bench.ts';
+
+const one = serversText({ one: 'x' });
+const two = serversText({ two: 'x' });
+
+function temporaryFolder(): string {
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-trust-')));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('a settings file that others may change', () => {
+  const chmodded = (mode: number): string => {
+    const file = path.join(temporaryFolder(), 'troupe.json');
+    writeFileSync(file, one);
+    chmodSync(file, mode);
+    return file;
+  };
+  const read = (file: string, scope: 'user' | 'config' | 'project') =>
+    createSettingsReader({ files: [{ file, scope }], projectRoot: path.dirname(file) });
+
+  it.each(['user', 'config'] as const)(
+    'is not used as a %s file when every user may, and says how to change that',
+    async (scope) => {
+      const file = chmodded(0o666);
+      const reader = read(file, scope);
+      const { settings } = await reader.read(0);
+      expect(settings.servers).toEqual([]);
+      expect(settings.problems.map(({ message }) => message)).toEqual([
+        expect.stringContaining(`run: chmod o-w ${file}`),
+      ]);
+      chmodSync(file, 0o644);
+      expect(namesOf((await reader.read(1)).settings)).toEqual(['one']);
+      chmodSync(file, 0o646);
+      const again = (await reader.read(2)).settings;
+      expect(namesOf(again)).toEqual(['one']);
+      expect(again.problems[0]?.message).toContain('last good content');
+    },
+  );
+
+  it('is used when only the user’s own group may, as under the umask 002', async () => {
+    const { settings } = await read(chmodded(0o664), 'user').read(0);
+    expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
+  });
+
+  // Only root may give a file to a group that it is not in.
+  it.runIf(process.getuid?.() === 0)('is used with a warning when another group may', async () => {
+    const file = chmodded(0o664);
+    chownSync(file, 0, 12_345);
+    const { settings } = await read(file, 'user').read(0);
+    expect(namesOf(settings)).toEqual(['one']);
+    expect(settings.problems[0]?.message).toContain(`run: chmod g-w ${file}`);
+  });
+
+  it('is used when a project brings it, because that waits for approval', async () => {
+    const { settings } = await read(chmodded(0o666), 'project').read(0);
+    expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
+  });
+});
+
+describe('a settings file of a project', () => {
+  it('is not read where it leads out of the project, and is over a link inside', async () => {
+    const folder = temporaryFolder();
+    const project = path.join(folder, 'project');
+    mkdirSync(project);
+    writeFileSync(path.join(folder, 'outside.json'), one);
+    writeFileSync(path.join(project, 'inside.json'), two);
+    symlinkSync('../outside.json', path.join(project, '.mcp.json'));
+    symlinkSync('inside.json', path.join(project, 'linked.json'));
+    const read = (name: string) => readSettingsFile(path.join(project, name), project);
+    expect(await read('.mcp.json')).toEqual({
+      message: expect.stringContaining('leads out of the project folder'),
+    });
+    expect(await read('linked.json')).toMatchObject({ text: two });
+  });
+});
+
+describe('the folder of a server that a project brings', () => {
+  it('is not looked up outside the project', async () => {
+    const folder = temporaryFolder();
+    symlinkSync('/', path.join(folder, 'out'));
+    expect(await lookAtFolder('/nowhere/at/all', folder)).toBeUndefined();
+    expect(await lookAtFolder(path.join(folder, 'out/nowhere'), folder)).toBeUndefined();
+    expect(await lookAtFolder(path.join(folder, 'gone'), folder)).toBe('missing');
+  });
+});

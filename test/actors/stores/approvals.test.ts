@@ -1,0 +1,506 @@
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { access } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { placeOfThisProcess, startOf } from '../../../actors/processes/identity.ts';
+import {
+  type ApprovalStore,
+  approvalFile,
+  createApprovalStore,
+} from '../../../actors/stores/approvals.ts';
+import type { Decision } from '../../../src/domain/host/approval.ts';
+import type { Problem } from '../../../src/domain/settings.ts';
+import { decisionsOf } from '../../../src/policies/approvals/records.ts';
+import { realClock } from '../../../src/runtime/real-clock.ts';
+
+const f1 = '1'.repeat(64);
+const isRoot = process.getuid?.() === 0;
+
+let folder = '';
+let stateDir = '';
+let project = '';
+const open: ApprovalStore[] = [];
+const children: ChildProcessWithoutNullStreams[] = [];
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'approvals-')));
+  stateDir = path.join(folder, 'state');
+  project = path.join(folder, 'project');
+  mkdirSync(stateDir);
+  mkdirSync(project);
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const store of open.splice(0)) await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Opened {
+  readonly store: ApprovalStore;
+  readonly problems: () => readonly Problem[];
+  /** Settles once there is a change after this call. */
+  changed(): Promise<void>;
+}
+
+async function openStore(projectRoot = project, isWatching = false): Promise<Opened> {
+  let problems: readonly Problem[] = [];
+  const store = createApprovalStore({
+    stateDir,
+    projectRoot,
+    clock: realClock,
+    onProblems: (list) => {
+      problems = list;
+    },
+    ...(isWatching ? {} : { watch: () => () => {} }),
+  });
+  open.push(store);
+  await store.load();
+  const changed = (): Promise<void> =>
+    new Promise((resolve) => {
+      const end = store.listen(() => {
+        end();
+        resolve();
+      });
+    });
+  return { store, problems: () => problems, changed };
+}
+
+function decide(store: ApprovalStore, server: string, decision: Decision, fingerprint = f1): void {
+  store.add({
+    kind: 'decision',
+    record: { server, fingerprint, decision, decidedAt: 1, facts: [], pins: [] },
+  });
+}
+
+const filesIn = (where: string): readonly string[] =>
+  readdirSync(where, { recursive: true, encoding: 'utf8' }).sort();
+
+const wordsOf = ({ store }: Opened): readonly string[] =>
+  store.records().map(({ server, decision }) => `${server} ${decision}`);
+
+describe('decisions on disk', () => {
+  it('outlive the run, whichever they are, readable for their owner only', async () => {
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    decide(store, 'b', 'rejected');
+    decide(store, 'c', 'revoked');
+    expect(await store.saved()).toBe(true);
+    expect(wordsOf(await openStore())).toEqual(['a granted', 'b rejected', 'c revoked']);
+    expect(statSync(approvalFile(stateDir)).mode & 0o777).toBe(0o600);
+    expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('are waited for, also those that come while others are written', async () => {
+    const { store } = await openStore();
+    decide(store, 'first', 'granted');
+    const saved = store.saved();
+    for (let turn = 0; turn < 50; turn += 1) {
+      // As long as some of what the store itself does meanwhile.
+      await access(stateDir);
+      decide(store, `later${turn}`, 'granted');
+    }
+    expect(await saved).toBe(true);
+    expect((await openStore()).store.records()).toHaveLength(51);
+  });
+
+  it('are not saved, and said to be so, where no folder can be made', async () => {
+    const place = path.join(process.platform === 'linux' ? '/proc' : '/dev/null', 'nope');
+    let problems: readonly Problem[] = [];
+    const store = createApprovalStore({
+      stateDir: place,
+      projectRoot: project,
+      clock: realClock,
+      onProblems: (list) => {
+        problems = list;
+      },
+      watch: () => () => {},
+    });
+    await store.load();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(false);
+    expect(problems.map(({ message }) => message).join()).toContain('approvals cannot be saved');
+    await store.close();
+  });
+
+  it('are those of one folder, however it is spelled, and of no other', async () => {
+    const link = path.join(folder, 'link');
+    symlinkSync(project, link);
+    const { store } = await openStore(`${link}/`);
+    decide(store, 'a', 'granted');
+    await store.saved();
+    expect(wordsOf(await openStore(project))).toEqual(['a granted']);
+    const other = await openStore(folder);
+    expect(wordsOf(other)).toEqual([]);
+    decide(other.store, 'z', 'granted');
+    await other.store.saved();
+    expect(wordsOf(await openStore(project))).toEqual(['a granted']);
+  });
+
+  it('reach another process as soon as they are written', async () => {
+    const here = await openStore(project, true);
+    const there = await openStore(project, true);
+    decide(here.store, 'a', 'granted');
+    if (wordsOf(there).length === 0) await there.changed();
+    expect(wordsOf(there)).toEqual(['a granted']);
+    decide(there.store, 'a', 'revoked');
+    if (wordsOf(here)[0] !== 'a revoked') await here.changed();
+    expect(wordsOf(here)).toEqual(['a revoked']);
+  });
+
+  it('may be about a server of any name', async () => {
+    const { store } = await openStore();
+    for (const name of ['__proto__', 'constructor', '\u202edb']) decide(store, name, 'granted');
+    await store.saved();
+    expect(wordsOf(await openStore())).toEqual([
+      '__proto__ granted',
+      'constructor granted',
+      '\u202edb granted',
+    ]);
+  });
+});
+
+const granted = {
+  project: '',
+  server: 'db',
+  fingerprint: f1,
+  decision: 'granted',
+  decidedAt: 1,
+  facts: [],
+  pins: [],
+};
+const goodText = (change: object = {}): string =>
+  JSON.stringify({ version: 1, records: [{ ...granted, project, ...change }] });
+
+describe('a file of approvals that is damaged', () => {
+  it.each<[string, () => string]>([
+    ['is empty', () => ''],
+    ['is an empty object', () => '{}'],
+    ['is a list', () => '[]'],
+    ['has an older version', () => goodText().replace('"version":1', '"version":0')],
+    ['has an unknown decision', () => goodText({ decision: 'Approved' })],
+    ['has a decision that is no word', () => goodText({ decision: true })],
+    ['has half a fingerprint', () => goodText({ fingerprint: '1'.repeat(32) })],
+    ['has a fingerprint in capitals', () => goodText({ fingerprint: 'A'.repeat(64) })],
+    ['has a key too many', () => goodText({ trusted: true })],
+    ['is too large', () => `${goodText()}${' '.repeat(17 * 1024 * 1024)}`],
+  ])('and %s says nothing, and is set aside and named', async (_what, text) => {
+    const content = text();
+    writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
+    const opened = await openStore();
+    expect(wordsOf(opened)).toEqual([]);
+    const [problem, ...more] = opened.problems();
+    expect(more).toEqual([]);
+    expect(problem?.message).toContain('decide again');
+    expect(path.basename(problem?.file ?? '')).toMatch(/^approvals\.json\.damaged-/u);
+    expect(readFileSync(problem?.file ?? '', 'utf8')).toBe(content);
+    decide(opened.store, 'new', 'granted');
+    expect(await opened.store.saved()).toBe(true);
+    expect(wordsOf(await openStore())).toEqual(['new granted']);
+    expect(readFileSync(problem?.file ?? '', 'utf8')).toBe(content);
+  });
+
+  it('is never a grant, wherever it was cut off', async () => {
+    const text = goodText();
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: text.length - 1 }), async (length) => {
+        writeFileSync(approvalFile(stateDir), text.slice(0, length), { mode: 0o600 });
+        expect(decisionsOf((await openStore()).store.records())).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is never a grant where there was none, whichever bit of it flipped', async () => {
+    const bytes = Buffer.from(goodText({ decision: 'rejected' }));
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: bytes.length * 8 - 1 }), async (bit) => {
+        const flipped = Buffer.from(bytes);
+        flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        writeFileSync(approvalFile(stateDir), flipped, { mode: 0o600 });
+        const found = decisionsOf((await openStore()).store.records());
+        expect(found.filter(({ decision }) => decision === 'granted')).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('a file of approvals that is not to be believed', () => {
+  const put = (mode = 0o600): void => {
+    writeFileSync(approvalFile(stateDir), goodText());
+    chmodSync(approvalFile(stateDir), mode);
+  };
+
+  it.each<[string, string, () => void]>([
+    ['is open to all', 'chmod 600', () => put(0o666)],
+    ['is open to a group', 'chmod 600', () => put(0o620)],
+    ['can be read by others', 'chmod 600', () => put(0o644)],
+    [
+      'is of a newer version',
+      'newer version',
+      () => {
+        writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":3'), {
+          mode: 0o600,
+        });
+      },
+    ],
+    [
+      'is a link',
+      'is a link',
+      () => {
+        writeFileSync(path.join(folder, 'elsewhere'), goodText(), { mode: 0o600 });
+        symlinkSync(path.join(folder, 'elsewhere'), approvalFile(stateDir));
+      },
+    ],
+    ['is a folder', 'not a file', () => mkdirSync(approvalFile(stateDir))],
+    [
+      'is a pipe',
+      'not a file',
+      () => {
+        expect(spawnSync('mkfifo', [approvalFile(stateDir)]).status).toBe(0);
+      },
+    ],
+  ])('because it %s says nothing and is left as it is', async (_what, word, make) => {
+    make();
+    const before = filesIn(folder);
+    const opened = await openStore();
+    expect(wordsOf(opened)).toEqual([]);
+    expect(opened.problems()).toEqual([
+      { file: approvalFile(stateDir), message: expect.stringContaining(word) },
+    ]);
+    decide(opened.store, 'new', 'granted');
+    // It counts for this run, and nobody is told that it would last.
+    expect(wordsOf(opened)).toEqual(['new granted']);
+    expect(await opened.store.saved()).toBe(false);
+    expect(opened.problems()).toHaveLength(1);
+    expect(filesIn(folder)).toEqual(before);
+  });
+
+  it('gets what was decided meanwhile once it is mended', async () => {
+    put(0o666);
+    const opened = await openStore(project, true);
+    decide(opened.store, 'new', 'granted');
+    expect(await opened.store.saved()).toBe(false);
+    const mended = opened.changed();
+    chmodSync(approvalFile(stateDir), 0o600);
+    await mended;
+    expect(await opened.store.saved()).toBe(true);
+    expect(opened.problems()).toEqual([]);
+    expect(wordsOf(await openStore())).toEqual(['db granted', 'new granted']);
+  });
+
+  it.runIf(isRoot)('because it belongs to somebody else says nothing', async () => {
+    put();
+    expect(spawnSync('chown', ['65534', approvalFile(stateDir)]).status).toBe(0);
+    const opened = await openStore();
+    expect(wordsOf(opened)).toEqual([]);
+    expect(opened.problems()[0]?.message).toContain('another user');
+  });
+
+  it('counts again once it is mended', async () => {
+    put(0o666);
+    const opened = await openStore(project, true);
+    expect(wordsOf(opened)).toEqual([]);
+    const changed = opened.changed();
+    put();
+    await changed;
+    expect(wordsOf(opened)).toEqual(['db granted']);
+    expect(opened.problems()).toEqual([]);
+  });
+
+  it('takes back what it said when it vanishes', async () => {
+    put();
+    const opened = await openStore(project, true);
+    expect(wordsOf(opened)).toEqual(['db granted']);
+    const changed = opened.changed();
+    rmSync(approvalFile(stateDir));
+    await changed;
+    expect(wordsOf(opened)).toEqual([]);
+  });
+});
+
+describe('a state folder that takes nothing', () => {
+  it('lets decisions count for this run and says so; the next decision tries again', async () => {
+    // A file in the place of the folder: nobody can write there, not even root.
+    rmSync(stateDir, { recursive: true });
+    writeFileSync(stateDir, '');
+    const opened = await openStore();
+    decide(opened.store, 'a', 'granted');
+    expect(wordsOf(opened)).toEqual(['a granted']);
+    expect(await opened.store.saved()).toBe(false);
+    const [problem, ...more] = opened.problems();
+    expect(problem?.message).toContain('ends with this run');
+    expect(more).toEqual([]);
+    rmSync(stateDir);
+    decide(opened.store, 'b', 'rejected');
+    expect(await opened.store.saved()).toBe(true);
+    expect(opened.problems()).toEqual([]);
+    expect(wordsOf(await openStore())).toEqual(['a granted', 'b rejected']);
+  });
+
+  it.runIf(process.platform === 'linux' && isRoot)(
+    'because the disk is full keeps the old file whole',
+    async () => {
+      const mounted = spawnSync('mount', [
+        '-t',
+        'tmpfs',
+        '-o',
+        'size=64k,mode=700',
+        'tmpfs',
+        stateDir,
+      ]);
+      // Where nothing may be mounted, as in most containers, this is not to be seen.
+      if (mounted.status !== 0) return;
+      try {
+        const { store } = await openStore();
+        decide(store, 'a', 'granted');
+        expect(await store.saved()).toBe(true);
+        const before = readFileSync(approvalFile(stateDir), 'utf8');
+        spawnSync('dd', ['if=/dev/zero', `of=${path.join(stateDir, 'fill')}`, 'bs=1k', 'count=80']);
+        const opened = await openStore();
+        decide(opened.store, 'b', 'granted');
+        expect(await opened.store.saved()).toBe(false);
+        expect(opened.problems()[0]?.message).toContain('ENOSPC');
+        expect(readFileSync(approvalFile(stateDir), 'utf8')).toBe(before);
+      } finally {
+        spawnSync('umount', ['-l', stateDir]);
+      }
+    },
+  );
+});
+
+describe('a lock', () => {
+  const lockOf = (holder: object): void => {
+    writeFileSync(`${approvalFile(stateDir)}.lock`, JSON.stringify(holder));
+  };
+  const dead = {
+    token: '00000000-0000-4000-8000-000000000000',
+    pid: process.pid,
+    // The number is ours, the process was another one.
+    start: '1',
+    place: placeOfThisProcess(),
+  };
+
+  it('of somebody who died is taken over', async () => {
+    lockOf(dead);
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(true);
+    expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('leaves no draft of a writer that was killed, and keeps those of writers that live', async () => {
+    const draftOf = (end: string, holder: object): string => {
+      const name = `approvals.json.lock.${end}`;
+      writeFileSync(path.join(stateDir, name), JSON.stringify(holder));
+      return name;
+    };
+    const living = { ...dead, start: startOf(process.pid) ?? '' };
+    draftOf('00000000-0000-4000-8000-000000000001', dead);
+    draftOf(`${dead.token}.1.00000000-0000-4000-8000-000000000002`, dead);
+    const kept = [
+      draftOf('00000000-0000-4000-8000-000000000003', living),
+      draftOf('00000000-0000-4000-8000-000000000004', {}),
+      draftOf(`${dead.token}.1`, dead),
+    ];
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(true);
+    expect(readdirSync(stateDir).toSorted()).toEqual(['approvals.json', ...kept].toSorted());
+  });
+
+  it('is taken over although one who wanted to do so died as well', async () => {
+    lockOf(dead);
+    writeFileSync(`${approvalFile(stateDir)}.lock.${dead.token}.1`, JSON.stringify(dead));
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    expect(await store.saved()).toBe(true);
+    expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('never makes a reader wait', async () => {
+    const { store } = await openStore();
+    decide(store, 'a', 'granted');
+    await store.saved();
+    lockOf({ ...dead, place: { ...dead.place, host: 'far away' } });
+    expect(wordsOf(await openStore())).toEqual(['a granted']);
+  });
+});
+
+describe('two processes that decide at once', { timeout: 120_000 }, () => {
+  const host = (name: string, count: number): ChildProcessWithoutNullStreams => {
+    const program = path.resolve('test/fixtures/hosts/deciding-host.ts');
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', program, stateDir, project, name, String(count)],
+      { stdio: 'pipe' },
+    );
+    children.push(child);
+    child.stdout.setEncoding('utf8');
+    return child;
+  };
+
+  it('lose nothing in 200 turns each', async () => {
+    const count = 200;
+    const hosts = ['one', 'two'].map((name) => host(name, count));
+    const outputs = hosts.map(() => '');
+    await Promise.all(
+      hosts.map(async (child, at) => {
+        await once(child.stdout, 'data');
+        child.stdout.on('data', (text: string) => {
+          outputs[at] += text;
+        });
+      }),
+    );
+    const exits = hosts.map((child) => once(child, 'exit'));
+    for (const child of hosts) child.stdin.write('go\n');
+    expect(await Promise.all(exits)).toEqual([
+      [0, null],
+      [0, null],
+    ]);
+    expect(outputs).toEqual(['done\n', 'done\n']);
+    const expected = ['one', 'two'].flatMap((name) =>
+      Array.from(
+        { length: count },
+        (_, turn) => `${name}-${turn} ${turn % 3 === 2 ? 'revoked' : 'granted'}`,
+      ),
+    );
+    expect(wordsOf(await openStore()).toSorted()).toEqual(
+      [...expected, 'shared granted'].toSorted(),
+    );
+    expect(readdirSync(stateDir)).toEqual(['approvals.json']);
+  });
+
+  it('go on when one is killed in the middle', async () => {
+    const [one, two] = [host('one', 100_000), host('two', 20)];
+    await Promise.all([once(one.stdout, 'data'), once(two.stdout, 'data')]);
+    one.stdin.write('go\n');
+    const exit = once(two, 'exit');
+    two.stdin.write('go\n');
+    // While both are at it.
+    const watcher = await openStore(project, true);
+    while (!wordsOf(watcher).includes('one-3 granted')) await watcher.changed();
+    one.kill('SIGKILL');
+    expect(await exit).toEqual([0, null]);
+    decide(watcher.store, 'last', 'granted');
+    expect(await watcher.store.saved()).toBe(true);
+    const words = wordsOf(await openStore());
+    expect(words.filter((word) => word.startsWith('two-'))).toHaveLength(20);
+    expect(words).toContain('last granted');
+  });
+});

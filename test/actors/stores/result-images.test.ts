@@ -1,0 +1,82 @@
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { createImageShrinker } from '../../../actors/stores/result-images.ts';
+
+const imageOf = (width: number, height: number, noisy = false) => {
+  const raw = Buffer.alloc(width * height * 3);
+  // A cheap noise that no compression takes away, the same each time.
+  if (noisy)
+    for (let at = 0, seed = 1; at < raw.length; at += 1) {
+      seed = (seed * 48_271) % 2_147_483_647;
+      raw[at] = seed & 255;
+    }
+  return sharp(raw, { raw: { width, height, channels: 3 } });
+};
+
+const sizeOf = async (bytes: Buffer | undefined) => {
+  const { width, height } = await sharp(bytes).metadata();
+  return `${width}x${height}`;
+};
+
+describe('an image', () => {
+  it('is made smaller when a side has a pixel more than may be, and keeps its kind', async () => {
+    const { shrink } = createImageShrinker();
+    const fits = await imageOf(200, 100).png().toBuffer();
+    expect(await shrink(fits, { maxPixels: 200, maxBytes: null })).toBeUndefined();
+    for (const kind of ['png', 'jpeg', 'webp'] as const) {
+      const large = await imageOf(100, 201).toFormat(kind).toBuffer();
+      const smaller = await shrink(large, { maxPixels: 200, maxBytes: null });
+      expect(smaller?.mimeType).toBe(`image/${kind}`);
+      expect(await sizeOf(smaller?.bytes)).toMatch(/^(?:99|100)x200$/);
+    }
+  });
+
+  it('that has too many bytes becomes a picture that may lose what is not seen', async () => {
+    const { shrink } = createImageShrinker();
+    const noise = await imageOf(200, 200, true).png().toBuffer();
+    const smaller = await shrink(noise, { maxPixels: null, maxBytes: 60_000 });
+    expect(smaller?.mimeType).toBe('image/jpeg');
+    expect(smaller?.bytes.length).toBeLessThanOrEqual(60_000);
+    expect(await shrink(noise, { maxPixels: null, maxBytes: noise.length })).toBeUndefined();
+    expect(await shrink(noise, { maxPixels: null, maxBytes: 10 })).toBeUndefined();
+  });
+
+  it('that moves becomes its first picture', async () => {
+    const { shrink } = createImageShrinker();
+    const large = await imageOf(300, 100).gif().toBuffer();
+    const smaller = await shrink(large, { maxPixels: 100, maxBytes: null });
+    expect(smaller?.mimeType).toBe('image/png');
+  });
+
+  it.each([
+    ['is none', Buffer.from('not an image')],
+    ['is empty', Buffer.alloc(0)],
+    [
+      'is a program',
+      Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9000" height="9000"></svg>'),
+    ],
+    // A head that promises thirty thousand by thirty thousand, and nothing behind it.
+    ['is a bomb', Buffer.from('89504e470d0a1a0a0000000d4948445200007530000075300802000000', 'hex')],
+  ])('that %s stays as it is, and the next is looked at', async (_what, bytes) => {
+    const { shrink } = createImageShrinker();
+    expect(await shrink(bytes, { maxPixels: 10, maxBytes: 10 })).toBeUndefined();
+    const large = await imageOf(20, 20).png().toBuffer();
+    expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeDefined();
+  });
+
+  it('stays as it is where sharp is not installed', async () => {
+    const { shrink } = createImageShrinker(() => Promise.reject(new Error('Cannot find package')));
+    const large = await imageOf(20, 20).png().toBuffer();
+    expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeUndefined();
+  });
+
+  it('waits for those before it, and is left alone when too many do', async () => {
+    const { shrink } = createImageShrinker();
+    const large = await imageOf(20, 20).png().toBuffer();
+    const all = Array.from({ length: 33 }, () => shrink(large, { maxPixels: 10, maxBytes: null }));
+    const done = await Promise.all(all);
+    expect(done.filter((one) => one !== undefined)).toHaveLength(32);
+    expect(done.at(-1)).toBeUndefined();
+    expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeDefined();
+  });
+});

@@ -1,0 +1,152 @@
+/** How the body of an answer is read: decompressed, counted, no faster than it is asked for. */
+
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { openBody } from '../../../../actors/transports/http/body.ts';
+import { errorOf, guard, type Peer, serve, turn } from './bench.ts';
+
+const limitBytes = 16 * 1024 * 1024;
+let server: Peer | undefined;
+
+afterEach(() => server?.close());
+
+async function answered(body: Uint8Array, headers: Record<string, string> = {}): Promise<Response> {
+  server = await serve((_request, response) => void response.writeHead(200, headers).end(body));
+  return guard(server.origin).fetch(server.origin);
+}
+
+describe('a body', () => {
+  it.each([
+    ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['GZIP, br', (text: Uint8Array) => brotliCompressSync(gzipSync(text))],
+    ['deflate, gzip', (text: Uint8Array) => gzipSync(deflateSync(text))],
+    ['identity', (text: Uint8Array) => text],
+  ] as const)('that is compressed by %s is read', async (coding, compress) => {
+    const text = 'a text of some length, '.repeat(10_000);
+    const response = await answered(compress(Buffer.from(text)), { 'content-encoding': coding });
+    expect(await response.text()).toBe(text);
+  });
+
+  it.each([
+    ['zstd', Buffer.from('x'), 'in a way that it was not asked for'],
+    ['gzip, gzip, gzip', Buffer.from('x'), 'in a way that it was not asked for'],
+    ['gzip', Buffer.from('this is no gzip'), 'cannot be read'],
+    ['deflate', Buffer.from('this is no deflate'), 'cannot be read'],
+    ['br', Buffer.from('this is no brotli'), 'cannot be read'],
+  ])('that %s cannot undo is a wrong answer', async (coding, body, words) => {
+    const error = await errorOf((await answered(body, { 'content-encoding': coding })).text());
+    expect(error).toMatchObject({ code: 'CLIENT_HTTP_UNEXPECTED_CONTENT' });
+    expect(error.message).toContain(words);
+  });
+
+  it.each(['identity', 'gzip', 'deflate', 'gzip, br'])(
+    'that breaks off together with its headers fails at once (%s)',
+    async (coding) => {
+      const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ntransfer-encoding: chunked`;
+      server = await serve((request) => void request.socket.write(`${head}\r\n\r\nzz\r\n{}\r\n`));
+      const response = await guard(server.origin).fetch(server.origin);
+      const error = await errorOf(response.text());
+      expect(error).toMatchObject({ code: 'BAD_RESPONSE' });
+      expect(error.message).toContain('HPE_INVALID_CHUNK_SIZE');
+    },
+  );
+
+  it('of 16 MB is read, and none above it', async () => {
+    const response = await answered(Buffer.alloc(limitBytes));
+    expect((await response.arrayBuffer()).byteLength).toBe(limitBytes);
+    await server?.close();
+    const error = await errorOf((await answered(Buffer.alloc(limitBytes + 1))).arrayBuffer());
+    expect(error).toMatchObject({ message: 'The server sent more than 16 MB.' });
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+  ])('that is small only until it is decompressed (%s) breaks off', async (coding, compress) => {
+    const bomb = compress(Buffer.alloc(limitBytes + 1));
+    expect(bomb.length).toBeLessThan(limitBytes / 100);
+    const response = await answered(bomb, { 'content-encoding': coding });
+    expect(await errorOf(response.arrayBuffer())).toMatchObject({
+      code: 'CLIENT_HTTP_UNEXPECTED_CONTENT',
+      message: 'The server sent more than 16 MB.',
+    });
+  });
+
+  it('is read no faster than it is asked for', async () => {
+    let madeCount = 0;
+    const chunk = Buffer.alloc(65_536);
+    const source = new Readable({
+      highWaterMark: chunk.length,
+      read() {
+        madeCount += 1;
+        this.push(madeCount > 200 ? null : chunk);
+      },
+    });
+    const body = openBody(
+      Object.assign(source, { headers: {} }) as unknown as IncomingMessage,
+      (error) => error,
+    );
+    const reader = body.getReader();
+    await turn();
+    expect(madeCount).toBeLessThan(3);
+    await reader.read();
+    await reader.read();
+    await turn();
+    expect(madeCount).toBeGreaterThan(1);
+    expect(madeCount).toBeLessThan(6);
+  });
+
+  it('that nobody wants any more ends its connection', async () => {
+    server = await serve((_request, response) => response.writeHead(200).flushHeaders());
+    const response = await guard(server.origin).fetch(server.origin);
+    await response.body?.cancel();
+    await server.quiet();
+    expect(server.connections()).toBe(1);
+  });
+});
+
+describe('an event stream', () => {
+  it('is passed on event by event though it is compressed', async () => {
+    let next = (): void => {};
+    server = await serve((_request, response) => {
+      response.writeHead(200, {
+        'content-type': 'Text/Event-Stream; charset=utf-8',
+        'content-encoding': 'gzip',
+      });
+      const gzip = createGzip();
+      gzip.pipe(response);
+      const events = ['data: one\n\n', 'data: two\n\n'];
+      next = () => {
+        gzip.write(events.shift());
+        gzip.flush();
+      };
+      next();
+    });
+    const { body } = await guard(server.origin).fetch(server.origin);
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect(await reader?.read()).toEqual({ done: false, value: 'data: one\n\n' });
+    next();
+    expect(await reader?.read()).toEqual({ done: false, value: 'data: two\n\n' });
+    await reader?.cancel();
+  });
+
+  it('is of any length, unless it comes with a refusal', async () => {
+    const type = { 'content-type': 'text/event-stream' };
+    const long = Buffer.alloc(limitBytes + 1, 0x78);
+    expect((await (await answered(long, type)).arrayBuffer()).byteLength).toBe(long.length);
+    await server?.close();
+    server = await serve((_request, response) => void response.writeHead(500, type).end(long));
+    const refusal = await guard(server.origin).fetch(server.origin);
+    const error = await errorOf(refusal.text());
+    expect(error).toMatchObject({ message: 'The server sent more than 16 MB.' });
+  });
+});

@@ -1,0 +1,398 @@
+/** What the fetch of an HTTP session sends, takes and follows. */
+
+import { createServer as createSecureServer } from 'node:https';
+
+import { describe, expect, it } from 'vitest';
+
+import { describeError } from '../../../../actors/transports/connection/failure.ts';
+import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { selfSigned } from '../../../fixtures/remote/self-signed.ts';
+import {
+  type Echo,
+  echo,
+  errorOf,
+  guarded,
+  listen,
+  type Peer,
+  peer,
+  resolverOf,
+  serve,
+  turn,
+  untilTestEnds,
+} from './bench.ts';
+
+function kindOf(error: unknown): string {
+  return classifyFailure({ ...describeError(error, []), phase: 'ready' }).kind;
+}
+
+describe('a request', () => {
+  it.each([
+    ['an object', { 'X-One': '1' }],
+    ['pairs', [['x-one', '1']]],
+    ['Headers', new Headers({ 'x-one': '1' })],
+  ] as const)('takes its headers from %s', async (_what, headers) => {
+    const { origin } = await peer(echo);
+    const init = {
+      method: 'POST',
+      headers: headers as NonNullable<RequestInit['headers']>,
+      body: 'hi',
+    };
+    const answer = (await (await guarded(origin).fetch(origin, init)).json()) as Echo;
+    expect(answer).toMatchObject({ method: 'POST', body: 'hi', headers: { 'x-one': '1' } });
+  });
+
+  it.each([
+    ['a text', 'ü', 'text/plain;charset=UTF-8', 'ü'],
+    ['bytes', new Uint8Array([0x68, 0x69]), undefined, 'hi'],
+    [
+      'a form',
+      new URLSearchParams({ a: 'b c' }),
+      'application/x-www-form-urlencoded;charset=UTF-8',
+      'a=b+c',
+    ],
+  ] as const)('takes %s as its body', async (_what, body, type, arrived) => {
+    const { origin } = await peer(echo);
+    const response = await guarded(origin).fetch(`${origin}/x`, { method: 'POST', body });
+    const answer = (await response.json()) as Echo;
+    expect(answer.body).toBe(arrived);
+    expect(answer.headers['content-type']).toBe(type);
+    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(arrived)));
+  });
+
+  it('says what it can read, and frames itself whatever the headers say', async () => {
+    const { origin } = await peer(echo);
+    const headers = {
+      'content-length': '1',
+      'transfer-encoding': 'chunked',
+      expect: '100-continue',
+      te: 'trailers',
+    };
+    const response = await guarded(origin).fetch(origin, {
+      method: 'POST',
+      headers,
+      body: 'whole',
+    });
+    const answer = (await response.json()) as Echo;
+    expect(answer.body).toBe('whole');
+    expect(answer.headers).toMatchObject({
+      accept: '*/*',
+      'accept-encoding': 'gzip, deflate, br',
+      'content-length': '5',
+    });
+    expect(Object.keys(answer.headers)).not.toEqual(expect.arrayContaining(['te']));
+    expect(answer.headers['expect'] ?? answer.headers['transfer-encoding']).toBeUndefined();
+  });
+});
+
+describe('an answer', () => {
+  it('has status, words, headers and address', async () => {
+    const { origin } = await peer((_request, response) => {
+      response.writeHead(207, 'Many Things', [
+        ['set-cookie', 'a=1'],
+        ['set-cookie', 'b=2'],
+        ['x-list', 'one'],
+        ['x-list', 'two'],
+      ]);
+      response.end('text');
+    });
+    const response = await guarded(origin).fetch(`${origin}/a?b=c#d`);
+    expect(response).toBeInstanceOf(Response);
+    expect(response).toMatchObject({
+      status: 207,
+      statusText: 'Many Things',
+      ok: true,
+      url: `${origin}/a?b=c`,
+    });
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+    expect(response.headers.get('x-list')).toBe('one, two');
+    expect(await response.text()).toBe('text');
+  });
+
+  it.each([204, 205, 304])(
+    'has no body with status %i, and leaves the connection usable',
+    async (status) => {
+      const server = await peer((_request, response) => void response.writeHead(status).end());
+      const { fetch } = guarded(server.origin);
+      for (let count = 0; count < 2; count += 1) {
+        const response = await fetch(server.origin);
+        expect(response).toMatchObject({ status, body: null });
+        await turn();
+      }
+      expect(server.connections()).toBe(1);
+    },
+  );
+
+  it.each([202, 204])(
+    'of status %i and no result fails a request, but no notification',
+    async (status) => {
+      const { origin } = await peer((_request, response) => void response.writeHead(status).end());
+      const { fetch } = guarded(origin);
+      const send = (message: object) =>
+        fetch(origin, { method: 'POST', body: JSON.stringify(message) });
+      expect(await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
+        status,
+      });
+      expect(await errorOf(send({ jsonrpc: '2.0', id: 1, method: 'ping' }))).toMatchObject({
+        code: 'CLIENT_HTTP_UNEXPECTED_CONTENT',
+      });
+    },
+  );
+
+  it('that refuses is remembered with what the server wants', async () => {
+    const { origin } = await peer((_request, response) => {
+      const challenge = 'Bearer resource_metadata="https://a.test/x", scope="a b"';
+      response.writeHead(401, { 'retry-after': '7', 'www-authenticate': challenge }).end();
+    });
+    const { fetch, lastRefusal } = guarded(origin);
+    expect(lastRefusal()).toBeUndefined();
+    await fetch(origin);
+    const parameters = new Map([
+      ['resource_metadata', 'https://a.test/x'],
+      ['scope', 'a b'],
+    ]);
+    expect(lastRefusal()).toEqual({
+      status: 401,
+      retryAfterMs: 7_000,
+      challenges: [{ scheme: 'bearer', parameters }],
+    });
+  });
+
+  it.each([
+    ['is no HTTP', 'SSH-2.0-x\r\n\r\n'],
+    ['has headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`],
+  ])('that %s is a wrong one', async (_what, bytes) => {
+    const { origin } = await peer((request) => void request.socket.end(bytes));
+    const error = await errorOf(guarded(origin).fetch(origin));
+    expect(error.message).toContain(`The request to ${origin}/ failed: `);
+    expect(kindOf(error)).toBe('protocol');
+  });
+
+  it('with a status that no answer may have breaks the request off', async () => {
+    const { origin } = await peer(
+      (request) => void request.socket.end('HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n'),
+    );
+    const error = await errorOf(guarded(origin).fetch(origin));
+    expect(error.message).toContain('status 999');
+    expect(kindOf(error)).toBe('transport');
+  });
+});
+
+describe('an abort', () => {
+  const reason = new Error('enough');
+
+  it('before the request sends nothing', async () => {
+    const server = await peer(echo);
+    const signal = AbortSignal.abort(reason);
+    expect(await errorOf(guarded(server.origin).fetch(server.origin, { signal }))).toBe(reason);
+    expect(server.connections()).toBe(0);
+  });
+
+  it('before the answer ends the request, and the server sees it', async () => {
+    const controller = new AbortController();
+    const server = await peer(() => controller.abort(reason));
+    const { fetch } = guarded(server.origin);
+    const { signal } = controller;
+    expect(await errorOf(fetch(server.origin, { method: 'POST', body: '{}', signal }))).toBe(
+      reason,
+    );
+    await server.quiet();
+    expect(server.connections()).toBe(1);
+  });
+
+  it.each(['identity', 'gzip'])(
+    'breaks a slow body (%s) off, and the server sees it',
+    async (coding) => {
+      const controller = new AbortController();
+      const server = await peer((_request, response) => {
+        response.writeHead(200, { 'content-encoding': coding });
+        response.flushHeaders();
+      });
+      const response = await guarded(server.origin).fetch(server.origin, {
+        signal: controller.signal,
+      });
+      const body = errorOf(response.text());
+      controller.abort(reason);
+      expect(await body).toBe(reason);
+      await server.quiet();
+    },
+  );
+
+  it('may be shared by many requests, of which none is taken for a leak', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', note);
+    const { origin } = await peer(echo);
+    const { fetch } = guarded(origin);
+    const { signal } = new AbortController();
+    const asked = Array.from({ length: 30 }, () => fetch(origin, { signal }));
+    for (const response of await Promise.all(asked)) await response.text();
+    await turn();
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
+  it('after the body changes nothing', async () => {
+    const controller = new AbortController();
+    const server = await peer(echo);
+    const { fetch } = guarded(server.origin);
+    const { signal } = controller;
+    await (await fetch(server.origin, { signal })).text();
+    await turn();
+    controller.abort(reason);
+    await (await fetch(server.origin)).text();
+    expect(server.connections()).toBe(1);
+  });
+});
+
+describe('a redirect', () => {
+  const to = (location: string, status = 307) =>
+    peer((request, response) => {
+      if (request.url === '/end') echo(request, response);
+      else response.writeHead(status, { location }).end('moved');
+    });
+
+  it('is handed back when it is asked for by hand', async () => {
+    const { origin } = await to('http://169.254.169.254/');
+    const response = await guarded(origin).fetch(origin, { redirect: 'manual' });
+    expect(response).toMatchObject({ status: 307, type: 'default' });
+    expect(response.headers.get('location')).toBe('http://169.254.169.254/');
+  });
+
+  it('within the origin is followed with method and body', async () => {
+    const { origin } = await to('/end');
+    const response = await guarded(origin).fetch(`${origin}/start`, { method: 'POST', body: 'hi' });
+    expect(response.url).toBe(`${origin}/end`);
+    expect(await response.json()).toMatchObject({ method: 'POST', url: '/end', body: 'hi' });
+  });
+
+  it('to another origin is refused, and nothing is sent there', async () => {
+    const other = await peer(echo);
+    const { origin } = await to(`${other.origin}/steal?token=t#f`);
+    const init = { method: 'POST', headers: { 'x-key': 'k' }, body: 'secret' };
+    const error = await errorOf(guarded(origin).fetch(`${origin}/a?key=hunter2`, init));
+    expect(error.message).toBe(
+      `The request to ${origin}/a failed: it redirects to ${other.origin}/steal, which is another origin (ERR_REDIRECT_BLOCKED).`,
+    );
+    expect(error.cause).toMatchObject({ code: 'ERR_REDIRECT_BLOCKED' });
+    expect(kindOf(error)).toBe('transport');
+    expect(other.connections()).toBe(0);
+  });
+
+  it.each([
+    ['a loop', '/again', 307, {}, 'more than 5 times'],
+    ['another method', '/end', 302, { method: 'POST' }, 'to another method'],
+    ['a file', 'file:///etc/passwd', 307, {}, 'file:///etc/passwd, which is another origin'],
+    ['no address', 'http://', 307, {}, 'to no address'],
+    ['what is not wanted', '/end', 307, { redirect: 'error' }, 'was not wanted'],
+  ] as const)('to %s is refused', async (_what, location, status, init, words) => {
+    const { origin } = await to(location, status);
+    const error = await errorOf(guarded(origin).fetch(origin, init));
+    expect(error.message).toContain(words);
+  });
+});
+
+describe('a failed request', () => {
+  it('names origin and path only, and keeps the cause', async () => {
+    const { origin, close } = await serve(echo);
+    await close();
+    const error = await errorOf(guarded(origin).fetch(`${origin}/mcp?key=hunter2#x`));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).toMatch(
+      /^The request to http:\/\/127\.0\.0\.1:\d+\/mcp failed: connect ECONNREFUSED/u,
+    );
+    expect(error.message).not.toContain('hunter2');
+    expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(error).toMatchObject({ wasConnected: false });
+    expect(kindOf(error)).toBe('unavailable');
+  });
+
+  it('says that a name is unknown', async () => {
+    const home = 'http://nowhere.test/';
+    const error = await errorOf(guarded(home, { resolve: resolverOf({}) }).fetch(home));
+    expect(error.cause).toMatchObject({ code: 'ENOTFOUND' });
+    expect(kindOf(error)).toBe('unavailable');
+  });
+
+  it('says that a body was cut off', async () => {
+    const { origin } = await peer((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('half');
+      setImmediate(() => response.destroy());
+    });
+    const error = await errorOf((await guarded(origin).fetch(origin)).text());
+    expect(error.message).toMatch(/^The request to .* failed: aborted/u);
+    expect(error.cause).toMatchObject({ code: 'ECONNRESET' });
+    expect(error).toMatchObject({ wasConnected: true });
+    expect(kindOf(error)).toBe('transport');
+  });
+
+  it('is one that found no connection for ten seconds, of which nothing was sent', async () => {
+    const clock = new VirtualClock();
+    const home = 'http://slow.test/';
+    const outcome = errorOf(guarded(home, { clock, resolve: () => {} }).fetch(home));
+    await turn();
+    clock.advanceBy(9_999);
+    await turn();
+    expect(clock.pendingCount).toBe(1);
+    clock.advanceBy(1);
+    const error = await outcome;
+    expect(error.message).toBe(
+      'The request to http://slow.test/ failed: no connection within 10000 ms (ERR_CONNECT_TIMEOUT).',
+    );
+    expect(kindOf(error)).toBe('unavailable');
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it('is one that got no whole answer within an hour, but an event stream may be silent for longer', async () => {
+    const clock = new VirtualClock();
+    const server = await peer((request, response) => {
+      const type = request.url === '/stream' ? 'text/event-stream' : 'application/json';
+      response.writeHead(200, { 'content-type': type }).flushHeaders();
+    });
+    const { fetch, close } = guarded(server.origin, { clock });
+    const stream = await fetch(`${server.origin}/stream`, { method: 'POST' });
+    expect(clock.pendingCount).toBe(0);
+    const plain = await fetch(server.origin, { method: 'POST' });
+    const body = errorOf(plain.text());
+    clock.advanceBy(3_600_000);
+    expect(kindOf(await body)).toBe('transport');
+    expect(clock.pendingCount).toBe(0);
+    const reading = errorOf(stream.text());
+    close();
+    expect(kindOf(await reading)).toBe('transport');
+  });
+});
+
+describe('over TLS', () => {
+  async function secure(): Promise<Peer> {
+    return untilTestEnds(await listen(createSecureServer(selfSigned(), echo), 'https'));
+  }
+
+  it('a certificate that nobody vouches for breaks the request off', async () => {
+    const { origin } = await secure();
+    const error = await errorOf(guarded(origin).fetch(origin));
+    expect(error.cause).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    expect(kindOf(error)).toBe('transport');
+  });
+
+  it('answers are read, and the connection is kept', async () => {
+    const server = await secure();
+    const clock = new VirtualClock();
+    const { fetch } = guarded(server.origin, { clock });
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      for (const body of ['one', 'two']) {
+        const response = await fetch(server.origin, { method: 'POST', body });
+        expect(await response.json()).toMatchObject({ body });
+        await turn();
+      }
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    }
+    expect(server.connections()).toBe(1);
+    // Only the time for which the connection may be idle runs.
+    expect(clock.pendingCount).toBe(1);
+  });
+});

@@ -1,0 +1,324 @@
+/** Which connections an HTTP session makes, keeps and refuses. */
+
+import { createServer } from 'node:net';
+
+import { describe, expect, it } from 'vitest';
+import { describeError } from '../../../../actors/transports/connection/failure.ts';
+import { rangeOf } from '../../../../actors/transports/http/addresses.ts';
+import { challengesOf } from '../../../../actors/transports/http/challenge.ts';
+import { startDeadline } from '../../../../actors/transports/http/deadline.ts';
+import type { GuardedFetch } from '../../../../actors/transports/http/fetch.ts';
+import { announcedIdleMs } from '../../../../actors/transports/http/sockets.ts';
+import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
+import { realClock } from '../../../../src/runtime/real-clock.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { echo, errorOf, guarded, peer, resolverOf, turn } from './bench.ts';
+
+async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
+  const text = await (await fetch(url, { method: 'POST', body: '{}' })).text();
+  // The connection is free again in the turn after.
+  await turn();
+  return text;
+}
+
+describe('connections', () => {
+  it('are kept for the next request, and one more is made for each at the same time', async () => {
+    const server = await peer(echo);
+    const one = guarded(server.origin);
+    for (let count = 0; count < 5; count += 1) await post(one, server.origin);
+    expect(server.connections()).toBe(1);
+    await Promise.all([
+      post(one, server.origin),
+      post(one, server.origin),
+      post(one, server.origin),
+    ]);
+    expect(server.connections()).toBe(3);
+  });
+
+  it.each([
+    ['four seconds', 0, 4_000],
+    ['a second less than the server announced', 3_000, 2_000],
+    ['a minute at most', 600_000, 60_000],
+  ])('are kept without use for %s', async (_what, announcedMs, keptMs) => {
+    const clock = new VirtualClock();
+    const server = await peer(echo, announcedMs);
+    const one = guarded(server.origin, { clock });
+    await post(one, server.origin);
+    clock.advanceBy(keptMs - 1);
+    await post(one, server.origin);
+    expect(server.connections()).toBe(1);
+    clock.advanceBy(keptMs);
+    await server.quiet();
+    await post(one, server.origin);
+    expect(server.connections()).toBe(2);
+  });
+
+  it('are not kept when the server announces no time to do so', async () => {
+    const server = await peer(echo, 1_000);
+    const one = guarded(server.origin);
+    await post(one, server.origin);
+    await post(one, server.origin);
+    expect(server.connections()).toBe(2);
+  });
+
+  it.each([
+    ['timeout=5', 4_000],
+    ['max=100, timeout=30', 29_000],
+    ['Timeout = "7"', 6_000],
+    ['timeout=1', 0],
+    ['timeout=0', 0],
+    ['timeout=99999', 60_000],
+    ['timeout=soon', 4_000],
+    ['max=7', 4_000],
+  ])('announced by %s are kept for %i ms', (header, keptMs) => {
+    expect(announcedIdleMs(header)).toBe(keptMs);
+  });
+
+  it('end with the session, used or not, and none is made after it', async () => {
+    const clock = new VirtualClock();
+    const server = await peer((request, response) => {
+      if (request.url === '/held') response.writeHead(200).flushHeaders();
+      else echo(request, response);
+    });
+    const one = guarded(server.origin, { clock });
+    const held = await one.fetch(`${server.origin}/held`);
+    await post(one, server.origin);
+    expect(clock.pendingCount).toBe(1);
+    const reading = errorOf(held.text());
+    one.close();
+    expect(await reading).toBeInstanceOf(TypeError);
+    await server.quiet();
+    expect(clock.pendingCount).toBe(0);
+    const error = await errorOf(one.fetch(server.origin));
+    expect(error.message).toBe(
+      `The request to ${server.origin}/ failed: the session is closed (CONNECTION_CLOSED).`,
+    );
+    expect(server.connections()).toBe(2);
+  });
+
+  it('have deadlines that keep no process alive', () => {
+    let handle: unknown;
+    const clock = {
+      ...realClock,
+      setTimeout: (callback: () => void, ms: number) =>
+        (handle = realClock.setTimeout(callback, ms)),
+    };
+    const stop = startDeadline(clock, 60_000, () => {});
+    expect((handle as NodeJS.Timeout).hasRef()).toBe(false);
+    stop();
+  });
+});
+
+/** Answers the first request of each connection, and resets the connection at its second. */
+async function resetting(): Promise<{
+  readonly origin: string;
+  readonly seen: string[];
+  close(): Promise<void>;
+}> {
+  const seen: string[] = [];
+  const server = createServer((socket) => {
+    let count = 0;
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      seen.push(String(data).split(' ')[0] ?? '');
+      count += 1;
+      if (count > 1) socket.resetAndDestroy();
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    seen,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+describe('a connection that the server closes just then', () => {
+  it.each(['GET', 'DELETE'])('is replaced for a %s, which may run twice', async (method) => {
+    const server = await resetting();
+    const one = guarded(server.origin);
+    await post(one, server.origin);
+    expect(await (await one.fetch(server.origin, { method })).text()).toBe('ok');
+    expect(server.seen).toEqual(['POST', method, method]);
+    one.close();
+    await server.close();
+  });
+
+  it('fails a POST, which the server may have run', async () => {
+    const server = await resetting();
+    const one = guarded(server.origin);
+    await post(one, server.origin);
+    const error = await errorOf(post(one, server.origin));
+    expect(error.cause).toMatchObject({ code: 'ECONNRESET' });
+    expect(server.seen).toEqual(['POST', 'POST']);
+    one.close();
+    await server.close();
+  });
+
+  it('fails a GET that has met it on a new connection', async () => {
+    const seen: string[] = [];
+    const server = await peer((request) => {
+      seen.push(String(request.method));
+      request.socket.resetAndDestroy();
+    });
+    const error = await errorOf(guarded(server.origin).fetch(server.origin));
+    expect(error.cause).toMatchObject({ code: 'ECONNRESET' });
+    expect(seen).toEqual(['GET']);
+  });
+});
+
+describe('an address', () => {
+  it.each([
+    [
+      'forbidden',
+      '169.254.169.254 169.254.0.1 fe80::1 fe80::1%eth0 fd00:ec2::254 100.100.100.200 224.0.0.1',
+    ],
+    [
+      'forbidden',
+      '255.255.255.255 ff02::1 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:a9fe:a9fe::1 nonsense',
+    ],
+    [
+      'loopback',
+      '127.0.0.1 127.9.9.9 0.0.0.0 ::1 :: ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1::',
+    ],
+    [
+      'private',
+      '10.0.0.1 172.31.255.255 192.168.1.1 100.64.0.1 fc00::1 fd12::1 fec0::1 ::ffff:10.0.0.1 2001::1',
+    ],
+    [
+      'public',
+      '1.1.1.1 172.32.0.1 100.128.0.1 2606:4700::1111 ::ffff:1.1.1.1 64:ff9b::101:101 2002:101:101::1',
+    ],
+  ] as const)('is %s: %s', (range, addresses) => {
+    for (const address of addresses.split(' '))
+      expect([address, rangeOf(address)]).toEqual([address, range]);
+  });
+
+  it.each([
+    'http://169.254.169.254/latest/meta-data?token=t',
+    'http://0xa9fea9fe/',
+    'http://2852039166/',
+    'http://[::ffff:169.254.169.254]/',
+    'http://[fe80::1]/',
+  ])('where machines get their credentials is refused: %s', async (url) => {
+    const error = await errorOf(guarded(url).fetch(url));
+    expect(error.message).toMatch(
+      /^The request to http:.* failed: connecting to .* is not allowed \(ERR_ADDRESS_BLOCKED\)\.$/u,
+    );
+    expect(error.message).not.toContain('token');
+    expect(classifyFailure({ ...describeError(error, []), phase: 'ready' }).kind).toBe(
+      'unavailable',
+    );
+  });
+
+  it('is refused when a name resolves to it, though it resolved to another before', async () => {
+    const server = await peer(echo);
+    const home = server.origin.replace('127.0.0.1', 'rebind.test');
+    const names: Record<string, string[]> = { 'rebind.test': ['127.0.0.1'] };
+    const clock = new VirtualClock();
+    const one = guarded(home, { clock, resolve: resolverOf(names) });
+    await post(one, home);
+    names['rebind.test'] = ['169.254.169.254'];
+    clock.advanceBy(4_000);
+    await server.quiet();
+    const error = await errorOf(post(one, home));
+    expect(error.cause).toMatchObject({
+      code: 'ERR_ADDRESS_BLOCKED',
+      message: 'connecting to rebind.test (169.254.169.254) is not allowed',
+    });
+  });
+
+  it('that is allowed is taken when a name has others, too', async () => {
+    const server = await peer(echo);
+    const home = server.origin.replace('127.0.0.1', 'both.test');
+    const resolve = resolverOf({ 'both.test': ['fe80::1', '127.0.0.1'] });
+    expect(await post(guarded(home, { resolve }), home)).toContain('both.test');
+  });
+
+  it.each(['file:///etc/passwd', 'ftp://127.0.0.1/', 'http://user:hunter2@127.0.0.1/'])(
+    'that is not plain HTTP is refused: %s',
+    async (url) => {
+      const error = await errorOf(guarded('http://127.0.0.1/').fetch(url));
+      expect(error.cause).toMatchObject({ code: 'ERR_ADDRESS_BLOCKED' });
+      expect(error.message).not.toContain('hunter2');
+    },
+  );
+});
+
+describe('an origin that the server named', () => {
+  const names = {
+    'home.test': ['127.0.0.1'],
+    'near.test': ['127.0.0.1'],
+    'lan.test': ['10.1.1.1'],
+  };
+
+  it('may be as near as the server is, and no nearer', async () => {
+    const server = await peer(echo);
+    const at = (name: string): string => server.origin.replace('127.0.0.1', name);
+    const one = guarded(at('home.test'), { resolve: resolverOf(names) });
+    expect(await errorOf(post(one, at('near.test')))).toMatchObject({
+      cause: { code: 'ERR_ADDRESS_BLOCKED' },
+    });
+    expect(server.connections()).toBe(0);
+    await post(one, at('home.test'));
+    await post(one, at('near.test'));
+    expect(server.connections()).toBe(2);
+    expect(await errorOf(post(one, at('lan.test')))).toMatchObject({
+      cause: { code: 'ERR_ADDRESS_BLOCKED' },
+    });
+    expect(await errorOf(post(one, 'http://169.254.169.254/'))).toMatchObject({
+      cause: { code: 'ERR_ADDRESS_BLOCKED' },
+    });
+  });
+});
+
+describe('WWW-Authenticate', () => {
+  const read = (header: string | null) =>
+    challengesOf(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)]);
+
+  it.each([
+    [null, []],
+    ['', []],
+    ['Bearer', [['bearer', {}]]],
+    ['Bearer realm="a, b=\\"c\\"", Scope=one', [['bearer', { realm: 'a, b="c"', scope: 'one' }]]],
+    [
+      'Basic realm="x", Bearer error="invalid_token", scope="a b"',
+      [
+        ['basic', { realm: 'x' }],
+        ['bearer', { error: 'invalid_token', scope: 'a b' }],
+      ],
+    ],
+    [
+      'Negotiate, Bearer a=1',
+      [
+        ['negotiate', {}],
+        ['bearer', { a: '1' }],
+      ],
+    ],
+    [
+      'Negotiate YWJj==, Bearer a=1',
+      [
+        ['negotiate', {}],
+        ['bearer', { a: '1' }],
+      ],
+    ],
+    [', , Bearer a=1,, b=2', [['bearer', { a: '1', b: '2' }]]],
+    ['Bearer a=1, a=2', [['bearer', { a: '1' }]]],
+    ['Bearer __proto__=1', [['bearer', { ['__proto__']: '1' }]]],
+    ['Bearer realm="never closed', [['bearer', {}]]],
+    ['Bearer a=1, "?', [['bearer', { a: '1' }]]],
+  ])('%s is read', (header, challenges) => {
+    expect(read(header)).toEqual(challenges);
+  });
+
+  it('is read for 8 KB and eight challenges', () => {
+    expect(read('Bearer, '.repeat(20))).toHaveLength(8);
+    const lengthOf = (count: number) =>
+      challengesOf(`Bearer a="${'x'.repeat(count)}"`)[0]?.parameters.get('a')?.length;
+    const frame = 'Bearer a=""'.length;
+    expect(lengthOf(8_192 - frame)).toBe(8_192 - frame);
+    expect(lengthOf(8_193 - frame)).toBeUndefined();
+  });
+});

@@ -1,0 +1,201 @@
+/** Event streams over HTTP that end: when they are asked for again, and what that tells. */
+
+import { describe, expect, it } from 'vitest';
+import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
+import { readAnswer } from '../../../../actors/transports/http/answer.ts';
+import { NewsStream } from '../../../../actors/transports/http/news.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { silentInput } from '../../../fixtures/silent-input.ts';
+import { turn } from './bench.ts';
+
+const cut = Symbol('cut');
+/** What a stream brings; then it ends, is cut, or stays. */
+type Script = readonly (string | typeof cut)[];
+
+function streamOf(script: Script, stays = false): Response {
+  const encoder = new TextEncoder();
+  const left = [...script];
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const part = left.shift();
+        if (part === cut) controller.error(new Error('reset'));
+        else if (part !== undefined) controller.enqueue(encoder.encode(part));
+        else if (!stays) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+}
+
+const refused = (status: number, headers: Record<string, string> = {}): Response =>
+  new Response('no', { status, headers });
+
+/** Lets so many seconds pass in small steps. */
+async function pass(clock: VirtualClock, seconds: number): Promise<void> {
+  for (let step = 0; step < seconds * 10; step += 1) {
+    clock.advanceBy(100);
+    await turn();
+  }
+}
+
+const pause = (id: string): Response => streamOf([`id: ${id}\nretry: 2000\ndata:\n\n`]);
+
+describe('the stream of an answer that ends before the answer', () => {
+  /** Reads an answer, and asks for more until there is nothing left to give. */
+  function follow(first: Response, ...more: readonly Response[]) {
+    const clock = new VirtualClock();
+    const controller = new AbortController();
+    const messages: string[] = [];
+    const asked: string[] = [];
+    const doubts: number[] = [];
+    const left = [...more];
+    const over = readAnswer(first.body as ReadableStream<Uint8Array>, {
+      clock,
+      budget: new InputBudget(clock, silentInput),
+      signal: controller.signal,
+      isWaitedFor: () => messages.length === 0,
+      onMessage: (text) => messages.push(text),
+      resume(lastEventId) {
+        asked.push(`${lastEventId} at ${Math.floor(clock.now() / 1_000)}`);
+        const response = left.shift();
+        return response === undefined
+          ? Promise.reject(new Error('gone'))
+          : Promise.resolve(response);
+      },
+      onDoubt: () => doubts.push(clock.now()),
+    });
+    return { clock, controller, messages, asked, doubts, over };
+  }
+
+  it('is asked for as often as the server wishes that ended it on purpose', async () => {
+    const pauses = Array.from({ length: 20 }, (_, count) => pause(`e${count}`));
+    const call = follow(pause('first'), ...pauses, streamOf(['data: answer\n\n']));
+    await pass(call.clock, 53);
+    // The random part adds a quarter at most.
+    expect(call.messages).toEqual(['answer']);
+    expect(call.asked).toHaveLength(21);
+    expect(call.doubts).toEqual([]);
+    await call.over;
+  });
+
+  it('is asked for once a second at most, though the server says "at once"', async () => {
+    const pauses = Array.from({ length: 20 }, () => streamOf(['retry: 0\n\n']));
+    const call = follow(streamOf(['id: e1\nretry: 0\ndata:\n\n']), ...pauses);
+    await pass(call.clock, 10);
+    expect(call.asked.length).toBeGreaterThanOrEqual(7);
+    expect(call.asked.length).toBeLessThanOrEqual(10);
+    call.controller.abort();
+    await call.over;
+    expect(call.clock.pendingCount).toBe(0);
+  });
+
+  it('is asked for after ever longer waits when it keeps being cut, and the server is suspected', async () => {
+    const cuts = Array.from({ length: 20 }, () => streamOf([': hello\n', cut]));
+    const call = follow(streamOf(['id: e1\ndata:\n\n']), ...cuts);
+    await pass(call.clock, 40);
+    expect(call.asked.length).toBeGreaterThanOrEqual(4);
+    expect(call.asked.length).toBeLessThanOrEqual(6);
+    expect(call.doubts).toHaveLength(call.asked.length);
+    call.controller.abort();
+    await call.over;
+  });
+
+  it('is asked for when a server that is busy wishes it, and given up the second time', async () => {
+    const busy = () => refused(503, { 'retry-after': '20' });
+    const call = follow(streamOf(['id: e1\ndata:\n\n']), busy(), busy());
+    await pass(call.clock, 15);
+    expect(call.asked).toHaveLength(1);
+    await pass(call.clock, 12);
+    expect(call.asked).toHaveLength(2);
+    await call.over;
+    expect(call.doubts).toEqual([]);
+  });
+
+  it('is given up at once when nothing can come after it', async () => {
+    await follow(streamOf([': hello\n\n'])).over;
+    const call = follow(streamOf(['id: e1\ndata:\n\n']), refused(404));
+    await pass(call.clock, 3);
+    await call.over;
+    expect(call.asked).toHaveLength(1);
+  });
+});
+
+describe('a stream of news that ends', () => {
+  function listen(...openings: readonly (Response | Error)[]) {
+    const clock = new VirtualClock();
+    const told: string[] = [];
+    const left = [...openings];
+    const news = new NewsStream({
+      clock,
+      budget: new InputBudget(clock, silentInput),
+      ask(lastEventId) {
+        told.push(lastEventId === undefined ? 'asked' : `asked after ${lastEventId}`);
+        const next = left.shift() ?? streamOf([], true);
+        return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+      },
+      onMessage: (text) => told.push(text),
+      onDoubt: () => told.push('doubt'),
+      onGap: () => told.push('gap'),
+    });
+    news.start();
+    return { clock, told, news };
+  }
+
+  it('leaves a gap as soon as there is one again', async () => {
+    const { clock, told } = listen(streamOf(['data: one\n\n', cut]));
+    await pass(clock, 0.5);
+    expect(told).toEqual(['asked', 'one', 'doubt']);
+    await pass(clock, 3);
+    expect(told).toEqual(['asked', 'one', 'doubt', 'asked', 'gap']);
+  });
+
+  it.each([
+    ['it was refused at first', refused(503)],
+    ['it could not be asked for at first', new Error('reset')],
+  ])('leaves one when %s', async (_what, opening) => {
+    const { clock, told } = listen(opening);
+    await pass(clock, 5);
+    expect(told).toEqual(['asked', 'doubt', 'asked', 'gap']);
+  });
+
+  it('leaves none when what comes after its last event is told again', async () => {
+    const { clock, told } = listen(streamOf(['id: 7\ndata: one\n\n', cut]));
+    await pass(clock, 3);
+    expect(told).toEqual(['asked', 'one', 'doubt', 'asked after 7']);
+  });
+
+  it('leaves one for good when the server has no such stream any more', async () => {
+    const { clock, told } = listen(streamOf(['data: one\n\n', cut]), refused(405));
+    await pass(clock, 5);
+    expect(told).toEqual(['asked', 'one', 'doubt', 'asked', 'gap', 'doubt']);
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it('is not missed by a server that has none', async () => {
+    const { clock, told } = listen(refused(405));
+    await pass(clock, 5);
+    expect(told).toEqual(['asked']);
+  });
+
+  it('is asked for ten times in thirty seconds at most, though the server says "at once"', async () => {
+    const at = (id: string) => streamOf([`id: ${id}\nretry: 0\ndata:\n\n`]);
+    const { clock, told } = listen(...Array.from({ length: 40 }, (_, count) => at(String(count))));
+    await pass(clock, 30);
+    const times = told.filter((line) => line.startsWith('asked')).length;
+    expect(times).toBeGreaterThanOrEqual(5);
+    expect(times).toBeLessThanOrEqual(10);
+    expect(told).not.toContain('doubt');
+  });
+
+  it('is not asked for any more when it was stopped', async () => {
+    const { clock, told, news } = listen(streamOf([cut]));
+    await turn();
+    news.stop();
+    expect(clock.pendingCount).toBe(0);
+    news.start();
+    await pass(clock, 5);
+    expect(told).toEqual(['asked', 'doubt']);
+  });
+});

@@ -1,0 +1,229 @@
+/** Sessions with servers inside the host. */
+
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+
+import type { EmbeddedServer, EmbeddedTransport } from '../../../src/domain/host/embedded.ts';
+import type { ServerSpec } from '../../../src/domain/server-spec.ts';
+import { answerTo, nested, type RpcMessage } from '../../fixtures/least-peer.ts';
+import { type Bench, callOptions, createBench, unwritable } from '../session/bench.ts';
+
+let bench: Bench | undefined;
+
+afterEach(() => {
+  bench?.stop();
+});
+
+const spec: ServerSpec = { type: 'memory', server: 'db', era: 'auto' };
+
+function start(server?: EmbeddedServer): Bench {
+  const embedded = new Map(server === undefined ? [] : [['db', server] as const]);
+  bench = createBench(spec)({ embedded });
+  bench.send('session.open');
+  return bench;
+}
+
+async function opened(server: EmbeddedServer): Promise<Bench> {
+  const session = start(server);
+  await session.next('session.opened');
+  return session;
+}
+
+const call = (of: Bench, tool = 'echo') => of.handle().callTool(tool, { a: 1 }, callOptions());
+
+/** A real server of the SDK; a new one for each session. */
+function realServer(): EmbeddedServer & { readonly made: McpServer[] } {
+  const made: McpServer[] = [];
+  return {
+    made,
+    async connect() {
+      const server = new McpServer({ name: 'inside', version: '1.0.0' });
+      server.registerTool('add', { inputSchema: { a: z.number(), b: z.number() } }, ({ a, b }) => ({
+        content: [{ type: 'text', text: String(a + b) }],
+      }));
+      made.push(server);
+      const [ours, theirs] = InMemoryTransport.createLinkedPair();
+      await server.connect(theirs);
+      return ours;
+    },
+  };
+}
+
+/** The least transport; what it is told and what it says is seen. */
+class Scripted implements EmbeddedTransport {
+  onmessage?: EmbeddedTransport['onmessage'];
+  onclose?: EmbeddedTransport['onclose'];
+  readonly received: RpcMessage[] = [];
+  closedCount = 0;
+  answer: (message: RpcMessage) => unknown = answerTo;
+  readonly #close: () => Promise<void>;
+
+  constructor(close: () => Promise<void> = () => Promise.resolve()) {
+    this.#close = close;
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  send(message: unknown): Promise<void> {
+    this.received.push(message as RpcMessage);
+    const answer = this.answer(message as RpcMessage);
+    if (answer !== undefined) queueMicrotask(() => this.onmessage?.(answer as never));
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.closedCount += 1;
+    return this.#close();
+  }
+}
+
+describe('a session with a server of the SDK inside the host', () => {
+  it('is opened, listed, called and closed', async () => {
+    const server = realServer();
+    const session = await opened(server);
+    session.send('session.list');
+    expect(await session.next('session.listed')).toMatchObject({ toolCount: 1 });
+    const outcome = await session.handle().callTool('add', { a: 1, b: 2 }, callOptions());
+    expect(outcome).toMatchObject({ result: { content: [{ type: 'text', text: '3' }] } });
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+    expect(server.made[0]?.isConnected()).toBe(false);
+  });
+
+  it('is lost when the server closes it', async () => {
+    const server = realServer();
+    const session = await opened(server);
+    await server.made[0]?.close();
+    expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
+  });
+
+  it('has a server of its own each time', async () => {
+    const server = realServer();
+    const session = await opened(server);
+    session.send('session.close');
+    await session.next('session.closed');
+    await opened(server);
+    expect(server.made).toHaveLength(2);
+  });
+});
+
+describe('a session with a server inside the host', () => {
+  it.each([
+    ['throws', () => Promise.reject(new Error('no room'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('no room');
+      },
+    ],
+    ['gives nothing', () => Promise.resolve(undefined as unknown as EmbeddedTransport)],
+  ])('does not open when the host %s', async (_what, connect) => {
+    const { failure } = await start({ connect }).next('session.closed');
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('The host could not connect its server'),
+    });
+  });
+
+  it('does not open when the host has no such server', async () => {
+    const { failure } = await start().next('session.closed');
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no server named "db"'),
+    });
+  });
+
+  it('shares nothing with the server but JSON', async () => {
+    const peer = new Scripted();
+    const held = { content: Object.freeze([{ type: 'text', text: 'mine' }]) };
+    const session = await opened({ connect: () => peer });
+    peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, result: held });
+    const args = { list: [1] };
+    const outcome = await session.handle().callTool('echo', args, callOptions());
+    if (!('result' in outcome)) throw new Error('no result');
+    expect(outcome.result).toEqual(held);
+    expect(outcome.result.content).not.toBe(held.content);
+    const sent = peer.received.at(-1)?.params?.['arguments'];
+    expect(sent).toEqual(args);
+    expect(sent).not.toBe(args);
+  });
+
+  it.each([
+    ['is nested too deeply', 'resultTooLarge', { result: { a: nested(400) } }],
+    ['is an error nested too deeply', 'badResponse', { error: { a: nested(400) } }],
+    ['is no JSON', 'badResponse', { result: { a: 1n } }],
+    ['is no answer', 'badResponse', {}],
+    ['is too long', 'resultTooLarge', { result: { a: 'x'.repeat(17 << 20) } }],
+    ['is too long an error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
+  ])('fails a call whose answer %s, and goes on', async (_what, reason, rest) => {
+    const peer = new Scripted();
+    const session = await opened({ connect: () => peer });
+    peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, ...rest });
+    expect(await call(session)).toMatchObject({ failure: { reason } });
+    peer.answer = answerTo;
+    expect(await call(session)).toHaveProperty('result');
+  });
+
+  it.each(unwritable)('sends no arguments that are %s', async (_what, args) => {
+    const session = await opened({ connect: () => new Scripted() });
+    const given = args as Readonly<Record<string, unknown>>;
+    const outcome = await session.handle().callTool('echo', given, callOptions());
+    expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
+  });
+
+  it('does not wait for ever for a host that does not close', async () => {
+    const session = await opened({ connect: () => new Scripted(() => new Promise(() => {})) });
+    const askedAt = performance.now();
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(performance.now() - askedAt).toBeLessThan(3_000);
+  });
+
+  it('is closed although the host throws at that', async () => {
+    const session = await opened({
+      connect: () =>
+        new Scripted(() => {
+          throw new Error('not now');
+        }),
+    });
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+
+  it('passes over a message that is nothing at all', async () => {
+    const peer = new Scripted();
+    const session = await opened({ connect: () => peer });
+    expect(() => peer.onmessage?.(undefined as never)).not.toThrow();
+    expect(await call(session)).toHaveProperty('result');
+  });
+
+  it('closes what the host made after nobody wanted it any more', async () => {
+    const peer = new Scripted();
+    let give = (): void => {};
+    const made = new Promise<EmbeddedTransport>((resolve) => {
+      give = () => resolve(peer);
+    });
+    let asked = (): void => {};
+    const wasAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const session = start({
+      connect: () => {
+        asked();
+        return made;
+      },
+    });
+    await wasAsked;
+    session.send('session.close');
+    await session.next('session.closed');
+    give();
+    await made;
+    await Promise.resolve();
+    expect(peer.closedCount).toBe(1);
+    expect(peer.received).toEqual([]);
+  });
+});

@@ -1,0 +1,195 @@
+/** What is known of the end of a stdio server, and who is told. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { Clock } from '../../../../src/domain/clock.ts';
+import { realClock } from '../../../../src/runtime/real-clock.ts';
+import {
+  type Bench,
+  type BenchOptions,
+  callOptions,
+  createBench,
+  fixtureSpec,
+  isRunning,
+} from '../../session/bench.ts';
+
+let bench: Bench | undefined;
+
+afterEach(() => bench?.stop());
+
+function start(mode: string, options: BenchOptions = {}): Bench {
+  bench = createBench(fixtureSpec(mode))(options);
+  return bench;
+}
+
+async function opened(mode: string, options: BenchOptions = {}): Promise<Bench> {
+  const session = start(mode, options);
+  session.send('session.open');
+  await session.next('session.opened');
+  return session;
+}
+
+describe('a stdio session that is closed on request', () => {
+  it('leaves behind what its silent server wrote when it is closed', async () => {
+    const session = start('noisy-hang');
+    session.send('session.open');
+    await session.logged('waiting for the database');
+    await session.logged('is not MCP');
+    session.send('session.close');
+    const { failure, evidence } = await session.next('session.closed');
+    expect(failure).toBeUndefined();
+    // No exit code: it left because we closed it.
+    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
+  });
+
+  it('leaves behind what its server wrote when it is closed during the first list', async () => {
+    const session = await opened('noisy-list');
+    session.send('session.list');
+    session.send('session.close');
+    const { evidence } = await session.next('session.closed');
+    expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
+  });
+
+  it('leaves nothing behind when there is nothing to tell', async () => {
+    const session = await opened('ok');
+    session.send('session.close');
+    expect(await session.next('session.closed')).not.toHaveProperty('evidence');
+  });
+});
+
+describe('the steps of a close', () => {
+  // Longer than a test may take: whoever waits for it has not understood the step.
+  const forEver = 60_000;
+
+  it.each([
+    ['by a signal alone', 'ok', [{ by: 'SIGINT', waitMs: forEver }]],
+    ['by the end of its input', 'ok', [{ by: 'stdinEnd', waitMs: forEver }]],
+    [
+      'by the next step, when one does not help',
+      'ignore-term',
+      [
+        { by: 'SIGTERM', waitMs: 50 },
+        { by: 'SIGKILL', waitMs: forEver },
+      ],
+    ],
+    ['by SIGKILL, when no step helps', 'ignore-term', [{ by: 'SIGTERM', waitMs: 50 }]],
+  ] as const)('end a server %s', async (_how, mode, steps) => {
+    const session = await opened(mode, { policy: { close: { steps } } });
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+});
+
+describe('a stdio session whose server closes its output and lives on', () => {
+  it('reports the loss at once, and the failure when the process has ended', async () => {
+    let isFrozen = false;
+    const clock: Clock = {
+      ...realClock,
+      setTimeout: (callback, delayMs) =>
+        isFrozen ? undefined : realClock.setTimeout(callback, delayMs),
+    };
+    const session = await opened('mute-on-call', { clock });
+    const { pid } = session.facts.find(({ type }) => type === 'session.opened') as { pid: number };
+    isFrozen = true;
+    void session.handle().callTool('echo', {}, callOptions());
+    // No timer fires: nothing but the closed pipe can have caused it.
+    await session.next('session.lost');
+    expect(session.facts.map(({ type }) => type)).not.toContain('session.closed');
+    expect(isRunning(pid)).toBe(true);
+    session.send('session.kill');
+    await session.next('session.closed');
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('ends by force while an orderly close is still waiting', async () => {
+    const steps = [{ by: 'stdinEnd', waitMs: 60_000 }] as const;
+    const session = await opened('ignore-term', { policy: { close: { steps } } });
+    session.send('session.close');
+    session.send('session.kill');
+    expect(await session.next('session.closed')).not.toHaveProperty('failure');
+  });
+});
+
+describe('a call during which a stdio session ends', () => {
+  it.each(['session.close', 'io.dispose'] as const)('knows that we ended it by %s', async (end) => {
+    const session = await opened('ok');
+    const called = session.handle().callTool('slow', {}, callOptions());
+    session.send(end);
+    expect(await called).toEqual({
+      failure: { reason: 'cancelled', written: true, message: 'db was stopped during the call.' },
+    });
+  });
+
+  it('names the exit code and what the server wrote last', async () => {
+    const session = await opened('last-words');
+    expect(await session.handle().callTool('crash', {}, callOptions())).toEqual({
+      failure: {
+        reason: 'crashed',
+        written: true,
+        message:
+          'The server process exited with code 9 during the call. It last wrote: out of memory',
+      },
+    });
+  });
+
+  it('spares a session that answers one call with more than 16 MB, and its other calls', async () => {
+    const session = await opened('huge-result');
+    const slow = session.handle().callTool('slow', {}, callOptions({ timeoutMs: 60_000 }));
+    expect(await session.handle().callTool('echo', {}, callOptions())).toEqual({
+      failure: {
+        reason: 'resultTooLarge',
+        written: true,
+        message: 'The server sent an answer of more than 16 MB.',
+      },
+    });
+    session.send('session.list');
+    await session.next('session.listed');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+    expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
+  });
+
+  it('names the line that was too long and had no end, for every call that it cost', async () => {
+    const session = await opened('endless-result');
+    const calls = ['slow', 'echo'].map((tool) =>
+      session.handle().callTool(tool, {}, callOptions({ timeoutMs: 60_000 })),
+    );
+    const failure = {
+      reason: 'badResponse',
+      written: true,
+      message: 'The server wrote a line of more than 16 MB.',
+    };
+    expect(await Promise.all(calls)).toEqual([{ failure }, { failure }]);
+    const { failure: end } = await session.next('session.closed');
+    expect(end).toMatchObject({ kind: 'protocol', message: failure.message });
+  });
+
+  it('names the signal', async () => {
+    const session = await opened('kill-on-call');
+    expect(await session.handle().callTool('echo', {}, callOptions())).toMatchObject({
+      failure: {
+        reason: 'crashed',
+        message: 'The server process was ended by SIGKILL during the call.',
+      },
+    });
+  });
+});
+
+describe('a clean exit', () => {
+  it.each([
+    [
+      'auto',
+      'The server ended by itself with exit code 0; it is not restarted after a clean exit unless "restart": "always".',
+    ],
+    ['always', 'The server ended by itself with exit code 0.'],
+  ] as const)('is told as what it is when "restart" is %s', async (restart, message) => {
+    const session = await opened('clean-exit-after-ready', {
+      policy: { restart: { on: restart } },
+    });
+    expect((await session.next('session.closed')).failure).toEqual({
+      kind: 'cleanExit',
+      exitCode: 0,
+      message,
+    });
+  });
+});

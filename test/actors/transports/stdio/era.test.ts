@@ -1,0 +1,161 @@
+/** How the era of a local server is found out, with each mode of the fixture server. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import {
+  type Bench,
+  callOptions,
+  createBench,
+  fixtureSpec,
+  type StartBench,
+} from '../../session/bench.ts';
+
+let bench: Bench | undefined;
+
+afterEach(() => {
+  bench?.stop();
+});
+
+function start(spec: ServerSpec): Bench {
+  bench = createBench(spec)();
+  bench.send('session.open');
+  return bench;
+}
+
+async function opened(spec: ServerSpec): Promise<Bench> {
+  const session = start(spec);
+  await session.next('session.opened');
+  return session;
+}
+
+async function failureOf(spec: ServerSpec) {
+  return (await start(spec).next('session.closed')).failure;
+}
+
+describe('the era of a stdio session', () => {
+  it('falls back to the old handshake on a server that does not know the question', async () => {
+    const session = await opened(fixtureSpec('ok', { era: 'auto' }));
+    expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+  });
+
+  it('falls back on a server that is silent about the question', async () => {
+    const session = await opened(fixtureSpec('hang-discover', { era: 'auto' }));
+    expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+  });
+
+  it('starts a server that left because of the question once more, in the same session', async () => {
+    bench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }))();
+    bench.send('session.open');
+    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy', session: 1 });
+    expect(bench.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+    expect(bench.facts.map(({ type }) => type)).toEqual(['session.opened']);
+    expect(bench.lines).toEqual([
+      'left when it was asked for its protocol era; it is started with the old handshake',
+    ]);
+    bench.send('session.close');
+    expect((await bench.next('session.closed')).failure).toBeUndefined();
+  });
+
+  describe('of a server that left in both ways', () => {
+    const script = new URL('../../../fixtures/modern-server.mjs', import.meta.url).pathname;
+    const leaving = fixtureSpec('', {
+      command: 'sh',
+      args: ['-c', 'echo started >&2; read line; exit 3'],
+      era: 'auto',
+    });
+    const startNext = (startBench: StartBench, spec: ServerSpec, session: number): Bench => {
+      bench?.stop();
+      bench = startBench({ spec, session });
+      bench.send('session.open');
+      return bench;
+    };
+    const failNext = async (startBench: StartBench, spec: ServerSpec, session: number) => {
+      const next = startNext(startBench, spec, session);
+      return (await next.next('session.closed')).failure;
+    };
+    const startCount = () => bench?.lines.filter((line) => line === 'started').length;
+
+    it('is not asked for again, so that each attempt starts it once', async () => {
+      const startBench = createBench(leaving);
+      const counts: unknown[] = [];
+      for (const session of [1, 2, 3]) {
+        const failure = await failNext(startBench, leaving, session);
+        expect(failure).toMatchObject({ kind: 'crashed', exitCode: 3 });
+        counts.push(startCount());
+      }
+      expect(counts).toEqual([2, 1, 1]);
+    });
+
+    it('is the old one when it answers that', async () => {
+      const startBench = createBench(leaving);
+      await failNext(startBench, leaving, 1);
+      const well = fixtureSpec('exit-on-discover', { era: 'auto' });
+      const next = startNext(startBench, well, 2);
+      expect(await next.next('session.opened')).toMatchObject({ era: 'legacy' });
+      expect(next.lines).toEqual([]);
+      expect(next.verdicts.get('g1')).toEqual({ kind: 'legacy' });
+    });
+
+    it('is asked for again when it refuses the old handshake', async () => {
+      const startBench = createBench(leaving);
+      await failNext(startBench, leaving, 1);
+      const modern = fixtureSpec('', {
+        command: process.execPath,
+        args: [script, 'modern'],
+        era: 'auto',
+      });
+      expect(await failNext(startBench, modern, 2)).toMatchObject({ kind: 'protocol' });
+      const next = startNext(startBench, modern, 3);
+      expect(await next.next('session.opened')).toMatchObject({ era: 'modern' });
+    });
+  });
+
+  it('is not tried again in the old way with a server that shares no version', async () => {
+    const failure = await failureOf(fixtureSpec('no-common', { era: 'auto' }));
+    expect(failure).toMatchObject({ kind: 'versionUnsupported' });
+    expect(bench?.lines).toEqual([]);
+  });
+
+  it('is modern when the server says so, and then nothing is asked twice', async () => {
+    const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
+    for (const session of [1, 2]) {
+      bench?.stop();
+      bench = startNext({ session });
+      bench.send('session.open');
+      expect(await bench.next('session.opened')).toMatchObject({ era: 'modern' });
+      await bench.next('session.notified');
+      bench.send('session.list');
+      expect(await bench.next('session.listed')).toMatchObject({ toolCount: 4 });
+      expect(await bench.handle().callTool('echo', {}, callOptions())).toMatchObject({
+        result: { content: [{ type: 'text' }] },
+      });
+      expect(bench.instructions).toBe('Modern.');
+    }
+    expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
+  });
+
+  it('is asked for again when a stored verdict did not hold', async () => {
+    const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
+    const first = startNext();
+    first.send('session.open');
+    await first.next('session.opened');
+    first.stop();
+    const older = { spec: fixtureSpec('list-error', { era: 'auto' }) };
+    const second = startNext({ ...older, session: 2 });
+    second.send('session.open');
+    await second.next('session.opened');
+    second.send('session.list');
+    await second.next('session.listFailed');
+    second.stop();
+    bench = startNext({ ...older, session: 3 });
+    bench.send('session.open');
+    expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
+  });
+
+  it('refuses an old server when the settings want the modern era', async () => {
+    expect(await failureOf(fixtureSpec('ok', { era: 'modern' }))).toMatchObject({
+      kind: 'versionUnsupported',
+    });
+  });
+});

@@ -1,0 +1,62 @@
+/** What a session does when a server makes its tool list a burden. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { PolicyOverrides } from '../../../../src/domain/policy.ts';
+import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import { type Bench, callOptions, createBench, fixtureSpec } from '../../session/bench.ts';
+
+let bench: Bench | undefined;
+
+afterEach(() => bench?.stop());
+
+async function opened(spec: ServerSpec, policy: PolicyOverrides = {}): Promise<Bench> {
+  bench = createBench(spec)({ policy });
+  bench.send('session.open');
+  await bench.next('session.opened');
+  return bench;
+}
+
+describe('a burdensome tool list', () => {
+  it('is over soon, though the server lists 400,000 things that are not tools', async () => {
+    const session = await opened(fixtureSpec('zeros'));
+    session.send('session.list');
+    await session.next('session.listed');
+    expect(session.catalog).toEqual([]);
+    await session.next('session.impaired');
+    expect(session.lines.join()).toContain('tool number 5: is not an object; and 1996 more');
+  });
+
+  it('fails when it holds more values than are parsed', async () => {
+    const session = await opened(fixtureSpec('zeros', { value: '7000000' }));
+    session.send('session.list');
+    const { failure } = await session.next('session.listFailed');
+    expect(failure.message).toContain('more than 500,000 values');
+  });
+
+  it.each([
+    ['first', '1', 'initTimeout'],
+    ['later', '2', 'protocol'],
+  ])(
+    'is given up when the %s one is not answered, and asked for again',
+    async (_which, value, kind) => {
+      const session = await opened(fixtureSpec('hang-list', { value }), {
+        connect: { listTimeoutMs: 300 },
+      });
+      session.send('session.list');
+      if (value === '2') {
+        await session.next('session.listed');
+        session.send('session.list');
+      }
+      session.send('session.list');
+      const { failure } = await session.next('session.listFailed');
+      expect(failure).toEqual({
+        kind,
+        message: 'The server did not list its tools within 300 ms.',
+      });
+      expect(await session.next('session.listed')).toMatchObject({ toolCount: 4 });
+      expect(await session.logged('cancelled')).toContain('cancelled');
+      expect(await session.handle().callTool('echo', {}, callOptions())).toHaveProperty('result');
+    },
+  );
+});

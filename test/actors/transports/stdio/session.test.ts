@@ -1,0 +1,502 @@
+/** What a session does about servers that misbehave over stdio. Each mode is one of the fixture server. */
+
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { afterEach, describe, expect, it, vi } from 'vitest';
+
+import {
+  type Bench,
+  type BenchOptions,
+  callOptions,
+  createBench,
+  ended,
+  fixtureSpec,
+  graces,
+  isRunning,
+  promptMs,
+  unwritable,
+} from '../../session/bench.ts';
+
+type Args = Readonly<Record<string, unknown>>;
+
+let bench: Bench | undefined;
+let folder: string | undefined;
+
+afterEach(() => {
+  bench?.stop();
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  folder = undefined;
+});
+
+function start(mode: string, options: BenchOptions = {}): Bench {
+  bench = createBench(fixtureSpec(mode))(options);
+  return bench;
+}
+
+async function opened(
+  mode: string,
+  options: BenchOptions = {},
+): Promise<{ bench: Bench; pid: number }> {
+  const started = start(mode, options);
+  started.send('session.open');
+  const { pid } = await started.next('session.opened');
+  return { bench: started, pid: pid as number };
+}
+
+async function failureOf(mode: string, options: BenchOptions = {}) {
+  const started = start(mode, options);
+  started.send('session.open');
+  return (await started.next('session.closed')).failure;
+}
+
+async function listed(mode: string) {
+  const session = await opened(mode);
+  session.bench.send('session.list');
+  await session.bench.next('session.listed');
+  return session.bench;
+}
+
+function call(of: Bench, tool = 'echo', timeoutMs?: number) {
+  return of.handle().callTool(tool, {}, callOptions(timeoutMs === undefined ? {} : { timeoutMs }));
+}
+
+describe('opening a stdio session', () => {
+  it('says that a command does not exist, and names it', async () => {
+    const failure = await failureOf('', {
+      spec: { ...fixtureSpec(''), command: 'no-such-command' },
+    });
+    expect(failure).toEqual({
+      kind: 'unavailable',
+      message: 'The command "no-such-command" was not found on PATH.',
+      causes: [expect.objectContaining({ code: 'ENOENT' })],
+    });
+  });
+
+  it('says that a file is not executable', async () => {
+    folder = mkdtempSync(join(tmpdir(), 'troupe-'));
+    const command = join(folder, 'plain');
+    writeFileSync(command, 'x', { mode: 0o644 });
+    const failure = await failureOf('', { spec: { ...fixtureSpec(''), command } });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('is not executable'),
+    });
+  });
+
+  it('blames a missing working folder and not the command', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: '/no/such/folder' }) });
+    expect(failure).toEqual({
+      kind: 'unavailable',
+      message: 'The working folder "/no/such/folder" does not exist.',
+      causes: [expect.objectContaining({ code: 'ENOENT' })],
+    });
+  });
+
+  it('blames a working folder that is a file', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: process.execPath }) });
+    expect(failure?.message).toContain('is not a folder');
+  });
+
+  it('turns what spawn throws into a failure', async () => {
+    const failure = await failureOf('', { spec: fixtureSpec('a\0b') });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('null character'),
+    });
+  });
+
+  it('names a variable that is not set, and the key that needs it', async () => {
+    const spec = fixtureSpec('ok', { env: { DB: '${NO_SUCH_VARIABLE}' } });
+    expect(await failureOf('', { spec })).toEqual({
+      kind: 'unavailable',
+      message: 'The variable NO_SUCH_VARIABLE, which "env.DB" needs, is not set.',
+    });
+  });
+
+  it('gives the process what the settings name and little else', async () => {
+    const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
+    const { bench: session } = await opened('', {
+      spec,
+      env: { MY_TOKEN: 't0ken', OTHER: 'no', HOME: '/elsewhere' },
+    });
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '';
+    const seen = JSON.parse(text) as Record<string, unknown>;
+    expect(seen).toMatchObject({
+      TOKEN: 't0ken',
+      HOME: '/elsewhere',
+      args: ['ok', '8080'],
+      cwd: '/tmp',
+    });
+    expect(Object.keys(seen)).not.toContain('OTHER');
+  });
+
+  it.each([
+    ['exit-0', { kind: 'crashed', exitCode: 0 }],
+    ['segv', { kind: 'crashed', signal: 'SIGSEGV' }],
+    ['init-error', { kind: 'protocol', message: 'The server refused initialize: not today' }],
+    ['garbage', { kind: 'protocol' }],
+    ['bad-version', { kind: 'versionUnsupported' }],
+    ['huge-line', { kind: 'protocol', message: 'The server wrote a line of more than 16 MB.' }],
+    ['lsp', { kind: 'protocol', message: expect.stringContaining('Content-Length') }],
+  ])('fails at once when the server does %s', async (mode, failure) => {
+    expect(await failureOf(mode)).toMatchObject(failure);
+  });
+
+  it('shows the last lines of stderr, printable and without secrets', async () => {
+    const spec = fixtureSpec('exit-1', { env: { API_KEY: '${SECRET}' } });
+    const failure = await failureOf('', { spec, env: { SECRET: 'hunter2-hunter2' } });
+    expect(failure).toEqual({
+      kind: 'crashed',
+      exitCode: 1,
+      message: 'The server process exited with code 1. It last wrote: the key is [redacted]',
+      stderrTail: ['cannot open the database', 'the key is [redacted]'],
+    });
+    expect(bench?.lines).toEqual(['cannot open the database', 'the key is [redacted]']);
+  });
+
+  it('can be closed while the server is silent', async () => {
+    const session = start('hang-init');
+    session.send('session.open');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+  });
+
+  it('can be closed during the question for the era', async () => {
+    const session = start('', {
+      spec: fixtureSpec('hang-discover', { era: 'auto' }),
+      policy: graces(500, 1_000),
+    });
+    const startedAt = performance.now();
+    session.send('session.open');
+    session.send('session.close');
+    await session.next('session.closed');
+    // The probe alone takes 1.5 s when nobody answers it.
+    expect(performance.now() - startedAt).toBeLessThan(1_400);
+  });
+});
+
+describe('framing', () => {
+  it.each(['noise', 'bom'])('is not disturbed by %s before the first message', async (mode) => {
+    const { bench: session } = await opened(mode);
+    expect(await call(session)).toHaveProperty('result');
+    expect(session.lines.filter((line) => line.includes('is not MCP'))).toHaveLength(
+      mode === 'noise' ? 1 : 0,
+    );
+  });
+});
+
+describe('the tool list of a stdio session', () => {
+  it('keeps the good tools beside bad ones, and says that some are missing', async () => {
+    const session = await listed('bad-tool');
+    expect(session.catalog.map(({ name }) => name)).toEqual(['echo', 'fine']);
+    expect(await session.next('session.impaired')).toMatchObject({ reason: 'partialCatalog' });
+    expect(session.lines.join()).toContain('tool "no-schema": has no input schema');
+  });
+
+  it('says when the list is whole again', async () => {
+    const session = await listed('bad-tool-once');
+    await session.next('session.impaired');
+    session.send('session.list');
+    expect(await session.next('session.recovered')).toMatchObject({ reason: 'partialCatalog' });
+  });
+
+  it('reads every page', async () => {
+    expect((await listed('pages')).catalog.map(({ name }) => name)).toEqual([
+      't0',
+      't1',
+      't2',
+      't3',
+      't4',
+    ]);
+  });
+
+  it.each([
+    ['endless-pages', 64],
+    ['loop-cursor', 1],
+    ['many-tools', 1_000],
+  ])('ends, though the server does %s', async (mode, toolCount) => {
+    const session = await listed(mode);
+    expect(session.catalog).toHaveLength(toolCount);
+    await session.next('session.impaired');
+  });
+
+  it('is empty without the capability, and nothing is written to our stdout', async () => {
+    expect((await listed('no-tools')).catalog).toEqual([]);
+  });
+
+  it('keeps known fields only, and instructions that can be printed', async () => {
+    const session = await listed('ok');
+    expect(session.catalog[0]).toEqual({
+      name: 'echo',
+      description: 'Tool echo',
+      inputSchema: { type: 'object' },
+      annotations: { readOnlyHint: true },
+    });
+    expect(session.instructions).toBe('Use with care.');
+  });
+
+  it('is reported as failed when the server refuses it, and the session goes on', async () => {
+    const { bench: session } = await opened('list-error');
+    session.send('session.list');
+    expect((await session.next('session.listFailed')).failure).toEqual({
+      kind: 'protocol',
+      message: 'The server refused tools/list: no list',
+    });
+    expect(await call(session)).toHaveProperty('result');
+  });
+
+  it('can be closed while a list hangs', async () => {
+    const { bench: session } = await opened('hang-tools');
+    session.send('session.list');
+    session.send('session.close');
+    expect((await session.next('session.closed')).failure).toBeUndefined();
+    expect(session.story).not.toContain('session.listFailed');
+  });
+
+  it('tells of a storm of changes once at the start and once a second later', async () => {
+    const { bench: session } = await opened('list-changed');
+    const first = await session.next('session.notified');
+    const second = await session.next('session.notified');
+    expect(second.at - first.at).toBeGreaterThanOrEqual(950);
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(session.story.filter((name) => name === 'session.notified')).toHaveLength(2);
+  });
+});
+
+describe('calls of a stdio session', () => {
+  it.each([
+    [
+      'call-error',
+      { reason: 'serverError', written: true, rpcCode: -32_603, message: 'the disk is full' },
+    ],
+    ['result-null', { reason: 'badResponse', written: true }],
+    ['result-neither', { reason: 'badResponse', written: true }],
+    ['wrong-shape', { reason: 'badResponse', written: true }],
+    ['crash-on-call', { reason: 'crashed', written: true }],
+  ])('fail with the right reason after %s', async (mode, failure) => {
+    const { bench: session } = await opened(mode);
+    expect(await call(session)).toMatchObject({ failure });
+  });
+
+  it('pass on an answer that is an error of the tool', async () => {
+    const { bench: session } = await opened('is-error');
+    expect(await call(session)).toMatchObject({ result: { isError: true } });
+  });
+
+  it('get an answer that was written just before the process left', async () => {
+    const { bench: session } = await opened('answer-then-exit');
+    expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+    expect((await session.next('session.closed')).failure).toMatchObject({
+      kind: 'crashed',
+      exitCode: 3,
+    });
+  });
+
+  it.each([
+    ['that are read in turns', 5_000],
+    ['that are more than may be read without a pause', 90_000],
+  ])('get an answer behind lines %s, written just before the exit', async (_what, count) => {
+    const { bench: session } = await opened('', {
+      spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
+    });
+    expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+    expect((await session.next('session.closed')).failure).toMatchObject({ exitCode: 3 });
+  });
+
+  it('all settle once when the server dies', async () => {
+    const { bench: session } = await opened('ok');
+    const calls = [call(session, 'slow'), call(session, 'slow'), call(session, 'crash')];
+    for (const outcome of await Promise.all(calls)) {
+      expect(outcome).toMatchObject({ failure: { reason: 'crashed', written: true } });
+    }
+    expect((await session.next('session.closed')).failure).toMatchObject({
+      kind: 'crashed',
+      exitCode: 9,
+    });
+  });
+
+  it.each(unwritable)(
+    'are not sent when the arguments are %s, and the session goes on',
+    async (_what, args) => {
+      const { bench: session } = await opened('ok');
+      const outcome = await session.handle().callTool('echo', args as Args, callOptions());
+      expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
+      expect(await call(session)).toHaveProperty('result');
+    },
+  );
+
+  it('say that the server does not read when what it left unread is too much', async () => {
+    const { bench: session } = await opened('deaf');
+    const options = callOptions({ timeoutMs: 60_000 });
+    const args = { text: 'x'.repeat(40 * 1024 * 1024) };
+    const [first, second] = [1, 2].map(() => session.handle().callTool('echo', args, options));
+    expect(await session.handle().callTool('echo', {}, options)).toEqual({
+      failure: {
+        reason: 'notSent',
+        written: false,
+        message: 'The server does not read its input.',
+      },
+    });
+    session.send('io.dispose');
+    expect(await first).toHaveProperty('failure');
+    expect(await second).toHaveProperty('failure');
+  });
+
+  it('may take longer than the longest timer', async () => {
+    const { bench: session } = await opened('ok');
+    expect(await call(session, 'echo', Number.POSITIVE_INFINITY)).toHaveProperty('result');
+    expect(await call(session, 'echo', 2 ** 31)).toHaveProperty('result');
+  });
+
+  it('tell the server that they were cancelled', async () => {
+    const { bench: session } = await opened('ok');
+    const controller = new AbortController();
+    const called = session
+      .handle()
+      .callTool('slow', {}, callOptions({ signal: controller.signal }));
+    controller.abort();
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled' } });
+    expect(await session.logged('cancelled')).toContain('cancelled');
+  });
+
+  it('report progress', async () => {
+    const { bench: session } = await opened('ok');
+    const controller = new AbortController();
+    const progress = new Promise((resolve) => {
+      const options = { ...callOptions({ signal: controller.signal }), onProgress: resolve };
+      void session.handle().callTool('slow', {}, options);
+    });
+    expect(await progress).toEqual({ progress: 1, total: 2 });
+    controller.abort();
+  });
+});
+
+describe('the end of a stdio session', () => {
+  it('is known promptly after the process was killed', async () => {
+    const { bench: session, pid } = await opened('ok');
+    const killedAt = performance.now();
+    process.kill(pid, 'SIGKILL');
+    const { failure, at } = await session.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'crashed', signal: 'SIGKILL' });
+    expect(at - killedAt).toBeLessThan(promptMs);
+  });
+
+  it('is known promptly though a helper holds the pipes, and the helper is gone', async () => {
+    const { bench: session, pid } = await opened('grandchild');
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
+    const helper = Number((JSON.parse(text) as Record<string, string>)['GRANDCHILD']);
+    const killedAt = performance.now();
+    process.kill(pid, 'SIGKILL');
+    const { at } = await session.next('session.closed');
+    expect(at - killedAt).toBeLessThan(promptMs);
+    expect(isRunning(helper)).toBe(false);
+  });
+
+  it.each([
+    ['clean-exit-after-ready', { kind: 'cleanExit', exitCode: 0 }],
+    ['crash-after-ready', { kind: 'crashed', exitCode: 7 }],
+    ['close-stdout', { kind: 'transport' }],
+  ])('has the right kind after %s', async (mode, failure) => {
+    const { bench: session, pid } = await opened(mode, {
+      policy: graces(50, 50),
+    });
+    expect((await session.next('session.closed')).failure).toMatchObject(failure);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('comes when the server closed its input and something is written', async () => {
+    const policy = graces(50, 50);
+    const { bench: session, pid } = await opened('close-stdin', { policy });
+    // The first write may still find room in the pipe; the next one, at the latest that of the
+    // cancellation after the timeout, breaks it.
+    expect(await call(session, 'slow', 200)).toMatchObject({ failure: { written: true } });
+    expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('leaves no process behind when the session is disposed of, at any moment', async () => {
+    const { bench: session, pid } = await opened('ignore-term');
+    session.send('io.dispose');
+    await ended(pid);
+    const early = start('ignore-term');
+    early.send('session.open');
+    early.stop();
+    expect(session.story.at(-1)).toBe('registry.closed');
+    expect(early.story).toEqual([]);
+  });
+
+  it('comes after the process saved its work', async () => {
+    folder = mkdtempSync(join(tmpdir(), 'troupe-'));
+    const file = join(folder, 'state');
+    const { bench: session, pid } = await opened('', {
+      spec: fixtureSpec('slow-exit', { value: file }),
+    });
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(readFileSync(file, 'utf8')).toBe('flushed');
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('reads none of the lines that a server writes while it is being ended', async () => {
+    const { bench: session } = await opened('noise-flood', { policy: graces(300, 300) });
+    await call(session);
+    session.send('session.close');
+    const searches = vi.spyOn(Buffer.prototype, 'indexOf');
+    await session.next('session.closed');
+    const count = searches.mock.calls.filter(([what]) => what === 0x0a).length;
+    searches.mockRestore();
+    expect(count).toBeLessThan(1_000);
+  });
+
+  it('is forced upon a server that ignores every request to leave', async () => {
+    const { bench: session, pid } = await opened('ignore-term', {
+      policy: graces(60, 60),
+    });
+    const askedAt = performance.now();
+    session.send('session.close');
+    const { at, failure } = await session.next('session.closed');
+    expect(failure).toBeUndefined();
+    expect(at - askedAt).toBeGreaterThanOrEqual(110);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('takes a stubborn helper of the server along', async () => {
+    const { bench: session } = await opened('grandchild', {
+      policy: graces(500, 60),
+    });
+    const outcome = await call(session, 'env');
+    const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
+    const helper = Number((JSON.parse(text) as Record<string, string>)['GRANDCHILD']);
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(isRunning(helper)).toBe(false);
+  });
+
+  it('does not outlive a host that leaves without a word', async () => {
+    const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
+    const args = [
+      '--import',
+      'tsx',
+      `${fixtures}hosts/leaving-host.ts`,
+      `${fixtures}stdio-server.mjs`,
+    ];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const pid = Number(stdout);
+    expect(pid).toBeGreaterThan(0);
+    await ended(pid);
+  });
+
+  it('bounds what a flood of stderr costs', async () => {
+    const { bench: session } = await opened('stderr-flood');
+    session.send('session.close');
+    await session.next('session.closed');
+    expect(session.lines.length).toBeLessThanOrEqual(1_000);
+  });
+});

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+
+import { createStderrRing } from '../../../../actors/transports/stdio/stderr.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+
+/** A ring of the streams of a process, and what it passed on and told of drops. */
+function createRing(secrets: readonly string[] = []) {
+  const clock = new VirtualClock();
+  const passed: string[] = [];
+  const drops: string[] = [];
+  const ring = createStderrRing({
+    clock,
+    secrets,
+    stream: 'stderr',
+    pass: (line) => passed.push(line),
+    onDrop: (why) => drops.push(why),
+  });
+  return { clock, passed, drops, ring };
+}
+
+describe('the stderr ring', () => {
+  it('reads 1,000 lines a second even of one chunk, and keeps the last lines of the rest', () => {
+    const { clock, passed, drops, ring } = createRing();
+    const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`);
+    ring.push(Buffer.from(lines.join('')));
+    expect(drops).toHaveLength(1);
+    expect(ring.tail().at(-1)).toBe('line 4999');
+    clock.advanceBy(1_000);
+    ring.push(Buffer.from('later\n'));
+    expect(passed.at(-1)).toBe('4800 lines of stderr were left out');
+  });
+
+  it('keeps the last lines, hides secrets that chunks split, and passes on a bounded number', () => {
+    const { clock, passed, ring } = createRing(['hunter2']);
+    ring.push(Buffer.from('the key is hun'));
+    ring.push(Buffer.from('ter2\n'));
+    for (let count = 0; count < 998; count += 1) ring.push(Buffer.from(`line ${count}\n`));
+    ring.push(Buffer.from('no end'));
+    ring.end();
+    expect(passed[0]).toBe('the key is [redacted]');
+    expect(passed).toHaveLength(200);
+    expect(ring.tail()).toHaveLength(20);
+    expect(ring.tail().at(-1)).toBe('no end');
+    clock.advanceBy(1_000);
+    ring.push(Buffer.from('later\n'));
+    expect(passed.slice(-2)).toEqual(['800 lines of stderr were left out', 'later']);
+  });
+
+  it('drops what comes past 1,000 lines a second, counts their lines and reports the flood', () => {
+    const { clock, passed, drops, ring } = createRing();
+    const chunk = Buffer.from('a\n'.repeat(32_768));
+    for (let count = 0; count < 10; count += 1) ring.push(chunk);
+    expect(passed).toHaveLength(200);
+    // The rest of the first chunk, and nine whole ones.
+    expect(drops).toHaveLength(10);
+    expect(drops[0]).toContain('more than 1000 lines or 1 MB a second to stderr');
+    clock.advanceBy(1_000);
+    ring.push(Buffer.from('later\n'));
+    ring.push(Buffer.from('calm\n'));
+    expect(passed).toContain(`${32_768 * 10 - 200} lines of stderr were left out`);
+    expect(passed.at(-1)).toBe('calm');
+  });
+
+  it('shows the last lines of a flood, without their secrets', () => {
+    const { ring } = createRing(['hunter2']);
+    ring.push(Buffer.from('noise\n'.repeat(1_000)));
+    ring.push(Buffer.from('more\n'.repeat(10_000)));
+    ring.push(Buffer.from('the key is hun'));
+    ring.push(Buffer.from('ter2\nout of memory'));
+    ring.end();
+    expect(ring.tail()).toHaveLength(20);
+    expect(ring.tail().slice(-3)).toEqual(['more', 'the key is [redacted]', 'out of memory']);
+  });
+
+  it('drains long lines at 64 MB a second, and a million short ones', () => {
+    const pausesOf = (line: string): readonly number[] => {
+      const { clock, ring } = createRing();
+      const chunk = Buffer.from(line.repeat(65_536 / line.length));
+      const pauses = Array.from({ length: 1_100 }, () => ring.push(chunk));
+      clock.advanceBy(Number(pauses.at(-1)));
+      expect(ring.push(Buffer.from('\n'))).toBeLessThan(20);
+      return pauses;
+    };
+    const long = pausesOf(`${'a'.repeat(32_767)}\n`);
+    expect(long.slice(0, 900).every((ms) => ms === 0)).toBe(true);
+    expect(long.at(-1)).toBeGreaterThan(100);
+    const short = pausesOf('a\n');
+    expect(short.slice(0, 25).every((ms) => ms === 0)).toBe(true);
+    expect(short[40]).toBeGreaterThan(100);
+  });
+
+  it('hides a secret wherever a line without an end has to be cut', () => {
+    const secret = 'hunter2-hunter2-hunter2';
+    for (let before = 7_990; before < 8_060; before += 1) {
+      const { passed, ring } = createRing([secret]);
+      // Only the beginning of what is cut is shown, so blanks that are shown as one come first.
+      ring.push(Buffer.from(' '.repeat(before) + secret.slice(0, 12)));
+      ring.push(Buffer.from(secret.slice(12)));
+      ring.push(Buffer.from(`${'.'.repeat(100)}\n`));
+      expect(passed.join('')).not.toMatch(/hunter2/u);
+    }
+  });
+});

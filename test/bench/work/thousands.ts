@@ -1,0 +1,149 @@
+/** Ten thousand servers: what a plan costs, an edit of one in a hundred, a look at all, and a change of one. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { median } from '../statistics.ts';
+import type { Work } from '../work.ts';
+import { ownRounds } from '../work.ts';
+
+const count = 10_000;
+const changedCount = count / 100;
+
+/** Nobody starts; every hundredth server has other arguments in each edition. */
+const settingsOf = (edition: number) => ({
+  mcpServers: Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [
+      `s${index}`,
+      {
+        command: 'node',
+        args: [`${index}.mjs`, ...(index % (count / changedCount) === 0 ? [`${edition}`] : [])],
+        env: { A: '1' },
+        startup: 'lazy',
+      },
+    ]),
+  ),
+});
+
+async function timeOf(work: () => unknown): Promise<number> {
+  const from = performance.now();
+  await work();
+  return performance.now() - from;
+}
+
+async function mediansOf(turns: number, work: (turn: number) => unknown): Promise<number> {
+  const times: number[] = [];
+  for (let turn = 0; turn < turns; turn += 1) times.push(await timeOf(() => work(turn)));
+  return median(times);
+}
+
+/** The plan alone, from settings that were read and never looked at. */
+async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: number }> {
+  const { parseSettings } = await import('../../../src/config/parse-settings.ts');
+  const { mergeSettings } = await import('../../../src/config/merge-settings.ts');
+  const { liveAfter, passOf, planOf } = await import('../../../machines/troupe/pass.ts');
+  const read = (edition: number) => {
+    const origin = { file: 'host settings', scope: 'api', projectRoot: '/project' } as const;
+    return mergeSettings([parseSettings(JSON.stringify(settingsOf(edition)), origin)]).settings;
+  };
+  const start = {
+    settings: read(0),
+    trusted: true,
+    launchBound: null,
+    hostAllowed: null,
+    decisions: [],
+    live: new Map(),
+    serving: [],
+    stopWishes: [],
+    startWishes: [],
+    removed: [],
+    knownCatalogs: [],
+    spawnCount: 0,
+    slots: { local: 3, remote: 20 },
+    startupGateMs: 250,
+    startedAt: 0,
+    seed: 1,
+  };
+  const { live } = liveAfter(
+    start,
+    passOf(start, () => true),
+    () => {},
+  );
+  const times: number[] = [];
+  const cpuTimes: number[] = [];
+  for (let edition = 1; edition <= 5; edition += 1) {
+    const next = { ...start, live, settings: read(edition) };
+    let steps = 0;
+    // The garbage of reading is no cost of the plan.
+    globalThis.gc?.();
+    const cpu = process.cpuUsage();
+    times.push(
+      await timeOf(() => {
+        steps = planOf(next).filter(({ step }) => step === 'replace').length;
+      }),
+    );
+    const { user, system } = process.cpuUsage(cpu);
+    cpuTimes.push((user + system) / 1_000);
+    if (steps !== changedCount) throw new Error(`The plan has ${steps} steps.`);
+  }
+  return { plan: median(times), planCpu: median(cpuTimes) };
+}
+
+async function job(): Promise<unknown> {
+  const plan = await planTimes();
+  const { createTroupe } = await import('../../../src/index.ts');
+  const troupe = createTroupe({ settings: settingsOf(0) });
+  await troupe.ready();
+  // The start goes on beyond its gate.
+  await pause(1_000);
+  const snapshot = await mediansOf(20, () => troupe.snapshot());
+  const status = await mediansOf(100, (turn) => {
+    troupe.send({ type: 'server.stop', server: `s${turn}` });
+  });
+  const before = new Map(troupe.snapshot().servers.map((it) => [it.name, it.generation]));
+  const isApplied = (): boolean =>
+    [...before].every(([name, generation]) => {
+      const now = troupe.status(name);
+      return (now?.generation !== generation) === isChanged(name);
+    });
+  const from = process.cpuUsage();
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (!isApplied()) return;
+      unsubscribe();
+      resolve();
+    };
+    const unsubscribe = troupe.on('reconciled', ({ plan: steps }) => {
+      // The last births.
+      if (steps.some(({ step }) => step === 'spawn')) setImmediate(look);
+    });
+    troupe.send({ type: 'settings.changed', settings: settingsOf(1) });
+  });
+  const used = process.cpuUsage(from);
+  // Nobody ever started: the end of this process leaves nothing behind.
+  return { ...plan, snapshot, status, edit: (used.user + used.system) / 1_000 };
+}
+
+const isChanged = (name: string): boolean => Number(name.slice(1)) % (count / changedCount) === 0;
+
+const title = '10,000 servers';
+
+const thousandsWork: Work = {
+  name: 'servers-10000',
+  measures: [
+    {
+      id: 'plan',
+      title: `${title}, 1 % changed: plan`,
+      unit: 'ms',
+      target: { of: 'value', below: 100 },
+    },
+    { id: 'planCpu', title: `${title}, 1 % changed: plan, CPU`, unit: 'ms' },
+    { id: 'edit', title: `${title}, 1 % changed: read and applied, CPU`, unit: 'ms' },
+    { id: 'snapshot', title: `${title}: snapshot()`, unit: 'ms' },
+    { id: 'status', title: `${title}: one changes its status`, unit: 'ms' },
+  ],
+  rounds: { full: 3, quick: 1 },
+  run: (context) => ownRounds(context, thousandsWork, null, 180_000),
+  job,
+};
+
+export const thousandsWorks: readonly Work[] = [thousandsWork];

@@ -1,0 +1,95 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createInputPrompt } from '../../../src/cli/ask/input.ts';
+import type { CliHost } from '../../../src/cli/cli-host.ts';
+import { createOutput } from '../../../src/cli/show/output.ts';
+import type { InputRequest } from '../../../src/domain/input.ts';
+
+function terminal({ isTTY = true, json = false } = {}) {
+  const stdin = Object.assign(new PassThrough(), { isTTY });
+  const stderr = Object.assign(new PassThrough(), { isTTY });
+  const host = { stdin, stderr, stdout: stderr, env: {} } as unknown as CliHost;
+  const story: string[] = [];
+  let shown = '';
+  stderr.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  const prompt = createInputPrompt(
+    { host, output: createOutput(host, json) },
+    {
+      hold: () => {
+        story.push('hold');
+        return () => story.push('release');
+      },
+      onInterrupt: () => story.push('interrupt'),
+    },
+  );
+  const ask = (request: Partial<InputRequest>, signal = new AbortController().signal) => {
+    if (prompt === undefined) throw new Error('nobody can be asked');
+    const whole = {
+      id: 'token',
+      type: 'promptString',
+      password: false,
+      server: 'db',
+      source: { scope: 'config', file: '/x' },
+    } as const;
+    return prompt({ ...whole, ...request }, { signal });
+  };
+  return { stdin, prompt, ask, story, shown: () => shown };
+}
+
+describe('a question at the terminal', () => {
+  it('is answered with a line, which is not shown when it is secret', async () => {
+    const { ask, stdin, shown, story } = terminal();
+    const secret = ask({ password: true, description: 'Of the service' });
+    const plain = ask({ id: 'city', default: 'Bern' });
+    stdin.write('hunter2\r');
+    expect(await secret).toBe('hunter2');
+    stdin.write('\r');
+    expect(await plain).toBe('Bern');
+    expect(shown()).toContain('Server db needs the input "token" (of /x)');
+    expect(shown()).toContain('Of the service');
+    expect(shown()).toContain('Enter for Bern');
+    expect(shown()).not.toContain('hunter2');
+    expect(story).toEqual(['hold', 'release', 'hold', 'release']);
+  });
+
+  it('takes a number or a name of a list', async () => {
+    const { ask, stdin, shown } = terminal();
+    const options = [
+      { label: 'One', value: '1st' },
+      { label: 'Two', value: '2nd' },
+    ];
+    const pick = { type: 'pickString', options } as const;
+    const first = ask(pick);
+    stdin.write('9\r');
+    stdin.write('2\r');
+    expect(await first).toBe('2nd');
+    expect(shown()).toContain('  2) Two');
+    expect(shown()).toContain('Write a number from 1 to 2.');
+    const second = ask(pick);
+    stdin.write('One\r');
+    expect(await second).toBe('1st');
+  });
+
+  it('is not answered by nothing, Ctrl-C, an end or a command of an editor', async () => {
+    const { ask, stdin, story } = terminal();
+    const empty = ask({});
+    stdin.write('\r');
+    expect(await empty).toBeUndefined();
+    expect(await ask({ type: 'command' })).toBeUndefined();
+    const leave = new AbortController();
+    const left = ask({}, leave.signal);
+    leave.abort();
+    expect(await left).toBeUndefined();
+    const interrupted = ask({ password: true });
+    stdin.write('hun\u0003');
+    expect(await interrupted).toBeUndefined();
+    expect(story).toContain('interrupt');
+  });
+
+  it('is not asked without a terminal, nor by a program', () => {
+    expect(terminal({ isTTY: false }).prompt).toBeUndefined();
+    expect(terminal({ json: true }).prompt).toBeUndefined();
+  });
+});

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createPermissionStore, permissionFile } from '../../../actors/stores/permissions.ts';
+import type { PermissionChoice } from '../../../src/domain/permission.ts';
+import { realClock } from '../../../src/runtime/real-clock.ts';
+import { runCliHere, temporaryFolder } from '../run-cli.ts';
+import { createStandIn, statusOf } from '../stand-in-troupe.ts';
+import { upHere } from '../up-here.ts';
+
+const digest = 'a'.repeat(64);
+const decidedAt = Date.UTC(2026, 0, 2, 3, 4, 5);
+const ofServer: PermissionChoice = { server: 'db', fingerprint: digest, decidedAt };
+const ofTool: PermissionChoice = { ...ofServer, tool: 'query', digest };
+const ofOther: PermissionChoice = { ...ofTool, server: 'web/api', tool: 'get' };
+
+/** Choices of an earlier run, with nobody running now. */
+async function written(...choices: PermissionChoice[]) {
+  const folder = temporaryFolder();
+  const stateDir = path.join(folder, 'state');
+  const store = createPermissionStore({
+    projectRoot: folder,
+    stateDir,
+    clock: realClock,
+    onProblems: () => undefined,
+  });
+  for (const choice of choices) await store.add(choice);
+  const run = (...words: string[]) =>
+    runCliHere(['permissions', ...words, '--project', folder, '--state-dir', stateDir], { folder });
+  return { run, store, stateDir };
+}
+
+describe('troupe permissions', () => {
+  it('lists what was allowed, since when and where it is kept, although nobody runs', async () => {
+    const { run, stateDir } = await written(ofServer, ofTool);
+    const file = permissionFile(stateDir);
+    const { exitCode, stdout } = await run();
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe(
+      `db: every tool allowed since 2026-01-02T03:04:05.000Z in ${file}\n` +
+        `db/query allowed since 2026-01-02T03:04:05.000Z in ${file}\n`,
+    );
+    const { stdout: json } = await run('--json');
+    expect(JSON.parse(json)).toEqual({
+      permissions: [
+        { ...ofServer, file },
+        { ...ofTool, file },
+      ],
+    });
+  });
+
+  it('says so when nothing is allowed, and makes no file of it', async () => {
+    const { run, stateDir } = await written();
+    expect((await run()).stdout).toBe('nothing is allowed for more than one call\n');
+    expect((await run('forget', '--all')).exitCode).toBe(0);
+    expect(existsSync(permissionFile(stateDir))).toBe(false);
+  });
+
+  it.each([
+    ['one tool', ['db/query'], [ofServer, ofOther]],
+    ['all of a server', ['db'], [ofOther]],
+    ['a tool of a server with a slash in its name', ['web/api/get'], [ofServer, ofTool]],
+    ['a server with a slash in its name', ['web/api'], [ofServer, ofTool]],
+    ['everything', ['--all'], []],
+    ['nothing of a server that has none', ['files'], [ofServer, ofTool, ofOther]],
+    ['nothing of a tool that has none', ['db/drop'], [ofServer, ofTool, ofOther]],
+  ])('forgets %s', async (_what, words, left) => {
+    const { run, store } = await written(ofServer, ofTool, ofOther);
+    const { exitCode, stdout } = await run('forget', ...words, '--json');
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ forgotten: 3 - left.length });
+    expect(await store.choices()).toMatchObject(left);
+  });
+
+  it('asks the running troupe, which may remember what is not written', async () => {
+    const troupe = createStandIn({ servers: [statusOf('db')], permissions: [ofServer, ofTool] });
+    const { folder } = await upHere(troupe);
+    const { stdout } = await runCliHere(['permissions'], { folder });
+    expect(stdout).toContain('until the running troupe ends');
+    const forgotten = await runCliHere(['permissions', 'forget', 'db/query'], { folder });
+    expect(forgotten.stdout).toBe('forgotten: 1 of "db/query"\n');
+    expect(await troupe.permissions()).toEqual([ofServer]);
+  });
+
+  it.each([
+    ['forget without a word of what', ['forget']],
+    ['forget of one and of all', ['forget', 'db', '--all']],
+    ['a list of all', ['--all']],
+    ['another action', ['remove']],
+  ])('refuses %s', async (_what, words) => {
+    const { run, store } = await written(ofServer);
+    const { exitCode, stderr } = await run(...words);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('permissions');
+    expect(await store.choices()).toHaveLength(1);
+  });
+});

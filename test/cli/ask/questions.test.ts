@@ -1,0 +1,222 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+
+import { createQuestionPrompt } from '../../../src/cli/ask/question.ts';
+import type { CliHost } from '../../../src/cli/cli-host.ts';
+import { createOutput } from '../../../src/cli/show/output.ts';
+import type { Question } from '../../../src/domain/question.ts';
+import { runCliHere, startCliHere } from '../run-cli.ts';
+import { createStandIn, reportOf, statusOf } from '../stand-in-troupe.ts';
+import { upHere } from '../up-here.ts';
+
+const asked = {
+  id: 'q1',
+  server: 'db',
+  tool: 'query',
+  message: 'Who are you?',
+  askedAt: '2026-01-02T03:04:05.000Z',
+  deadlineAt: '2026-01-02T03:06:05.000Z',
+} as const;
+
+const form: Question = {
+  ...asked,
+  kind: 'form',
+  fields: [
+    { name: 'name', isRequired: true, field: { type: 'string', minLength: 2 } },
+    { name: 'age', isRequired: false, field: { type: 'integer', default: 30 } },
+    { name: 'sure', isRequired: true, field: { type: 'boolean' } },
+    {
+      name: 'colours',
+      isRequired: false,
+      field: {
+        type: 'choices',
+        choices: [
+          { value: 'r', title: 'Red' },
+          { value: 'g', title: 'g' },
+        ],
+      },
+    },
+  ],
+  schema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string' },
+      age: { type: 'integer' },
+      sure: { type: 'boolean' },
+      colours: { type: 'array', items: { anyOf: [{ const: 'r' }, { const: 'g' }] } },
+    },
+    required: ['name', 'sure'],
+  },
+};
+const url: Question = { ...asked, id: 'q2', kind: 'url', url: 'https://example.com/login?x=1' };
+const sampling: Question = {
+  ...asked,
+  id: 'q3',
+  kind: 'sampling',
+  sampling: { messages: [], maxTokens: 9 },
+};
+
+async function running(...questions: Question[]) {
+  const troupe = createStandIn({ servers: [statusOf('db')], questions });
+  const { folder } = await upHere(troupe);
+  return { troupe, folder };
+}
+
+describe('troupe questions', () => {
+  it('shows each question whole, and the command that answers it', async () => {
+    const { folder } = await running(form, url, sampling);
+    const { exitCode, stdout } = await runCliHere(['questions'], { folder });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('q1: db asks, while query runs (until 03:06:05 UTC)');
+    expect(stdout).toContain('age (whole number, optional, default 30)');
+    expect(stdout).toContain('colours (any of r = Red, g, optional)');
+    expect(stdout).toContain('visit, if you trust it: https://example.com/login?x=1');
+    expect(stdout).toContain('answer: troupe answer q1 name=… sure=…, or troupe answer q1 decline');
+  });
+
+  it('says so when there is none, and prints one document', async () => {
+    const { folder } = await running();
+    expect((await runCliHere(['questions'], { folder })).stdout).toBe('no server asks anything\n');
+    const { stdout } = await runCliHere(['questions', '--json'], { folder });
+    expect(JSON.parse(stdout)).toEqual({ questions: [] });
+  });
+});
+
+describe('troupe answer', () => {
+  it('reads the fields as the form wants them', async () => {
+    const { troupe, folder } = await running(form);
+    const words = ['name=Ada', 'sure=true', 'age=36', 'colours=r', 'colours=g'];
+    const { exitCode, stdout } = await runCliHere(['answer', 'q1', ...words], { folder });
+    expect([exitCode, stdout]).toEqual([0, 'answered q1 of db\n']);
+    const content = { name: 'Ada', sure: true, age: 36, colours: ['r', 'g'] };
+    expect(troupe.answers).toEqual([{ id: 'q1', answer: { action: 'accept', content } }]);
+  });
+
+  it('declines, cancels, and accepts an address that was visited', async () => {
+    const { troupe, folder } = await running(form, url, sampling);
+    for (const words of [['q1', 'cancel'], ['q2'], ['q3', 'decline']])
+      expect((await runCliHere(['answer', ...words], { folder })).exitCode).toBe(0);
+    expect(troupe.answers.map(({ answer }) => answer)).toEqual([
+      { action: 'cancel' },
+      { action: 'accept' },
+      { action: 'decline' },
+    ]);
+  });
+
+  it.each([
+    ['no such question', ['q9'], /no question q9 waits/u],
+    ['a field that the form does not have', ['q1', 'nam=x'], /did you mean name/u],
+    ['a value that is no number', ['q1', 'age=old'], /age must be integer/u],
+    ['fields of an address', ['q2', 'name=x'], /only the fields of a form/u],
+    ['a message of a model', ['q3'], /cannot be written here/u],
+  ])('refuses %s, and answers nothing', async (_what, words, message) => {
+    const { troupe, folder } = await running(form, url, sampling);
+    const { exitCode, stderr } = await runCliHere(['answer', ...words], { folder });
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(troupe.answers).toEqual([]);
+  });
+});
+
+/** A person at a terminal, who types lines. */
+function terminal() {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const host = { stdin, stderr, stdout: stderr, env: {} } as unknown as CliHost;
+  let shown = '';
+  stderr.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  const ports = { hold: () => () => undefined, onInterrupt: () => undefined };
+  const prompt = createQuestionPrompt({ host, output: createOutput(host, false) }, ports);
+  if (prompt === undefined) throw new Error('nobody can be asked');
+  const abort = new AbortController();
+  return {
+    ask: (question: Question) => prompt(question, { signal: abort.signal }),
+    abort: () => abort.abort(),
+    type: (...lines: string[]) => stdin.write(lines.map((line) => `${line}\r`).join('')),
+    end: () => stdin.end(),
+    shown: () => shown,
+    /** Settles once the text was shown. */
+    showed: (text: string) =>
+      new Promise<void>((resolve) => {
+        const look = () => {
+          if (shown.includes(text)) resolve();
+          else stderr.once('data', look);
+        };
+        look();
+      }),
+  };
+}
+
+describe('a question of a server at the terminal', () => {
+  it('is filled in field by field, and asked again for what does not fit', async () => {
+    const { ask, type, showed } = terminal();
+    const answer = ask(form);
+    await showed('answer it? [y/N]');
+    type('y');
+    await showed('name (text, required) >');
+    type('x');
+    await showed('It must be at least 2 characters.');
+    type('Ada');
+    await showed('age (');
+    type('');
+    await showed('sure (');
+    type('yes');
+    await showed('colours (');
+    type('r, g');
+    expect(await answer).toEqual({
+      action: 'accept',
+      content: { name: 'Ada', sure: true, colours: ['r', 'g'] },
+    });
+  });
+
+  it('is declined with anything but yes, and cancelled when nobody types', async () => {
+    const first = terminal();
+    const declined = first.ask(url);
+    await first.showed('been there, go on? [y/N]');
+    expect(first.shown()).toContain('https://example.com/login?x=1');
+    first.type('');
+    expect(await declined).toEqual({ action: 'decline' });
+    const second = terminal();
+    const cancelled = second.ask(form);
+    await second.showed('[y/N]');
+    second.end();
+    expect(await cancelled).toEqual({ action: 'cancel' });
+  });
+
+  it('is put away when it was answered elsewhere, and a model is never played', async () => {
+    const { ask, abort, showed } = terminal();
+    const answer = ask(form);
+    await showed('[y/N]');
+    abort();
+    expect(await answer).toEqual({ action: 'cancel' });
+    expect(terminal().ask(sampling)).toBeUndefined();
+  });
+});
+
+describe('troupe call', () => {
+  it('puts what the server asks for this call, and nothing else, to whoever sits there', async () => {
+    let release: (() => void) | undefined;
+    const troupe = createStandIn({
+      servers: [statusOf('db')],
+      answer: (_args, { requestId }) => {
+        troupe.ask({ ...form, id: 'q7', requestId: 'another' });
+        troupe.ask({ ...url, ...(requestId === undefined ? {} : { requestId }) });
+        return new Promise((resolve) => {
+          release = () => resolve(reportOf('done'));
+        });
+      },
+    });
+    troupe.on('question.settled', () => release?.());
+    const { folder } = await upHere(troupe);
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const run = startCliHere(['call', 'db', 'query'], { folder, stdin, columns: 100 });
+    await run.noted('been there, go on? [y/N]');
+    stdin.write('y\r');
+    const { exitCode, stdout, stderr } = await run.finished;
+    expect([exitCode, stdout]).toEqual([0, 'done\n']);
+    expect(troupe.answers).toEqual([{ id: 'q2', answer: { action: 'accept' } }]);
+    expect(stderr).not.toContain('q7');
+  });
+});

@@ -1,0 +1,26 @@
+import { describe, expect, it, vi } from 'vitest';
+import { stopOrderly } from '../../../src/cli/run/orderly-stop.ts';
+import type { Troupe } from '../../../src/runtime/troupe.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+
+describe('the end of a troupe that does not end', () => {
+  it.each([
+    [0, 4_500],
+    [2_000, 2_500],
+    [4_499, 1],
+  ])('comes within five seconds, of which %d ms are over', async (spentMs, untilKillMs) => {
+    const clock = new VirtualClock();
+    const send = vi.fn<Troupe['send']>();
+    const stubborn = { send, stop: () => new Promise<void>(() => {}) };
+    const isOver = vi.fn<() => void>();
+    const request = { onInsist: () => undefined };
+    void stopOrderly(stubborn, request, { spentMs, clock }).then(isOver);
+    await clock.advanceAndSettle(untilKillMs - 1);
+    expect(send).not.toHaveBeenCalled();
+    await clock.advanceAndSettle(1);
+    expect(send).toHaveBeenCalledExactlyOnceWith({ type: 'troupe.kill' });
+    expect(isOver).not.toHaveBeenCalled();
+    await clock.advanceAndSettle(500);
+    expect(isOver).toHaveBeenCalledOnce();
+  });
+});

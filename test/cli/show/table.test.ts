@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { columnsOf, cutTo, fitTable } from '../../../src/cli/show/table.ts';
+
+const cells = (...texts: string[]) => texts.map((text) => ({ text }));
+const table = {
+  columns: [
+    { title: 'SERVER', leastWidth: 8 },
+    { title: 'PID', align: 'right' as const, dropOrder: 0 },
+    { title: 'ACTION', leastWidth: 10 },
+  ],
+  rows: [cells('everything', '41', ''), cells('db', '12345', 'troupe approve db, then look again')],
+};
+
+describe('table', () => {
+  it('gives every column the width of its widest cell when there is room', () => {
+    expect(fitTable(table, 80)).toEqual([
+      'SERVER        PID  ACTION',
+      'everything     41',
+      'db          12345  troupe approve db, then look again',
+    ]);
+  });
+
+  it('cuts the widest column first when there is less room', () => {
+    expect(fitTable(table, 40)).toEqual([
+      'SERVER        PID  ACTION',
+      'everything     41',
+      'db          12345  troupe approve db, t…',
+    ]);
+  });
+
+  it('drops the columns that may go when even the least widths do not fit', () => {
+    expect(fitTable(table, 22)).toEqual([
+      'SERVER      ACTION',
+      'everything',
+      'db          troupe ap…',
+    ]);
+  });
+
+  it('lays out before it paints', () => {
+    const painted = fitTable(
+      {
+        columns: table.columns,
+        rows: [[{ text: 'a', paint: (text) => `<${text}>` }, { text: '1' }]],
+      },
+      80,
+    );
+    expect(painted[1]).toBe('<a>         1');
+  });
+
+  it('counts wide letters and pictures as two columns and combining marks as none', () => {
+    expect(columnsOf('データ')).toBe(6);
+    expect(columnsOf('🎭')).toBe(2);
+    expect(columnsOf('e\u0301')).toBe(1);
+    expect(columnsOf('\u0301')).toBe(0);
+    expect(columnsOf('❤\ufe0f')).toBe(2);
+    expect(columnsOf('👩\u200d👧')).toBe(2);
+    expect(columnsOf('\u1112\u1161\u11ab')).toBe(2);
+    expect(columnsOf('क्ष')).toBe(2);
+    expect(columnsOf('กำ')).toBe(2);
+    expect(cutTo('データベース', 7)).toBe('データ…');
+  });
+
+  it('cuts below the least widths rather than pass the width', () => {
+    expect(fitTable(table, 12)).toEqual(['SERV…  ACTI…', 'ever…', 'db     trou…']);
+  });
+
+  it('never passes the width', () => {
+    const word = fc.string({ maxLength: 60, unit: 'grapheme' });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(word, word, word)),
+        fc.integer({ min: 10, max: 200 }),
+        (rows, width) => {
+          const lines = fitTable(
+            { columns: table.columns, rows: rows.map((row) => cells(...row)) },
+            width,
+          );
+          for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,222 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { progressText } from '../../../src/cli/show/start-progress.ts';
+import { columnsOf } from '../../../src/cli/show/table.ts';
+import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';
+import { createStandIn, statusOf, toolOf } from '../stand-in-troupe.ts';
+import { upHere } from '../up-here.ts';
+
+const escape = '\u001b[';
+const long = 'reads a row, and says so at such length that no terminal has room for all of it';
+const names = [
+  'db',
+  'a-server-with-a-rather-long-name.that.goes.on:and:on',
+  'データベース・サーバー',
+  'cafe\u0301-e\u0301te\u0301',
+  '🎭❤️👩‍👩‍👧',
+];
+const servers = names.map((name) =>
+  statusOf(name, {
+    state: 'authRequired',
+    reason: 'pendingApproval',
+    tools: 120,
+    pid: 1_234_567,
+    nextAttemptAt: '2026-01-02T03:06:14.000Z',
+    action: `log in to ${name}, then troupe restart ${name}`,
+  }),
+);
+const parts = {
+  servers,
+  tools: names.map((name) => ({ ...toolOf(name, `get_${name}`), description: `${name} ${long}` })),
+  steps: names.map((server) => ({ server, step: 'replace' as const, why: `${long} ${server}` })),
+};
+
+describe('on a terminal', () => {
+  it.each([40, 80, 200])('tables fit %i columns, whatever letters are in them', async (columns) => {
+    const { folder } = await upHere(createStandIn(parts));
+    for (const command of ['status', 'tools', 'plan']) {
+      const { stdout } = await runCliHere([command], { folder, columns });
+      const lines = stripVTControlCharacters(stdout).trimEnd().split('\n');
+      const table = lines.filter((line) => !line.startsWith('troupe '));
+      expect(table).toHaveLength(names.length + 1);
+      for (const line of table) expect(columnsOf(line)).toBeLessThanOrEqual(columns);
+    }
+  });
+
+  it('40 columns are enough for name, state and action', async () => {
+    const gated = statusOf('gated', {
+      state: 'blocked',
+      reason: 'pendingApproval',
+      action: 'troupe approve gated',
+    });
+    const { folder } = await upHere(createStandIn({ servers: [gated, statusOf('everything')] }));
+    const { stdout } = await runCliHere(['status'], {
+      folder,
+      columns: 40,
+      env: { NO_COLOR: '1' },
+    });
+    expect(stdout.split('\n').slice(1, 4)).toEqual([
+      'SERVER     STATE    ACTION',
+      'gated      blocked  troupe approve gated',
+      'everythi…  ready',
+    ]);
+  });
+
+  it('40 columns show the whole name of a tool, and its description where there is room', async () => {
+    const name = 'get-structured-content-of-a-row';
+    const tools = [{ ...toolOf('db', name), description: long }];
+    const { folder } = await upHere(createStandIn({ servers: [statusOf('db')], tools }));
+    const setting = { folder, env: { NO_COLOR: '1' } };
+    const narrow = await runCliHere(['tools'], { ...setting, columns: 40 });
+    expect(narrow.stdout).toContain(name);
+    expect(narrow.stdout).not.toContain('DESCRIPTION');
+    const wide = await runCliHere(['tools'], { ...setting, columns: 80 });
+    expect(wide.stdout).toContain(`${name}    reads a row`);
+  });
+
+  it('50 columns show all that is to be mended, wrapped', async () => {
+    const message =
+      'The command "no-such-program" was not found on PATH. Install it, or name it by its path.';
+    const failed = statusOf('missing', {
+      state: 'failed',
+      reason: 'attemptsExhausted',
+      lastError: { code: 'CRASHED', kind: 'crashed', message },
+    });
+    const { folder } = await upHere(createStandIn({ servers: [failed] }));
+    const setting = { folder, columns: 50, env: { NO_COLOR: '1' } };
+    for (const command of [['status'], ['status', 'missing'], ['plan']]) {
+      const { stdout } = await runCliHere(command, setting);
+      const lines = stdout.trimEnd().split('\n');
+      for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(50);
+      const text = lines.map((line) => line.trim()).join(' ');
+      expect(text).toContain(
+        command[0] === 'plan'
+          ? 'nothing to do: every server is as the settings want it, or on its way there'
+          : message,
+      );
+    }
+  });
+
+  it('a size that it does not tell is the usual one', async () => {
+    const { folder } = await upHere();
+    const shown = await runCliHere(['status'], { folder, columns: 0, env: { NO_COLOR: '1' } });
+    expect(shown.stdout).toContain('SERVER  STATE');
+    const help = await runCliHere(['--help'], { folder, columns: 0 });
+    expect(help.stdout).toBe((await runCliHere(['--help'], { folder, columns: 80 })).stdout);
+  });
+
+  it('the live table is whole where a pty tells a size of zero', async () => {
+    const many = Array.from({ length: 9 }, (_, index) => statusOf(`server-${index}`));
+    const troupe = createStandIn({ servers: many });
+    const setting = { folder: temporaryFolder(), troupe, columns: 0, rows: 0 };
+    const run = startCliHere(['up'], { ...setting, env: { NO_COLOR: '1' } });
+    await run.printed('servers: 9');
+    troupe.become(statusOf('server-0', { state: 'stopped' }));
+    await run.printed('server-8  ready');
+    run.signal('SIGINT');
+    expect((await run.finished).stdout).not.toContain('more: troupe status');
+  });
+
+  it.each([
+    ['colours', 80, {}, true],
+    ['no colours with NO_COLOR', 80, { NO_COLOR: '1' }, false],
+    ['colours with an empty NO_COLOR', 80, { NO_COLOR: '' }, true],
+    ['no colours with a dumb terminal', 80, { TERM: 'dumb' }, false],
+    ['no colours without a terminal', undefined, {}, false],
+  ])('there are %s', async (_title, columns, env, coloured) => {
+    const { folder } = await upHere();
+    const setting = { folder, env, ...(columns === undefined ? {} : { columns }) };
+    const shown = await runCliHere(['status'], setting);
+    const refused = await runCliHere(['status', 'bd'], setting);
+    expect(shown.stdout.includes(escape)).toBe(coloured);
+    expect(refused.stderr.includes(escape)).toBe(coloured);
+  });
+
+  it('JSON has no colours', async () => {
+    const { folder } = await upHere();
+    const run = await runCliHere(['status', '--json'], { folder, columns: 80 });
+    expect(run.stdout + run.stderr).not.toContain(escape);
+  });
+});
+
+describe('the line of progress', () => {
+  const connecting = () =>
+    createStandIn({
+      servers: [statusOf('db', { state: 'connecting' }), statusOf('api')],
+      tools: [toolOf('db', 'echo')],
+      onSend: (event, own) => {
+        if (event.type === 'server.restart') own.become(statusOf('db', { state: 'connecting' }));
+      },
+    });
+  const shown = `\rwaiting 0s for 1 of 2 servers: db (connecting)${escape}K`;
+  const erased = `\r${escape}K`;
+
+  it('says which servers are on their way, and goes before the answer', async () => {
+    const troupe = connecting();
+    const folder = temporaryFolder();
+    const run = startCliHere(['tools'], { folder, troupe, columns: 80 });
+    await run.noted('db (connecting)');
+    troupe.become(statusOf('db', { tools: 1 }));
+    const { exitCode, stdout, stderr } = await run.finished;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('echo');
+    const progress = stderr.slice(stderr.indexOf('\n') + 1);
+    expect(progress.startsWith(shown)).toBe(true);
+    expect(progress.indexOf(erased, shown.length)).toBe(shown.length);
+    expect(progress.lastIndexOf('waiting')).toBe(shown.indexOf('waiting'));
+    expect(troupe.listenerCount()).toBe(0);
+  });
+
+  it('is cut to the terminal', async () => {
+    const troupe = connecting();
+    const run = startCliHere(['tools'], { folder: temporaryFolder(), troupe, columns: 20 });
+    await run.noted('waiting 0s');
+    troupe.become(statusOf('db', { tools: 1 }));
+    expect((await run.finished).stderr).toContain(`\rwaiting 0s for 1 o…${escape}K`);
+  });
+
+  it.each(['restart', 'start'])('is shown for %s, too', async (command) => {
+    const troupe = createStandIn({
+      servers: [statusOf('db')],
+      onSend: (event, own) => {
+        if (event.type.startsWith('server.')) own.become(statusOf('db', { state: 'connecting' }));
+      },
+    });
+    const { folder } = await upHere(troupe);
+    const run = startCliHere([command, 'db'], { folder, columns: 80 });
+    await run.noted('waiting 0s for db (connecting)');
+    troupe.become(statusOf('db', { pid: 7 }));
+    const { exitCode, stdout, stderr } = await run.finished;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('db ready: pid 7');
+    expect(stderr.endsWith(erased)).toBe(true);
+  });
+
+  it.each([
+    ['without a terminal', [], undefined, {}],
+    ['with --json', ['--json'], 80, {}],
+    ['on a dumb terminal', [], 80, { TERM: 'dumb' }],
+  ])('is not there %s', async (_title, flags, columns, env) => {
+    const troupe = connecting();
+    const run = startCliHere(['tools', ...flags], {
+      folder: temporaryFolder(),
+      troupe,
+      env,
+      ...(columns === undefined ? {} : { columns }),
+    });
+    while (troupe.listenerCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+    troupe.become(statusOf('db', { tools: 1 }));
+    const { exitCode, stderr } = await run.finished;
+    expect(exitCode).toBe(0);
+    expect(stderr).not.toContain('waiting');
+    expect(stderr).not.toContain(escape);
+  });
+
+  it('counts only servers that may still come', () => {
+    expect(progressText([statusOf('db')], 0)).toBeUndefined();
+    expect(progressText([statusOf('db', { state: 'dormant' })], 0)).toBeUndefined();
+    expect(progressText([statusOf('db', { state: 'backingOff' })], 65_000)).toBe(
+      'waiting 1m 05s for db (backingOff)',
+    );
+  });
+});

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import {
+  lengthText,
+  shortDuration,
+  sinceText,
+  untilText,
+} from '../../../src/cli/show/durations.ts';
+import { createLiveScreen } from '../../../src/cli/show/live-screen.ts';
+import { planLines, problemLines, statusLine } from '../../../src/cli/show/status-log.ts';
+import { statusDetails, statusLines } from '../../../src/cli/show/status-table.ts';
+import { statusOf } from '../stand-in-troupe.ts';
+
+const now = Date.parse('2026-01-02T03:06:10.000Z');
+const plain = (_style: unknown, text: string): string => text;
+const servers = [
+  statusOf('broken', {
+    state: 'backingOff',
+    reason: 'retrying',
+    nextAttemptAt: '2026-01-02T03:06:14.000Z',
+    lastError: {
+      code: 'UNAVAILABLE',
+      kind: 'transport',
+      message: 'spawn no-such-server ENOENT',
+      exitCode: 127,
+      stderrTail: ['\u001b[31mnot found\u001b[0m'],
+    },
+    action: 'troupe restart broken',
+  }),
+  statusOf('everything', { tools: 13, pid: 4242 }),
+  statusOf('gated', {
+    state: 'blocked',
+    reason: 'pendingApproval',
+    action: 'troupe approve gated',
+  }),
+];
+
+describe('what a person sees of a troupe', () => {
+  it('is a table that fits a wide terminal', () => {
+    expect(statusLines(servers, now, 100, plain)).toEqual([
+      'SERVER      STATE       REASON           TOOLS   PID   SINCE  NEXT TRY  ACTION',
+      'broken      backingOff  retrying                      2m 05s  in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
+      'everything  ready                           13  4242  2m 05s',
+      'gated       blocked     pendingApproval               2m 05s            troupe approve gated',
+    ]);
+  });
+
+  it('is a table whose times and pids go before a name or an action is cut', () => {
+    const longer = [...servers, statusOf('a-much-longer-name', { tools: 2, pid: 4343 })];
+    expect(statusLines(longer, now, 100, plain)).toEqual([
+      'SERVER              STATE       REASON           TOOLS   PID  NEXT TRY  ACTION',
+      'broken              backingOff  retrying                      in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
+      'everything          ready                           13  4242',
+      'gated               blocked     pendingApproval                         troupe approve gated',
+      'a-much-longer-name  ready                            2  4343',
+    ]);
+    expect(statusLines(servers, now, 80, plain)).toEqual([
+      'SERVER      STATE       REASON           TOOLS  NEXT TRY  ACTION',
+      'broken      backingOff  retrying                in 4s     troupe restart broken',
+      '  spawn no-such-server ENOENT',
+      'everything  ready                           13',
+      'gated       blocked     pendingApproval                   troupe approve gated',
+    ]);
+  });
+
+  it('is a table that keeps name, state and action on a narrow terminal', () => {
+    expect(statusLines(servers, now, 56, plain)).toEqual([
+      'SERVER      STATE       TOOLS  ACTION',
+      'broken      backingOff         troupe restart broken',
+      '  spawn no-such-server ENOENT',
+      'everything  ready          13',
+      'gated       blocked            troupe approve gated',
+    ]);
+  });
+
+  it('is a table whose whys are cut, then left out, before a server is', () => {
+    const lines = (width: number, most: number) => statusLines(servers, now, width, plain, most);
+    expect(lines(20, 5)[2]).toBe('  spawn no-such-ser…');
+    expect(lines(56, 4).map((line) => line.split(' ')[0])).toEqual([
+      'SERVER',
+      'broken',
+      'everything',
+      'gated',
+    ]);
+    expect(lines(56, 3).slice(2)).toEqual(['… and 2 more: troupe status']);
+    expect(lines(56, 2).slice(1)).toEqual(['… and 3 more: troupe status']);
+  });
+
+  it('says that a server which is there refuses calls, and what helps', () => {
+    const open = statusOf('db', { circuit: 'open', tools: 2 });
+    expect(statusLines([open], now, 80, plain)[1]).toMatch(
+      /^db +ready +circuit open +2 .* troupe restart db$/,
+    );
+    expect(statusDetails(open, now, 80)).toContain('next step   troupe restart db');
+    expect(statusLine(open, now)).toBe('db ready: 2 tools, circuit open -> troupe restart db');
+    const away = statusOf('db', { circuit: 'open', state: 'stopped', action: 'troupe start db' });
+    expect(statusLines([away], now, 80, plain)[1]).not.toContain('circuit');
+    const slow = statusOf('db', {
+      circuit: 'halfOpen',
+      state: 'degraded',
+      reason: 'healthCheck',
+    });
+    expect(statusLines([slow], now, 200, plain)[1]).toContain('circuit halfOpen, healthCheck');
+  });
+
+  it('is everything about one server when one was asked for', () => {
+    expect(statusDetails(servers[0] ?? statusOf('none'), now, 80)).toEqual([
+      'server      broken',
+      'state       backingOff (retrying)',
+      'since       2026-01-02T03:04:05.000Z (2m 05s ago)',
+      'tools       0 (live)',
+      'circuit     closed',
+      'next try    in 4s',
+      'restarts    0',
+      'transport   stdio',
+      'source      /settings/troupe.json:3 (config)',
+      'generation  abababababab',
+      'last error  UNAVAILABLE: spawn no-such-server ENOENT',
+      'exit        127',
+      'next step   troupe restart broken',
+      'stderr',
+      '  | not found',
+    ]);
+  });
+
+  it('is one line for each change where there is no terminal', () => {
+    expect(servers.map((server) => statusLine(server, now))).toEqual([
+      'broken backingOff (retrying): next try in 4s - spawn no-such-server ENOENT -> troupe restart broken',
+      'everything ready: 13 tools, pid 4242',
+      'gated blocked (pendingApproval) -> troupe approve gated',
+    ]);
+  });
+
+  it('tells the steps that do something, and why', () => {
+    expect(
+      planLines([
+        { server: 'a', step: 'keep', why: 'unchanged' },
+        { server: 'b', step: 'replace', why: 'args changed' },
+      ]),
+    ).toEqual(['plan: replace b (args changed)']);
+  });
+
+  it('names file, line and key of what is wrong with the settings', () => {
+    const problem = { file: 't.json', line: 7, key: 'mcpServers.db.url', message: 'write a URL' };
+    expect(problemLines([problem])).toEqual(['settings: t.json:7 mcpServers.db.url: write a URL']);
+  });
+
+  it.each([
+    [0, '0s'],
+    [59_400, '59s'],
+    [60_000, '1m 00s'],
+    [3_599_000, '59m 59s'],
+    [3_600_000, '1h 00m'],
+    [90_000_000, '1d 1h'],
+    [-5_000, '0s'],
+  ])('tells %i ms as %s', (ms, text) => {
+    expect(shortDuration(ms)).toBe(text);
+  });
+
+  it.each([
+    [0.4, '0ms'],
+    [999.4, '999ms'],
+    [999.6, '1s'],
+    [1_500, '1.5s'],
+    [59_940, '59.9s'],
+    [59_960, '1m 00s'],
+    [66_000, '1m 06s'],
+    [3_900_000, '1h 05m'],
+  ])('tells a length of %d ms as %s', (ms, text) => {
+    expect(lengthText(ms)).toBe(text);
+  });
+
+  it('says nothing of times that are none', () => {
+    expect(sinceText('later', now)).toBe('');
+    expect(untilText(undefined, now)).toBe('');
+    expect(untilText('2026-01-02T03:06:09.000Z', now)).toBe('now');
+  });
+});
+
+describe('the live screen', () => {
+  const drawn = () => {
+    const writes: string[] = [];
+    return { writes, screen: createLiveScreen((text) => void writes.push(text)) };
+  };
+
+  it('writes each frame over the last one in one go, without clearing first', () => {
+    const { writes, screen } = drawn();
+    screen.show(['a', 'b']);
+    screen.show(['c', 'd']);
+    expect(writes).toEqual([
+      '\u001b[?25la\u001b[K\nb\u001b[K\n\u001b[J',
+      '\u001b[2A\rc\u001b[K\nd\u001b[K\n\u001b[J',
+    ]);
+  });
+
+  it('writes nothing when nothing changed', () => {
+    const { writes, screen } = drawn();
+    screen.show(['a']);
+    screen.show(['a']);
+    expect(writes).toHaveLength(1);
+  });
+
+  it('puts log lines above the block and keeps the block below', () => {
+    const { writes, screen } = drawn();
+    screen.show(['a']);
+    screen.log(['news']);
+    screen.show(['a']);
+    expect(writes[1]).toBe('\u001b[1A\rnews\u001b[K\na\u001b[K\n\u001b[J');
+    expect(writes[2]).toBe('\u001b[1A\ra\u001b[K\n\u001b[J');
+  });
+
+  it('takes its block away in the end and gives the cursor back', () => {
+    const { writes, screen } = drawn();
+    screen.show(['a']);
+    screen.end();
+    expect(writes.at(-1)).toBe('\u001b[1A\r\u001b[J\u001b[?25h');
+  });
+});

@@ -1,0 +1,338 @@
+/** F: the life of a process and its end. */
+
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import type { Seen } from '../expectation.ts';
+import { leftOver } from '../marked-processes.ts';
+import type { AnyRow, Row } from '../row.ts';
+import type { CallEnd, Peer, Stage } from '../stage.ts';
+import { hostEndRows } from './host-ends.ts';
+import { readyServer, seenOf } from './one-server.ts';
+import { stopRows } from './stops.ts';
+
+/** Stops a server that is ready, and tells how long that took and who is left. */
+async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
+  await readyServer(stage, peer);
+  const before = stage.processes().length;
+  const from = performance.now();
+  stage.troupe.send({ type: 'server.stop', server: 'bad' });
+  const { state } = await stage.rests('bad', 'stopped');
+  const stopMs = Math.round(performance.now() - from);
+  const left = (await leftOver(stage.mark, 200)).length;
+  return { state, before, left, stopMs };
+}
+
+const gone = { state: 'stopped', left: 0 } as const;
+
+function stateFile(stage: Stage): string {
+  return path.join(stage.folder, 'state');
+}
+
+function written(stage: Stage): string {
+  return existsSync(stateFile(stage)) ? readFileSync(stateFile(stage), 'utf8') : 'nothing';
+}
+
+const stubborn: readonly Row[] = [
+  {
+    id: 'F77',
+    inject: 's:ignore-term',
+    expect: { ...gone, order: 'stdin-end signal', stopMs: { atMost: 1_800 } },
+    speed: 4,
+    async run(stage) {
+      const peer = stage.stdio('ignore-term');
+      const seen = await stopOf(stage, peer);
+      const order = peer.log.all().filter(({ event }) => ['stdin-end', 'signal'].includes(event));
+      return { ...seen, order: order.map(({ event }) => event).join(' ') };
+    },
+  },
+  {
+    id: 'F78',
+    inject: 's:slow-exit --ms 1500',
+    expect: { ...gone, written: 'flushed' },
+    async run(stage) {
+      const seen = await stopOf(stage, stage.stdio('slow-exit', ['--state', stateFile(stage)]));
+      return { ...seen, written: written(stage) };
+    },
+  },
+  {
+    id: 'F79',
+    inject: 's:term-only',
+    expect: { ...gone, written: 'term' },
+    speed: 4,
+    async run(stage) {
+      const seen = await stopOf(stage, stage.stdio('term-only', ['--state', stateFile(stage)]));
+      return { ...seen, written: written(stage) };
+    },
+  },
+  {
+    id: 'F80',
+    variant: 'grandchild',
+    inject: 's:grandchild that holds our pipes',
+    expect: { ...gone, before: 2 },
+    speed: 4,
+    run: (stage) => stopOf(stage, stage.stdio('grandchild')),
+  },
+  {
+    id: 'F80',
+    variant: 'fork-many',
+    inject: 's:fork-many --n 20',
+    expect: { ...gone, before: 21 },
+    speed: 4,
+    run: (stage) => stopOf(stage, stage.stdio('fork-many', ['--n', '20'])),
+  },
+  {
+    id: 'F80',
+    variant: 'crash',
+    inject: 's:grandchild-holds-pipes, the server dies',
+    expect: { code: 'CRASHED', outcome: 'unknown', callMs: { atMost: 250 }, left: 0 },
+    async run(stage) {
+      await readyServer(stage, stage.stdio('grandchild-holds-pipes', [], { restart: 'never' }));
+      const seen = seenOf(stage, await stage.call('bad', 'echo'));
+      return { ...seen, left: (await leftOver(stage.mark, 1_000)).length };
+    },
+  },
+  {
+    id: 'F81',
+    inject: 's:grandchild-setsid',
+    expect: { state: 'stopped', leftOrTold: true },
+    speed: 4,
+    async run(stage) {
+      const seen = await stopOf(stage, stage.stdio('grandchild-setsid'));
+      const left = (await leftOver(stage.mark, 1_000)).length;
+      const isTold = stage.warnings.some((line) => /left|process \d+/u.test(line));
+      return { ...seen, left, leftOrTold: left === 0 || isTold };
+    },
+  },
+  {
+    id: 'F83',
+    inject: 'sh -c "node server; true", the shape of npx',
+    expect: { ...gone, before: 2 },
+    speed: 4,
+    run: (stage) => stopOf(stage, launcher(stage)),
+  },
+];
+
+function launcher(stage: Stage): Peer {
+  const { entry } = stage.stdio('ok');
+  const [script] = entry['args'] as [string];
+  return stage.program('/bin/sh', ['-c', `"${process.execPath}" "${script}" ignore-term; true`]);
+}
+
+const sick: readonly Row[] = [
+  {
+    id: 'F86',
+    variant: 'call',
+    inject: 's:stop-self (timeoutMs 400), then a stop',
+    expect: { code: 'TIMEOUT', outcome: 'unknown', stopped: 'stopped', left: 0 },
+    speed: 4,
+    async run(stage) {
+      await readyServer(stage, stage.stdio('stop-self'));
+      const seen = seenOf(stage, await stage.call('bad', 'echo', {}, 400));
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      const { state } = await stage.rests('bad', 'stopped');
+      return { ...seen, stopped: state, left: (await leftOver(stage.mark, 200)).length };
+    },
+  },
+  {
+    id: 'F87',
+    inject: 's:deaf, 1,000 calls of 64 KB (timeoutMs 1500)',
+    // Some of those in line were called a little later, and get a place when the first time out:
+    // no more of them than it takes to open the circuit.
+    expect: {
+      refusedAtOnce: 920,
+      timedOut: { atMost: 20 },
+      unsettled: 0,
+      grownMb: { atMost: 128 },
+      stopped: 'stopped',
+    },
+    isAlone: true,
+    async run(stage) {
+      await readyServer(stage, stage.stdio('deaf'));
+      const text = 'x'.repeat(65_536);
+      const grown = stage.measureMemory();
+      const ends = await Promise.all(
+        Array.from({ length: 1_000 }, () => stage.call('bad', 'echo', { text }, 1_500)),
+      );
+      const count = (isSo: (end: CallEnd) => boolean): number => ends.filter(isSo).length;
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      const { state: stopped } = await stage.rests('bad', 'stopped');
+      const refusedAtOnce = count(({ code, ms }) => code === 'OVERLOADED' && ms < 1_000);
+      const refusedInLine = count(({ outcome, ms }) => outcome === 'not_executed' && ms >= 1_000);
+      const timedOut = count(({ code }) => code === 'TIMEOUT');
+      return {
+        refusedAtOnce,
+        refusedInLine,
+        timedOut,
+        unsettled: ends.length - refusedAtOnce - refusedInLine - timedOut,
+        grownMb: grown(),
+        stopped,
+      };
+    },
+  },
+  {
+    id: 'F89',
+    inject: 's:close-stdin while it lives, then 20 calls',
+    expect: { state: 'backingOff', code: 'UNAVAILABLE', settled: 20, remarks: { atMost: 2 } },
+    async run(stage) {
+      const { log } = await readyServer(stage, stage.stdio('close-stdin'));
+      await log.nth('closed');
+      const ends = await Promise.all(
+        Array.from({ length: 20 }, () => stage.call('bad', 'slow', {}, 2_000)),
+      );
+      const status = await stage.reaches('bad', 'backingOff');
+      const { says, ...seen } = stage.seen(status);
+      return { ...seen, says, settled: ends.length, remarks: stage.remarks.length };
+    },
+  },
+  {
+    id: 'F90',
+    variant: 'flood',
+    inject: 's:stderr-flood --mb 100',
+    expect: {
+      state: 'ready',
+      grownMb: { atMost: 64 },
+      othersP99Ms: { atMost: 250 },
+      remarks: { atMost: 3_000 },
+    },
+    isAlone: true,
+    async run(stage) {
+      const bad = stage.stdio('stderr-flood', ['--mb', '100'], { startup: 'lazy' });
+      stage.start({ good: stage.stdio('ok'), bad });
+      await stage.reaches('good', 'ready');
+      const endCalling = stage.keepCalling('good');
+      const grown = stage.measureMemory();
+      stage.troupe.send({ type: 'server.start', server: 'bad' });
+      const { state } = await stage.reaches('bad', 'ready', 'backingOff');
+      const remarks = stage.remarks.length;
+      return { state, grownMb: grown(), remarks, othersP99Ms: await endCalling() };
+    },
+  },
+  {
+    id: 'F90',
+    variant: 'no-newline',
+    inject: 's:stderr-no-newline, 4 MB',
+    expect: { code: 'CRASHED', longest: { atMost: 2_000 }, tailBytes: { atMost: 65_536 } },
+    async run(stage) {
+      await readyServer(stage, stage.stdio('stderr-no-newline'));
+      const { code } = await stage.call('bad', 'echo');
+      const { lastError } = await stage.reaches('bad', 'backingOff');
+      const tail = lastError?.stderrTail ?? [];
+      const longest = Math.max(0, ...tail.map(({ length }) => length));
+      return { code, longest, lines: tail.length, tailBytes: tail.join('').length };
+    },
+  },
+  {
+    id: 'F90',
+    variant: 'secrets',
+    inject: 's:stderr-secrets, forged lines and escapes',
+    expect: { leaks: 0, escapes: 0, unattributed: 0, lines: { atLeast: 2 } },
+    async run(stage) {
+      process.env['FAULTS_SECRET'] = 'hunter2-hunter2';
+      const env = { API_KEY: '${FAULTS_SECRET}' };
+      await readyServer(stage, stage.stdio('stderr-secrets', [], { env }));
+      await stage.call('bad', 'echo');
+      const { lastError } = await stage.reaches('bad', 'backingOff');
+      const lines = [...stage.remarks, ...(lastError?.stderrTail ?? []), lastError?.message ?? ''];
+      const count = (pattern: RegExp): number => lines.filter((line) => pattern.test(line)).length;
+      return {
+        leaks: count(/hunter2/u),
+        // oxlint-disable-next-line no-control-regex -- these are what must not be there
+        escapes: count(/[\u0000-\u001f\u007f-\u009f\u202e]/u),
+        unattributed: stage.remarks.filter((line) => !line.startsWith('bad: ')).length,
+        lines: stage.remarks.length,
+      };
+    },
+  },
+  ...[
+    { variant: 'cpu', mode: 'cpu-spin', code: 'TIMEOUT' },
+    { variant: 'memory', mode: 'mem-hog', code: undefined },
+  ].map(
+    ({ variant, mode, code }): Row => ({
+      id: 'F91',
+      variant,
+      inject: `s:${mode} (timeoutMs 1000)`,
+      expect: {
+        ...(code === undefined ? {} : { code }),
+        othersP99Ms: { atMost: 250 },
+        stopped: 'stopped',
+      },
+      isAlone: true,
+      speed: 4,
+      async run(stage) {
+        await readyServer(stage, stage.stdio(mode), { good: stage.stdio('ok') });
+        await stage.reaches('good', 'ready');
+        const endCalling = stage.keepCalling('good');
+        const { code: seenCode, outcome } = await stage.call('bad', 'echo', {}, 1_000);
+        const othersP99Ms = await endCalling();
+        stage.troupe.send({ type: 'server.stop', server: 'bad' });
+        const { state: stopped } = await stage.rests('bad', 'stopped');
+        return { code: seenCode, outcome, othersP99Ms, stopped };
+      },
+    }),
+  ),
+  {
+    id: 'F92',
+    inject: 's:write-after-eof',
+    expect: gone,
+    run: (stage) => stopOf(stage, stage.stdio('write-after-eof')),
+  },
+];
+
+const registry: Row = {
+  id: 'F94',
+  inject: 'what an earlier run registered names a live foreign pid',
+  expect: { isRegistered: true, isStrangerAlive: true, state: 'ready' },
+  async run(stage) {
+    const stranger = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+    stage.cleanUp(() => void stranger.kill('SIGKILL'));
+    const first = stage.up({ bad: stage.stdio('ok') });
+    await first.when(({ servers }) => servers[0]?.state === 'ready', 'the server');
+    const [pid = 0] = stage.processes();
+    const state = path.join(stage.folder, 'state');
+    const files = filesBelow(state).filter((file) =>
+      new RegExp(`\\b${pid}\\b`, 'u').test(read(file)),
+    );
+    const texts = files.map(read);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await leftOver(stage.mark, 5_000);
+    // Whatever was written down about that process now speaks of the stranger.
+    for (const [index, file] of files.entries()) {
+      const text = (texts[index] ?? '').replaceAll(
+        new RegExp(`\\b${pid}\\b`, 'gu'),
+        String(stranger.pid),
+      );
+      writeFileSync(file, text);
+    }
+    const second = stage.up({ bad: stage.stdio('ok') });
+    const { servers } = await second.when((it) => it.servers[0]?.state === 'ready', 'the server');
+    const isStrangerAlive = stranger.exitCode === null && stranger.signalCode === null;
+    return { isRegistered: files.length > 0, isStrangerAlive, state: servers[0]?.state };
+  },
+};
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+function read(file: string): string {
+  return readFileSync(file, 'utf8');
+}
+
+export const processRows: readonly AnyRow[] = [
+  ...stubborn,
+  ...hostEndRows,
+  ...sick,
+  {
+    id: 'F86',
+    variant: 'health',
+    inject: 's:stop-self',
+    absent: 'shown by test/machines/server/traces.test.ts',
+  },
+  registry,
+  ...stopRows,
+];

@@ -1,0 +1,330 @@
+/** A: the start of a stdio server. */
+
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import type { Seen } from '../expectation.ts';
+import type { AnyRow, Row } from '../row.ts';
+import type { Peer, Stage } from '../stage.ts';
+import { until } from '../until.ts';
+import { backingOff, startOf } from './one-server.ts';
+import { scarcityRows } from './scarcity.ts';
+
+/** One bad server beside a good one, which must not notice. */
+async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }): Promise<Seen> {
+  const good = stage.stdio('ok');
+  stage.start({ bad: { ...bad.entry }, good });
+  const status = await stage.reaches('bad', 'backingOff', 'failed', 'blocked');
+  await stage.reaches('good', 'ready');
+  const call = await stage.call('bad', 'echo', {}, 1);
+  const { code: callCode, outcome } = call;
+  return { ...stage.seen(status), callCode, outcome };
+}
+
+const missing: readonly Row[] = [
+  {
+    id: 'F01',
+    inject: 'command: no-such-command',
+    expect: {
+      ...backingOff,
+      code: 'UNAVAILABLE',
+      says: /no-such-command.*not found on PATH/u,
+      callCode: ['BACKING_OFF', 'UNAVAILABLE', 'CONNECTING'],
+      outcome: 'not_executed',
+    },
+    run: (stage) => besideGood(stage, { entry: { command: 'no-such-command' } }),
+  },
+  {
+    id: 'F02',
+    variant: 'not-executable',
+    inject: 'command: a file without the right to execute',
+    expect: { ...backingOff, code: 'UNAVAILABLE', says: /not executable/u },
+    run(stage) {
+      const file = path.join(stage.folder, 'server.sh');
+      writeFileSync(file, '#!/bin/sh\n');
+      chmodSync(file, 0o644);
+      return besideGood(stage, { entry: { command: file } });
+    },
+  },
+  {
+    id: 'F02',
+    variant: 'folder',
+    inject: 'command: a folder',
+    expect: { ...backingOff, code: 'UNAVAILABLE', says: /not executable/u },
+    run: (stage) => besideGood(stage, { entry: { command: stage.folder } }),
+  },
+  {
+    id: 'F03',
+    variant: 'known',
+    inject: 'cwd: /no/such',
+    expect: {
+      state: 'blocked',
+      reason: 'invalidConfig',
+      code: 'INVALID_CONFIG',
+      says: /\/no\/such/u,
+    },
+    run: (stage) => besideGood(stage, stage.stdio('ok', [], { cwd: '/no/such' })),
+  },
+  {
+    id: 'F03',
+    variant: 'vanishes',
+    inject: 'cwd: a folder that is gone at a restart',
+    // What the settings named was there when they were read; the next attempt says what is wrong.
+    expect: { ...backingOff, code: 'UNAVAILABLE', says: /working folder.*gone.*does not exist/u },
+    async run(stage) {
+      const cwd = path.join(stage.folder, 'gone');
+      mkdirSync(cwd);
+      stage.start({ bad: stage.stdio('ok', [], { cwd: '${FAULT_CWD:-' + cwd + '}' }) });
+      await stage.reaches('bad', 'ready');
+      rmSync(cwd, { recursive: true });
+      stage.troupe.send({ type: 'server.restart', server: 'bad' });
+      return stage.seen(await stage.reaches('bad', 'backingOff', 'failed', 'blocked'));
+    },
+  },
+];
+
+const leaving: readonly Row[] = [
+  {
+    id: 'F07',
+    inject: 's:exit-0',
+    expect: { ...backingOff, code: 'CRASHED', exitCode: 0 },
+    run: (stage) => startOf(stage, 'exit-0'),
+  },
+  {
+    id: 'F08',
+    inject: 's:exit-1',
+    expect: { ...backingOff, code: 'CRASHED', exitCode: 1, lastWords: 'the key is [redacted]' },
+    async run(stage) {
+      process.env['FAULTS_SECRET'] = 'hunter2-hunter2';
+      return startOf(stage, 'exit-1', [], { env: { API_KEY: '${FAULTS_SECRET}' } });
+    },
+  },
+  {
+    id: 'F09',
+    inject: 's:segv',
+    expect: { ...backingOff, code: 'CRASHED', signal: 'SIGSEGV', says: /SIGSEGV/u },
+    run: (stage) => startOf(stage, 'segv'),
+  },
+  {
+    id: 'F10',
+    inject: 's:hang-init (connectTimeoutMs 500)',
+    expect: { ...backingOff, code: 'TIMEOUT', alive: 0, settledMs: { atMost: 3_500 } },
+    async run(stage) {
+      const seen = await startOf(stage, 'hang-init', [], { connectTimeoutMs: 500 });
+      return { ...seen, alive: stage.processes().length };
+    },
+  },
+  {
+    id: 'F11',
+    variant: 'cold',
+    inject: 's:slow-init --ms 1500',
+    expect: { state: 'ready', pending: 'bad', readyMs: { atMost: 1_000 }, tools: 2 },
+    async run(stage) {
+      const troupe = stage.start({ bad: stage.stdio('slow-init', ['--ms', '1500']) });
+      const { pending, elapsedMs } = await troupe.ready();
+      const status = await stage.reaches('bad', 'ready');
+      const tools = troupe.tools().length;
+      return { ...stage.seen(status), pending: pending.join(' '), readyMs: elapsedMs, tools };
+    },
+  },
+  {
+    id: 'F12',
+    inject: 's:flaky-start --n 3',
+    expect: { state: 'ready', starts: 4, toolChanges: 1, gapsOk: true },
+    async run(stage) {
+      // With the era known: who leaves at the question for it is started once more at once.
+      const peer = stage.stdio('flaky-start', ['--n', '3'], { era: 'legacy' });
+      stage.start({ bad: peer });
+      const status = await stage.reaches('bad', 'ready', 'failed');
+      const starts = peer.log.all('start').map(({ at }) => at);
+      const gaps = starts.slice(1).map((at, index) => at - (starts[index] ?? 0));
+      // Full jitter below 0.5, 1 and 2 s, never below 0.1 s; a start itself takes a while.
+      const bounds = [500, 1_000, 2_000];
+      const gapsOk = gaps.every((gap, index) => gap >= 100 && gap < (bounds[index] ?? 0) + 1_500);
+      const toolChanges = stage.toolChanges.length;
+      return {
+        ...stage.seen(status),
+        starts: starts.length,
+        gaps: gaps.join(' '),
+        gapsOk,
+        toolChanges,
+      };
+    },
+  },
+  {
+    id: 'F14',
+    variant: 'auto',
+    inject: 's:clean-exit-after-ready',
+    expect: { state: 'failed', reason: 'restartNever', starts: 1 },
+    async run(stage) {
+      const peer = stage.stdio('clean-exit-after-ready');
+      stage.start({ bad: peer });
+      const status = await stage.reaches('bad', 'failed', 'backingOff', 'dormant', 'stopped');
+      return { ...stage.seen(status), starts: peer.log.count('start') };
+    },
+  },
+  {
+    id: 'F14',
+    variant: 'always',
+    inject: 's:clean-exit-after-ready, restart: always',
+    expect: { state: 'ready', starts: 2 },
+    async run(stage) {
+      const peer = stage.stdio('clean-exit-after-ready', [], { restart: 'always' });
+      stage.start({ bad: peer });
+      await stage.reaches('bad', 'backingOff', 'failed');
+      const status = await stage.rests('bad', 'ready', 'failed');
+      return { ...stage.seen(status), starts: peer.log.count('start') };
+    },
+  },
+  {
+    id: 'F15',
+    variant: 'waiting',
+    // Who waits does not work, so others may start meanwhile.
+    inject: '100 servers whose handshake waits 0.2 s',
+    expect: { ready: 100, readyMs: { atMost: 20_000 } },
+    limitMs: 60_000,
+    isAlone: true,
+    run: (stage) => manyStarts(stage, 100, { SLOW: '0.2' }),
+  },
+  {
+    id: 'F15',
+    variant: 'working',
+    inject: '40 servers whose handshake works 0.2 s',
+    // Three permits, and one more that came back while its last holder was still at it.
+    expect: { ready: 40, mostAtOnce: { atMost: 4 } },
+    limitMs: 60_000,
+    isAlone: true,
+    run: (stage) => manyStarts(stage, 40, { WORK: '250000' }),
+  },
+];
+
+async function manyStarts(stage: Stage, count: number, env: object): Promise<Seen> {
+  const from = performance.now();
+  const peers = Array.from({ length: count }, () => stage.least({ env }));
+  const troupe = stage.start(Object.fromEntries(peers.map((peer, n) => [`s${n}`, peer])));
+  const ready = (): number =>
+    troupe.snapshot().servers.filter(({ state }) => state === 'ready').length;
+  await until(() => ready() === count, `${count} ready servers`, 50_000);
+  const readyMs = Math.round(performance.now() - from);
+  return { ready: ready(), readyMs, ...mostStartingAtOnce(peers) };
+}
+
+/** How many were starting at the worst moment, and when that was. */
+function mostStartingAtOnce(peers: readonly Peer[]): Seen {
+  const steps = peers
+    .flatMap(({ log }) => [...log.all('start'), ...log.all('initialized')])
+    // At the same moment one ends before the next begins.
+    .sort((a, b) => a.at - b.at || (a.event === 'start' ? 1 : -1));
+  let now = 0;
+  let mostAtOnce = 0;
+  let afterMs = 0;
+  for (const { event, at } of steps) {
+    now += event === 'start' ? 1 : -1;
+    if (now > mostAtOnce) afterMs = at - (steps[0]?.at ?? 0);
+    mostAtOnce = Math.max(mostAtOnce, now);
+  }
+  return { mostAtOnce, afterMs };
+}
+
+const handshakes: readonly Row[] = [
+  {
+    id: 'F16',
+    inject: 's:exit-on-discover',
+    expect: { state: 'ready', starts: { atMost: 2 }, era: 'legacy' },
+    async run(stage) {
+      const peer = stage.stdio('exit-on-discover');
+      stage.start({ bad: peer });
+      const status = await stage.reaches('bad', 'ready', 'failed', 'suspended');
+      return { ...stage.seen(status), starts: peer.log.count('start'), era: status.era };
+    },
+  },
+  {
+    id: 'F17',
+    inject: 's:hang-discover, then a restart',
+    expect: { state: 'ready', firstMs: { atMost: 4_000 }, discovers: 1, starts: 2 },
+    async run(stage) {
+      const peer = stage.stdio('hang-discover');
+      const from = performance.now();
+      const troupe = stage.start({ bad: peer });
+      await stage.reaches('bad', 'ready');
+      const firstMs = Math.round(performance.now() - from);
+      const status = await troupe.restartAndWait('bad');
+      const discovers = peer.log.count('server/discover');
+      return { ...stage.seen(status), firstMs, discovers, starts: peer.log.count('start') };
+    },
+  },
+  {
+    id: 'F18',
+    variant: 'stdio',
+    inject: 's:discover-no-common',
+    expect: {
+      state: 'failed',
+      reason: 'versionUnsupported',
+      code: 'VERSION_UNSUPPORTED',
+      inits: 0,
+      starts: 1,
+    },
+    async run(stage) {
+      const peer = stage.stdio('discover-no-common');
+      stage.start({ bad: peer });
+      const status = await stage.reaches('bad', 'ready', 'failed', 'backingOff');
+      const inits = peer.log.count('initialize');
+      return { ...stage.seen(status), inits, starts: peer.log.count('start') };
+    },
+  },
+  ...['"1900-01-01"', '"2099-01-01"', '""', '5'].map(
+    (version): Row => ({
+      id: 'F19',
+      variant: version.replaceAll('"', '') || 'empty',
+      inject: `s:init-version-unknown ${version}`,
+      expect: { state: 'failed', reason: 'versionUnsupported', code: 'VERSION_UNSUPPORTED' },
+      run: (stage) => startOf(stage, 'init-version-unknown', ['--version', version]),
+    }),
+  ),
+  {
+    id: 'F20',
+    inject: 's:init-no-tools',
+    expect: { state: ['ready', 'failed'], tools: 0, starts: 1 },
+    async run(stage) {
+      const peer = stage.stdio('init-no-tools');
+      const troupe = stage.start({ bad: peer });
+      const status = await stage.reaches('bad', 'ready', 'failed', 'backingOff');
+      const tools = troupe.tools().length;
+      return { ...stage.seen(status), tools, starts: peer.log.count('start') };
+    },
+  },
+  {
+    id: 'F21',
+    variant: 'error',
+    inject: 's:init-error',
+    expect: { ...backingOff, says: /not today/u },
+    run: (stage) => startOf(stage, 'init-error'),
+  },
+  {
+    id: 'F21',
+    variant: 'wrong-shape',
+    inject: 's:init-wrong-shape',
+    expect: { ...backingOff, code: 'BAD_RESPONSE', settledMs: { atMost: 2_000 } },
+    run: (stage) => startOf(stage, 'init-wrong-shape', [], { connectTimeoutMs: 10_000 }),
+  },
+  {
+    id: 'F21',
+    variant: 'twice',
+    inject: 's:init-twice',
+    expect: { state: 'ready', restarts: 0 },
+    run: (stage) => startOf(stage, 'init-twice'),
+  },
+];
+
+export const startRows: readonly AnyRow[] = [
+  ...missing,
+  ...scarcityRows,
+  ...leaving,
+  {
+    id: 'F11',
+    variant: 'warm',
+    inject: 's:slow-init, started before',
+    absent: 'shown by test/runtime/catalog/catalogs.test.ts',
+  },
+  ...handshakes,
+];

@@ -1,0 +1,241 @@
+/** What must hold for one server, whatever happens to it. */
+
+import { floodsToSuspend } from '../../../machines/server/context.ts';
+import type { ServerEvent, serverMachine } from '../../../machines/server/server.ts';
+import type { ExploredStep } from '../../../src/testing/explore.ts';
+import type { ServerSnapshot } from './small-server.ts';
+
+type Step = ExploredStep<typeof serverMachine>;
+type Rules<Subject> = Readonly<Record<string, (subject: Subject) => boolean>>;
+
+const isEngaged = ({ value: { connection } }: ServerSnapshot): boolean =>
+  typeof connection === 'object' && 'engaged' in connection;
+const isReady = (snapshot: ServerSnapshot): boolean => snapshot.hasTag('usable');
+const isClosing = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'closing' } });
+const isEnding = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'ending' } });
+const isStarting = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'starting' } });
+const isLooking = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { watch: 'looking' } } } }) ||
+  snapshot.matches({ connection: { engaged: { ready: { watch: 'lookingAfterWaking' } } } });
+const isBusyReady = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { activity: 'busy' } } } });
+const isDraining = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: { ready: { activity: 'draining' } } } });
+const isBackingOff = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { parked: 'backingOff' } });
+const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { parked: 'suspended' } }) ||
+  snapshot.matches({ connection: { parked: { failed: 'crashLoop' } } }) ||
+  snapshot.matches({ connection: { parked: { failed: 'reconnectStorm' } } });
+const isShut = (snapshot: ServerSnapshot): boolean =>
+  snapshot.status === 'done' ||
+  (['disabled', 'stopped', 'blocked', 'failed'] as const).some((parked) =>
+    snapshot.matches({ connection: { parked } }),
+  );
+const mayRun = ({ context }: ServerSnapshot): boolean =>
+  context.verdict === 'admitted' && !context.stopWanted && !context.retiring;
+const hasSession = ({ children }: ServerSnapshot): boolean => children.session !== undefined;
+
+/** Hold in every state. */
+const stateRules: Rules<ServerSnapshot> = {
+  'a session exists exactly while the server is engaged': (state) =>
+    hasSession(state) === isEngaged(state),
+  'ready means listed in this session': (state) =>
+    !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
+  'a server that may not run, was stopped or gave up shows no tools': (state) =>
+    !isShut(state) || ['none', 'ended'].includes(state.value.catalog),
+  'a lost server shows what its policy says': ({ context: { policy }, value: { catalog } }) =>
+    catalog !== 'stale' || policy.catalog.whileDown === 'keepStale',
+  'lists that are not kept are never shown from before': ({ context, value: { catalog } }) =>
+    catalog !== 'deferred' || context.policy.catalog.cache !== 'none',
+  'only a server with a session has a live catalog': (state) =>
+    state.value.catalog !== 'live' || isEngaged(state),
+  'whoever may not run is parked, leaving or finishing its calls': (state) =>
+    mayRun(state) ||
+    !isEngaged(state) ||
+    isClosing(state) ||
+    isDraining(state) ||
+    (isEnding(state) && state.context.retiring),
+  'only a relieved server finishes its calls': (state) =>
+    !isDraining(state) || state.context.retiring,
+  'attempts are counted from zero': ({ context }) => context.attempt >= 0,
+  'windows hold no more than their limits': ({ context }) =>
+    context.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
+    context.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
+  'floods are counted up to the one that suspends': ({ context }) =>
+    context.floods <= floodsToSuspend,
+  'failed calls are counted below the threshold': ({ context }) =>
+    context.failedCalls < (context.policy.breaker.threshold ?? 1),
+  'failed looks are counted to the last, and each session begins without': (state) =>
+    state.context.failedLooks <= state.context.policy.health.failures &&
+    (!isStarting(state) || state.context.failedLooks === 0),
+  'whoever was not found at the last look is degraded': (state) =>
+    !isReady(state) ||
+    state.context.failedLooks === 0 ||
+    state.matches({ connection: { engaged: { ready: { health: 'degraded' } } } }),
+  'the cool-down keeps its bound': ({ context }) =>
+    context.cooldownMs <= context.policy.breaker.maxCooldownMs,
+  'what is known of a peer is forgotten with its session': (state) =>
+    isEngaged(state) ||
+    (state.context.era === null &&
+      state.context.pid === null &&
+      state.context.impairments.length === 0),
+  'a server at rest has no timer of its circuit running': (state) =>
+    isEngaged(state) || isBackingOff(state) || ['closed', 'ended'].includes(state.value.circuit),
+  'the regions end together': ({ status, value }) =>
+    [value.connection === 'retired', value.catalog === 'ended', value.circuit === 'ended'].every(
+      (hasEnded) => hasEnded === (status === 'done'),
+    ),
+};
+
+const sent = ({ effects }: Step, type: string): number =>
+  effects.filter(({ params }) => eventOf(params) === type).length;
+
+function eventOf(params: unknown): unknown {
+  const { event } = (params ?? {}) as { event?: { type?: unknown } };
+  return event?.type;
+}
+
+const started = ({ effects }: Step): number =>
+  effects.filter(({ type }) => type === 'xstate.spawnChild').length;
+const timesBegun = ({ before, after }: Step): number =>
+  after.context.session - before.context.session;
+
+const endsOfClosing =
+  /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/;
+const isEndOfClosing = ({ before, event }: Step): boolean =>
+  isClosing(before) &&
+  endsOfClosing.test(event.type) &&
+  (!('session' in event) || event.session === before.context.session);
+
+const isStale = ({ before, event }: Step): boolean =>
+  'session' in event && event.session !== before.context.session;
+
+/** A person, the root on a person's behalf, or a new verdict; never time or a peer. */
+const wishes: ReadonlySet<ServerEvent['type']> = new Set([
+  'server.start',
+  'server.stop',
+  'server.restart',
+  'server.reconnect',
+  'server.retire',
+  'server.relieve',
+  'admission.granted',
+  'admission.withdrawn',
+  'spec.updated',
+]);
+
+/** A busy peer is asked without a limit of tries. */
+function limitOf({ policy, hasServed, loss }: ServerSnapshot['context']): number {
+  const { startup, restart } = policy;
+  const isBusy = loss?.httpStatus === 503 && startup.busyBackoff !== null && !hasServed;
+  const { maxAttempts } = hasServed ? restart : startup;
+  return isBusy || maxAttempts === null ? Number.POSITIVE_INFINITY : maxAttempts;
+}
+
+/** Hold for every transition. */
+const stepRules: Rules<Step> = {
+  'a session is counted when it is begun, and one at a time': (step) =>
+    started(step) === timesBegun(step) && started(step) <= 1,
+  'nothing is begun for a server that may not run': (step) =>
+    timesBegun(step) === 0 || mayRun(step.after),
+  'a start asks for a permit': (step) =>
+    timesBegun(step) === sent(step, 'slot.requested') ||
+    (step.event.type === 'server.demanded' && timesBegun(step) === 0),
+  'a start that is over gives its permit back': (step) => {
+    const isOver = isStarting(step.before) && (!isStarting(step.after) || timesBegun(step) === 1);
+    return sent(step, 'slot.returned') === (isOver ? 1 : 0);
+  },
+  'news of an earlier session changes nothing': (step) =>
+    !isStale(step) || (!step.isHandled && step.before.context === step.after.context),
+  'a session is asked once for each look': (step) =>
+    sent(step, 'session.probe') === (!isLooking(step.before) && isLooking(step.after) ? 1 : 0),
+  'nobody who works on a call is given up for not answering': ({ before, after, event }) =>
+    !isBusyReady(before) ||
+    !isClosing(after) ||
+    (event.type !== 'session.probed' && !event.type.startsWith('xstate.after')),
+  'a session opens only with a permit': (step) =>
+    sent(step, 'session.open') === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
+  'a session that is left open is told to close first': (step) =>
+    sent(step, 'session.close') === (!isClosing(step.before) && isClosing(step.after) ? 1 : 0),
+  'only the end of a session brings a lost one to its wait, and a wish to its close': (step) =>
+    !isEnding(step.before) ||
+    isEnding(step.after) ||
+    isClosing(step.after) ||
+    /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/.test(
+      step.event.type,
+    ),
+  'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
+    !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
+    !isEngaged(after) ||
+    before.context.attempt < limitOf(before.context),
+  'a server that needs somebody waits for somebody': (step) =>
+    !step.before.hasTag('needsUser') ||
+    wishes.has(step.event.type) ||
+    step.after.hasTag('needsUser'),
+  'an edit of numbers wakes no server that a storm brought to rest': (step) =>
+    step.event.type !== 'spec.updated' || !isAfterStorm(step.before) || isAfterStorm(step.after),
+  'a stop begins at once': ({ event, after }) =>
+    event.type !== 'server.stop' ||
+    (after.context.stopWanted && (isClosing(after) || isShut(after))),
+  'a retirement begins at once': ({ event, after }) =>
+    event.type !== 'server.retire' ||
+    (after.context.retiring && (isClosing(after) || after.status === 'done')),
+  'whoever is relieved leaves at once, but for the calls it works on': (step) =>
+    step.event.type !== 'server.relieve' ||
+    (step.after.context.retiring &&
+      (isClosing(step.after) ||
+        step.after.status === 'done' ||
+        (isDraining(step.after) && (isBusyReady(step.before) || isDraining(step.before))))),
+  'retirement is never taken back': ({ before, after }) =>
+    !before.context.retiring || after.context.retiring,
+  'only a start or a restart takes a stop back': ({ before, event, after }) =>
+    !before.context.stopWanted ||
+    after.context.stopWanted ||
+    event.type === 'server.start' ||
+    event.type === 'server.restart',
+  'closing lasts until the session is over': (step) =>
+    !isClosing(step.before) || isClosing(step.after) === !isEndOfClosing(step),
+  'after closing, a retired server is gone and a stopped one is shut': (step) => {
+    if (!isEndOfClosing(step)) return true;
+    const { retiring, stopWanted } = step.before.context;
+    if (retiring) return step.after.status === 'done';
+    return !stopWanted || isShut(step.after);
+  },
+  'no command shortens or restarts the deadline of a kill': (step) =>
+    !isClosing(step.before) ||
+    isEndOfClosing(step) ||
+    !step.effects.some(
+      ({ type, params }) =>
+        (type === 'xstate.cancel' || type === 'xstate.raise') &&
+        /closeDeadline|killDeadline/.test(JSON.stringify(params)),
+    ),
+};
+
+const broken = <Subject>(rules: Rules<Subject>, subject: Subject): readonly string[] =>
+  Object.entries(rules).flatMap(([rule, holds]) => (holds(subject) ? [] : [`broken: ${rule}`]));
+
+export const serverRules = {
+  invariants: (snapshot: ServerSnapshot) => broken(stateRules, snapshot),
+  stepInvariants: (step: Step) => broken(stepRules, step),
+};
+
+/** What stays possible from everywhere, given that everybody may act. */
+export const reachableByAll = {
+  'the end': (state: ServerSnapshot) => state.status === 'done',
+  'ready, unless it shall end': (state: ServerSnapshot) => state.context.retiring || isReady(state),
+  'a stop, unless it shall end': (state: ServerSnapshot) =>
+    state.context.retiring || state.matches({ connection: { parked: 'stopped' } }),
+};
+
+/** What stays possible from everywhere when nobody acts: no wait lasts for ever. */
+export const reachableAlone = {
+  'ready, a rest, or a state that needs somebody': (state: ServerSnapshot) =>
+    isReady(state) ||
+    isShut(state) ||
+    state.hasTag('needsUser') ||
+    state.matches({ connection: { parked: 'dormant' } }),
+  'a closed circuit': (state: ServerSnapshot) => ['closed', 'ended'].includes(state.value.circuit),
+};

@@ -1,0 +1,273 @@
+/** What a search through the server chart tries, and when it calls two states equal. */
+
+import type { ServerEvent, ServerInput } from '../../../machines/server/server.ts';
+import { serverMachine } from '../../../machines/server/server.ts';
+import type { FailureKind } from '../../../src/domain/failure.ts';
+import type { ServerPolicy } from '../../../src/domain/policy.ts';
+import type { SessionFact } from '../../../src/domain/session.ts';
+import { type Exploration, type ExploreOptions, explore } from '../../../src/testing/explore.ts';
+import type { EventChoices } from '../../../src/testing/explore-events.ts';
+import type { ServerSnapshot } from './small-server.ts';
+
+type Choices = EventChoices<typeof serverMachine>;
+type Options = ExploreOptions<typeof serverMachine>;
+
+/** One kind for each answer that `settling` has; the other kinds are answered like `transport`. */
+const tellingKinds: readonly FailureKind[] = [
+  'transport',
+  'crashed',
+  'cleanExit',
+  'authRequired',
+  'capabilityMissing',
+  'versionUnsupported',
+];
+
+const failure = (kind: FailureKind) => ({ kind, message: `It is ${kind}.` });
+
+/** The fact about the present session, and the same of the one before. */
+function presentAndStale(make: (stamp: { session: number; at: number }) => ServerEvent) {
+  return ({ context }: ServerSnapshot): readonly ServerEvent[] => {
+    const at = latestTime(context);
+    return [make({ session: context.session, at }), make({ session: context.session - 1, at })];
+  };
+}
+
+function latestTime({ lossTimes }: ServerSnapshot['context']): number {
+  return lossTimes.at(-1) ?? 0;
+}
+
+/** What a process leaves behind. */
+const remains = { exitCode: 1, signal: 'SIGKILL', stderrTail: ['It hurts.'] };
+
+// As long as the longer of the two windows of these tests.
+const longestWindowMs = 60_000;
+
+function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
+  const { session } = context;
+  const at = latestTime(context);
+  const longAfter = at + longestWindowMs;
+  const closed = (more: Partial<Extract<SessionFact, { type: 'session.closed' }>>) =>
+    ({ type: 'session.closed', session, at, ...more }) as const;
+  return [
+    closed({}),
+    closed({ session: session - 1, failure: failure('crashed') }),
+    ...tellingKinds.map((kind) => closed({ failure: failure(kind) })),
+    // The windows have emptied meanwhile.
+    closed({ at: longAfter, failure: { ...failure('crashed'), ...remains } }),
+    closed({ at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } }),
+    // Busy: told apart from others at a start, where the policy does.
+    ...(context.policy.startup.busyBackoff === null
+      ? []
+      : [closed({ failure: { ...failure('unavailable'), httpStatus: 503 } })]),
+  ];
+}
+
+const failedCalls = presentAndStale((stamp) => ({ ...stamp, type: 'call.failed' }));
+
+// The call path tells of one failed call at most when a session was lost, and a rest forgets those before.
+function isToldOfLoss({ context, children }: ServerSnapshot): boolean {
+  return children.session === undefined && context.failedCalls > 0;
+}
+
+/** Every event from outside, with the payloads that make a difference. */
+const everything: Choices = {
+  'admission.withdrawn': [
+    // One for all reasons: settling tells them apart, nothing else does.
+    { type: 'admission.withdrawn', verdict: 'rejected' },
+  ],
+  'spec.updated': ({ context: { policy, startup } }) => [{ type: 'spec.updated', startup, policy }],
+  'session.opened': presentAndStale((stamp) => ({
+    ...stamp,
+    type: 'session.opened',
+    era: 'modern',
+    pid: 7,
+  })),
+  'session.listed': presentAndStale((stamp) => ({
+    ...stamp,
+    type: 'session.listed',
+    toolCount: 1,
+  })),
+  'session.listFailed': ({ context }) =>
+    [context.session, context.session - 1].map((session) => ({
+      type: 'session.listFailed',
+      session,
+      at: latestTime(context),
+      failure: failure('protocol'),
+    })),
+  'session.probed': ({ context: { session } }) => [
+    ...(['alive', 'unknownMethod', 'none'] as const).map((answer) => ({
+      type: 'session.probed' as const,
+      session,
+      at: 0,
+      answer,
+    })),
+    { type: 'session.probed', session: session - 1, at: 0, answer: 'alive' },
+  ],
+  'session.notified': presentAndStale((stamp) => ({ ...stamp, type: 'session.notified' })),
+  'session.impaired': presentAndStale((stamp) => ({
+    ...stamp,
+    type: 'session.impaired',
+    reason: 'healthCheck',
+  })),
+  'session.recovered': presentAndStale((stamp) => ({
+    ...stamp,
+    type: 'session.recovered',
+    reason: 'healthCheck',
+  })),
+  'session.lost': presentAndStale((stamp) => ({ ...stamp, type: 'session.lost' })),
+  'session.closed': closings,
+  'calls.began': presentAndStale(({ session }) => ({ type: 'calls.began', session })),
+  'calls.drained': presentAndStale(({ session }) => ({ type: 'calls.drained', session })),
+  'call.failed': (state) => (isToldOfLoss(state) ? [] : failedCalls(state)),
+  'call.succeeded': presentAndStale(({ session }) => ({ type: 'call.succeeded', session })),
+};
+
+const asleep: Choices = { 'server.woke': [], 'session.probed': [] };
+const unflooded: Choices = { 'session.paused': [], 'session.resumed': [] };
+const flooded = {
+  'session.paused': presentAndStale((stamp) => ({ ...stamp, type: 'session.paused' })),
+  'session.resumed': presentAndStale((stamp) => ({ ...stamp, type: 'session.resumed' })),
+};
+
+/** The call path is silent, so the circuit stays closed. */
+export const withoutCalls: Choices = {
+  ...everything,
+  ...asleep,
+  ...unflooded,
+  'call.failed': [],
+  'call.succeeded': [],
+  'calls.began': [],
+  'calls.drained': [],
+};
+
+/** Calls, crashes and stops, but no edits: enough to cross the circuit with every other region. */
+export const withCalls: Choices = {
+  ...everything,
+  ...asleep,
+  ...unflooded,
+  'catalog.forgotten': [],
+  'admission.withdrawn': [],
+  'admission.granted': [],
+  'spec.updated': [],
+  'session.impaired': [],
+  'session.recovered': [],
+  'session.closed': ({ context: { session } }) => [
+    { type: 'session.closed', session, at: 0 },
+    { type: 'session.closed', session, at: 0, failure: failure('crashed') },
+  ],
+};
+
+/** Floods and crashes, without edits. */
+export const withFloods: Choices = {
+  ...withCalls,
+  ...flooded,
+  'call.failed': [],
+  'call.succeeded': [],
+  'calls.began': [],
+  'calls.drained': [],
+};
+
+/** Looks and wake-ups, with calls at work, lost sessions and edits of what is looked after. */
+export const withLooks: Choices = {
+  ...everything,
+  ...unflooded,
+  'server.woke': [{ type: 'server.woke', spreadMs: 2_000 }],
+  'catalog.forgotten': [],
+  'admission.withdrawn': [],
+  'admission.granted': [],
+  'server.start': [],
+  'server.restart': [],
+  'call.failed': [],
+  'call.succeeded': [],
+  'session.opened': ({ context: { session } }) => [
+    { type: 'session.opened', session, at: 0, era: 'legacy' },
+  ],
+  'session.listed': ({ context: { session } }) => [
+    { type: 'session.listed', session, at: 0, toolCount: 1 },
+  ],
+  'session.listFailed': [],
+  'session.notified': [],
+  'session.impaired': [],
+  'session.recovered': [],
+  'session.closed': ({ context: { session } }) => [
+    { type: 'session.closed', session, at: 0 },
+    { type: 'session.closed', session, at: 0, failure: failure('transport') },
+    {
+      type: 'session.closed',
+      session,
+      at: 0,
+      failure: { ...failure('rateLimited'), retryAfterMs: 10_000 },
+    },
+  ],
+};
+
+/** What is left when nobody touches anything: no person, no root, only peers and time. */
+export function leftAlone(events: Choices): Choices {
+  return {
+    ...events,
+    'catalog.forgotten': [],
+    'server.start': [],
+    'server.stop': [],
+    'server.restart': [],
+    'server.reconnect': [],
+    'server.retire': [],
+    'server.relieve': [],
+    'admission.granted': [],
+    'admission.withdrawn': [],
+    'spec.updated': [],
+  };
+}
+
+const unlikeTransport: ReadonlySet<FailureKind> = new Set([
+  'cleanExit',
+  'notStarted',
+  'authRequired',
+  'capabilityMissing',
+  'versionUnsupported',
+]);
+
+/** Equal for states that answer every event alike: without session numbers, times and messages. */
+function keyOf({ value, context }: ServerSnapshot): string {
+  const { loss, policy } = context;
+  return JSON.stringify([
+    value,
+    context.retiring,
+    context.verdict,
+    context.stopWanted,
+    context.demanded,
+    context.startup,
+    context.hasStoredCatalog,
+    loss === null ? null : unlikeTransport.has(loss.kind) ? loss.kind : 'transport',
+    // Beyond the last attempt a person's reconnects may count on; nothing more changes.
+    Math.min(context.attempt, mostAttempts(policy) + 1),
+    context.hasServed,
+    loss?.httpStatus,
+    context.crashTimes.length,
+    context.lossTimes.length,
+    context.floods,
+    context.impairments,
+    context.failedLooks,
+    loss?.retryAfterMs === undefined,
+    context.failedCalls,
+    context.cooldownMs,
+    policy.restart.on,
+    policy.breaker.action,
+    policy.health.mode,
+    policy.catalog.whileDown,
+    policy.catalog.cache,
+    context.transport,
+  ]);
+}
+
+function mostAttempts({ startup, restart }: ServerPolicy): number {
+  return Math.max(startup.maxAttempts ?? 0, restart.maxAttempts ?? 0);
+}
+
+/** Searches through the server chart from one or more births. */
+export function searchServer(
+  inputs: readonly ServerInput[],
+  events: Choices,
+  checks: Pick<Options, 'invariants' | 'stepInvariants' | 'goals'>,
+): Exploration {
+  return explore(serverMachine, { inputs, events, key: keyOf, limit: 400_000, ...checks });
+}

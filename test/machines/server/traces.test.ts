@@ -1,0 +1,482 @@
+/** The life of one server under a real root, told as stories. */
+
+import { describe, expect, it } from 'vitest';
+import {
+  entry,
+  failure,
+  golden,
+  type SmallEntry,
+  type Story,
+  settingsOf,
+  startStory,
+} from '../story.ts';
+import { attempts } from './small-server.ts';
+
+/** Starts a troupe of one server, `db`, and begins the story there. */
+function withServer(given: SmallEntry = {}): Story {
+  const story = startStory();
+  story.load(settingsOf([entry('db', given)]));
+  story.beginHere();
+  return story;
+}
+
+/** The same with the server ready. */
+function withReadyServer(given: SmallEntry = {}): Story {
+  const story = withServer(given);
+  story.serve('db');
+  story.beginHere();
+  return story;
+}
+
+const asked = { health: { mode: 'ping', failures: 2 } } as const;
+
+describe('server', () => {
+  it('starts and is ready once its tools are listed', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')]));
+    story.clock.advanceBy(800);
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/start-to-ready'));
+  });
+
+  it('backs off between failing starts until its attempts are used up', async () => {
+    const story = withServer({ policy: attempts(3) });
+    story.chapter('the command is not found');
+    story.sessions.of('db').fail(failure('unavailable'));
+    story.untilNextSession();
+    story.chapter('the handshake is never answered');
+    story.clock.advanceBy(10_000);
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.chapter('the list fails');
+    story.sessions.of('db').open();
+    story.sessions.of('db').failList(failure('protocol'));
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/failing-start'));
+  });
+
+  it('recovers from a crash', async () => {
+    const story = withReadyServer();
+    story.clock.advanceBy(5_000);
+    story.sessions.of('db').fail(failure('crashed', { exitCode: 1 }));
+    story.untilNextSession();
+    story.serve('db');
+    story.chapter('a sustained service ends the outage');
+    story.clock.advanceBy(60_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/crash-and-recovery'));
+  });
+
+  it('is suspended by a crash loop and released by a restart', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').fail(failure('crashed'));
+    story.untilNextSession();
+    story.serve('db');
+    story.sessions.of('db').fail(failure('crashed'));
+    story.chapter('time and demand change nothing');
+    story.clock.advanceBy(600_000);
+    story.tell('db.0', { type: 'server.demanded' });
+    story.send({ type: 'server.restart', server: 'db' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/crash-loop'));
+  });
+
+  it('is suspended by a storm of lost connections', async () => {
+    const story = withReadyServer({ transport: 'http', policy: attempts(9) });
+    for (let loss = 1; loss <= 3; loss += 1) {
+      story.chapter(`loss ${loss}`);
+      story.sessions.of('db').fail(failure('transport'));
+      if (loss === 3) break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    story.clock.advanceBy(600_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/reconnect-storm'));
+  });
+
+  it('looks for a lost remote server in long, quiet intervals', async () => {
+    const story = withServer({ transport: 'http' });
+    for (let attempt = 1; attempt <= 4; attempt += 1) {
+      story.chapter(`attempt ${attempt}`);
+      story.sessions.of('db').fail(failure('unavailable'));
+      story.untilNextSession();
+    }
+    story.chapter('it is back');
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/lost-remote'));
+  });
+
+  it('stops while it connects, and stays stopped', async () => {
+    const story = withServer();
+    story.send({ type: 'server.stop', server: 'db' });
+    story.chapter('a demand and a reconnect change nothing');
+    story.tell('db.0', { type: 'server.demanded' });
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-connecting'));
+  });
+
+  it('stops while it backs off, and its timer with it', async () => {
+    const story = withServer();
+    story.sessions.of('db').fail(failure('transport'));
+    story.send({ type: 'server.stop', server: 'db' });
+    story.clock.advanceBy(600_000);
+    expect(story.clock.pendingCount).toBe(0);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-backing-off'));
+  });
+
+  it('starts afresh when it is restarted after it failed', async () => {
+    const story = withServer();
+    story.sessions.of('db').fail(failure('versionUnsupported'));
+    story.send({ type: 'server.restart', server: 'db' });
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/restart-of-a-failed-server'));
+  });
+
+  it('closes a session by force when it does not close by itself', async () => {
+    const story = withReadyServer();
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.clock.advanceBy(2_999);
+    story.chapter('asking again does not prolong the deadline');
+    story.send({ type: 'server.restart', server: 'db' });
+    story.clock.advanceBy(1);
+    story.chapter('the next session waits for the end of this one');
+    story.sessions.of('db').closed();
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/close-by-force'));
+  });
+
+  it('counts no attempt while this process lacks the resources to start it', () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { policy: attempts(1) })]));
+    for (let time = 0; time < 10; time += 1) {
+      story.sessions.of('db').fail(failure('notStarted'));
+      expect(story.snapshotOf('db.0').context.attempt).toBe(0);
+      story.untilNextSession();
+    }
+    story.serve('db');
+    expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
+  });
+
+  it('stops serving as soon as a session breaks off, and settles when its process has ended', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').breakOff();
+    expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
+    story.clock.advanceBy(2_000);
+    story.sessions.of('db').fail(failure('cleanExit'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/broken-off'));
+  });
+
+  it('abandons a session that neither ends nor can be killed', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').breakOff();
+    story.clock.advanceBy(3_000);
+    expect(story.sessions.of('db').commands).toContain('session.kill');
+    story.chapter('half a second later');
+    story.clock.advanceBy(500);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/abandoned'));
+  });
+
+  it('lists its tools again when they changed', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').notify();
+    story.sessions.of('db').list([]);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/list-changed'));
+  });
+
+  it('asks for its tools again when a list failed, and shows the old ones meanwhile', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').notify();
+    story.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+    story.chapter('half a minute later');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').list([]);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/list-failed'));
+  });
+
+  it('stays up for months when it has no idle deadline', () => {
+    const story = withReadyServer({ policy: { idle: { stopMs: null } } });
+    story.clock.advanceBy(2_147_483_647 * 2);
+    expect(story.sessions.scripts).toHaveLength(1);
+    expect(story.sessions.of('db').state).toBe('open');
+  });
+
+  it('stops when idle and starts when demanded', async () => {
+    const story = withServer({ startup: 'lazy' });
+    story.tell('db.0', { type: 'server.demanded' });
+    story.serve('db');
+    story.clock.advanceBy(200_000);
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(400_000);
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.chapter('five idle minutes');
+    story.clock.advanceBy(300_000);
+    story.sessions.of('db').closed();
+    story.tell('db.0', { type: 'server.demanded' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-stop-and-demand'));
+  });
+
+  it('takes a new idle deadline at once', async () => {
+    const story = withReadyServer({ policy: { idle: { stopMs: null } } });
+    story.clock.advanceBy(1_000_000);
+    story.load(settingsOf([entry('db', { policy: { idle: { stopMs: 300_000 } } })]));
+    story.clock.advanceBy(300_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-deadline-edited'));
+  });
+
+  it('shows what is wrong with it while it serves', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').impair('flooding');
+    story.sessions.of('db').recover('flooding');
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/degraded'));
+  });
+
+  it('is asked whether it lives, and is degraded until it answers', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed();
+    story.chapter('one look finds nobody, the answer comes late');
+    story.clock.advanceBy(40_000);
+    story.sessions.of('db').probed();
+    story.chapter('it does not know the question');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('unknownMethod');
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-look-answered-late'));
+  });
+
+  it('is given up when it has not answered often enough in a row', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(40_000);
+    story.chapter('the connection says so itself');
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('none');
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-given-up'));
+  });
+
+  it('is disconnected when it sends too much for 10 s, and suspended the third time', async () => {
+    const story = withReadyServer({ policy: { restart: { maxAttempts: 5 } } });
+    for (const chapter of ['the first flood', 'the second flood', 'the third flood']) {
+      story.chapter(chapter);
+      story.sessions.of('db').pause();
+      story.clock.advanceBy(10_000);
+      story.sessions.of('db').closed();
+      if (chapter === 'the third flood') break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/floods'));
+  });
+
+  it('is not given up while it works on a call, however long it does not answer', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(200_000);
+    expect(story.sessions.of('db').state).toBe('open');
+    story.chapter('the call is done, and the server does not answer still');
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.beginHere();
+    story.clock.advanceBy(40_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-and-a-slow-call'));
+  });
+
+  it('tells why a look found nobody', () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('none', failure('unavailable'));
+    expect(story.snapshotOf('db.0').context.lastError).toEqual(failure('unavailable'));
+  });
+
+  it('does not count "unknown method" as an answer where the policy says so', () => {
+    const strict = { ...asked.health, treatMethodNotFoundAsAlive: false };
+    const story = withReadyServer({ policy: { health: strict } });
+    story.clock.advanceBy(30_000);
+    story.sessions.of('db').probed('unknownMethod');
+    expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
+  });
+
+  it('is suspended by a storm when session after session has to be given up', () => {
+    const story = withReadyServer({
+      policy: {
+        health: { mode: 'ping', everyMs: 1_000, failures: 1 },
+        storm: { reconnectStorm: { limit: 3, windowMs: 30_000, action: 'suspend' } },
+        restart: { maxAttempts: 9 },
+      },
+    });
+    for (let loss = 1; loss <= 3; loss += 1) {
+      story.clock.advanceBy(2_000);
+      story.sessions.of('db').closed();
+      if (loss === 3) break;
+      story.untilNextSession();
+      story.serve('db');
+    }
+    const { value } = story.snapshotOf('db.0');
+    expect(value.connection).toEqual({ parked: { suspended: 'reconnectStorm' } });
+  });
+
+  it('takes another rhythm of looks at once', async () => {
+    const story = withReadyServer({ policy: asked });
+    story.clock.advanceBy(20_000);
+    story.load(settingsOf([entry('db', { policy: { health: { mode: 'ping', everyMs: 5_000 } } })]));
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.clock.advanceBy(5_000);
+    story.sessions.of('db').probed();
+    story.chapter('no more looks');
+    story.load(settingsOf([entry('db')]));
+    story.clock.advanceBy(100_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-edited'));
+  });
+
+  it('logs in and connects again', async () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('authRequired'));
+    story.clock.advanceBy(600_000);
+    story.send({ type: 'auth.completed', server: 'db' });
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/log-in'));
+  });
+
+  it('waits as long as a busy peer asks', async () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
+    story.clock.advanceBy(41_999);
+    story.chapter('not yet');
+    story.clock.advanceBy(1);
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after'));
+  });
+
+  it('gives up its turn after a long wait and asks again', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')], { slots: { local: 0, remote: 0 } }));
+    story.beginHere();
+    story.untilNextSession();
+    story.load(settingsOf([entry('db')]));
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/queue-deadline'));
+  });
+});
+
+describe('a server, when the machine wakes,', () => {
+  it('is asked once, and that is all when it answers', async () => {
+    const story = withReadyServer();
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(2_100);
+    story.sessions.of('db').probed();
+    story.clock.advanceBy(100_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-answered'));
+  });
+
+  it('is asked again and again until the network is back', async () => {
+    const story = withReadyServer({ transport: 'http' });
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(2_100);
+    story.sessions.of('db').probed('none');
+    story.clock.advanceBy(2_000);
+    story.sessions.of('db').probed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-before-the-network'));
+  });
+
+  it('is connected anew within half a minute when it is gone', () => {
+    const story = withReadyServer({ transport: 'http' });
+    const start = story.clock.now();
+    story.send({ type: 'system.woke' });
+    while (story.sessions.of('db').state === 'open') story.clock.runNext();
+    story.sessions.of('db').closed();
+    story.untilNextSession();
+    story.serve('db');
+    expect(story.clock.now() - start).toBeLessThan(30_000);
+  });
+
+  it('keeps its tries and its handshake, whose deadline begins anew', async () => {
+    const story = withServer({ policy: attempts(2) });
+    story.sessions.of('db').fail(failure('transport'));
+    story.chapter('backing off');
+    story.send({ type: 'system.woke' });
+    story.untilNextSession();
+    story.chapter('connecting');
+    story.clock.advanceBy(9_999);
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(9_999);
+    expect(story.sessions.of('db').state).toBe('opening');
+    story.sessions.of('db').fail(failure('transport'));
+    story.untilNextSession();
+    expect(story.snapshotOf('db.0').context.attempt).toBe(2);
+    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-while-starting'));
+  });
+
+  it('waits as long as its peer asked, all the same', () => {
+    const story = withServer({ transport: 'http' });
+    story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
+    story.send({ type: 'system.woke' });
+    story.clock.advanceBy(41_999);
+    expect(story.sessions.scripts).toHaveLength(1);
+  });
+
+  it('is looked after at its own moment within two seconds, or more for very many', () => {
+    const askedAt = (count: number) => {
+      const story = startStory();
+      story.oblige();
+      const crowd = Array.from({ length: count }, (_, index) => `s${index}`);
+      const slots = { local: count, remote: count };
+      story.load(
+        settingsOf(
+          crowd.map((name) => entry(name, { transport: 'http' })),
+          { slots },
+        ),
+      );
+      const times: number[] = [];
+      const before = story.sessions.onCommand;
+      story.sessions.onCommand = (script, command) => {
+        before?.(script, command);
+        if (command.type === 'session.probe') times.push(story.clock.now() - start);
+        if (command.type === 'session.probe') script.probed();
+      };
+      const start = story.clock.now();
+      story.send({ type: 'system.woke' });
+      story.clock.advanceBy(60_000);
+      return times;
+    };
+    const few = askedAt(40);
+    expect(few).toHaveLength(40);
+    expect(Math.max(...few)).toBeLessThan(2_100);
+    expect(Math.max(...few) - Math.min(...few)).toBeGreaterThan(1_500);
+    const many = askedAt(200);
+    expect(many).toHaveLength(200);
+    expect(Math.max(...many)).toBeGreaterThan(3_500);
+  });
+});
+
+describe('circuit', () => {
+  function withOpenCircuit(): Story {
+    const story = withReadyServer();
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.tell('db.0', { type: 'call.succeeded', session: 1 });
+    story.chapter('two in a row');
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.clock.advanceBy(30_000);
+    return story;
+  }
+
+  it('opens after a run of failed calls and closes when a list of ours succeeds', async () => {
+    const story = withOpenCircuit();
+    story.sessions.of('db').list([]);
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-closes'));
+  });
+
+  it('opens again for twice as long when the probe hangs or fails', async () => {
+    const story = withOpenCircuit();
+    story.chapter('the probe hangs');
+    story.clock.advanceBy(10_000);
+    story.clock.advanceBy(59_999);
+    story.chapter('the longest cool-down is over');
+    story.clock.advanceBy(1);
+    story.sessions.of('db').failList(failure('protocol'));
+    story.chapter('a person starts it afresh');
+    story.send({ type: 'server.stop', server: 'db' });
+    story.sessions.of('db').closed();
+    story.clock.advanceBy(600_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-opens-again'));
+  });
+});

@@ -1,0 +1,115 @@
+/**
+ * What each state of the root chart does with each event, said on purpose: the
+ * actions it takes and the state it goes to, or `ignored`.
+ */
+
+import { describe, expect, it } from 'vitest';
+import {
+  reachTroupe,
+  stateOf,
+  type TroupeEventType,
+  type TroupeState,
+  type TroupeWay,
+  troupeEventTypes,
+  troupeReplyOf,
+} from './ways.ts';
+
+type Row = Readonly<Record<TroupeEventType, string>>;
+
+/** Permits and lists are looked after until the very end; a kill ends all. */
+const always = {
+  'slot.requested': 'requestSlot',
+  'slot.kept': 'passSlotNews',
+  'slot.returned': 'passSlotNews',
+  'slot.granted': 'passPermit',
+  'catalog.listed': 'noteCatalog',
+  'catalog.forgotten': 'forgetCatalog',
+  'server.readied': 'noteReady',
+  'server.faltered': 'noteFalter',
+  'troupe.kill': '-> stopped',
+} as const;
+
+const serving = {
+  ...always,
+  'server.start': 'reconcile, routeCommand',
+  'server.stop': 'endHandover, routeCommand',
+  'server.restart': 'reconcile, routeCommand',
+  'server.reconnect': 'reconcile, routeCommand',
+  'auth.completed': 'reconcile, routeCommand',
+  'approval.grant': 'noteDecision, reconcile',
+  'approval.reject': 'noteDecision, reconcile',
+  'approval.revoke': 'noteDecision, reconcile',
+  'approvals.changed': 'noteDecisions, reconcile',
+  'trust.changed': 'noteTrust, reconcile',
+  'allow.changed': 'noteAllowed, reconcile',
+  'system.woke': 'passWake, reconcile',
+  'troupe.lookAgain': 'reconcile',
+  'settings.reload': 'passToSettingsSource',
+  'settings.changed': 'passToSettingsSource',
+  'settings.loaded': 'noteSettings, resizeSlots, reconcile',
+  // Only lines moved, so there is nothing to plan.
+  'settings.relocated': 'noteSettings',
+  // Of one without a predecessor it is no news.
+  'successor.rested': 'ignored',
+  'successor.late': 'ignored',
+  'xstate.done.actor.*': 'forgetChild, reconcile',
+  'xstate.error.actor.*': 'disposeOrphans, reportBroken, forgetChild, replaceSlots, lookAgainSoon',
+  'xstate.error.actor.settingsSource': 'reportBroken',
+  'troupe.stop': '-> stopping',
+} as const;
+
+const replies: Readonly<Record<TroupeState, Row>> = {
+  'serving.starting.reading': {
+    ...serving,
+    // What is left of the gate begins with the first applied pass.
+    'settings.loaded': 'noteSettings, resizeSlots, reconcile -> serving.starting.gating',
+    // Nothing was started yet, so there is nothing to wait for.
+    'troupe.stop': '-> stopped',
+  },
+  'serving.starting.gating': serving,
+  'serving.running': serving,
+  // Everybody was told to leave; nothing that is said now matters any more.
+  stopping: {
+    ...always,
+    'server.start': 'ignored',
+    'server.stop': 'ignored',
+    'server.restart': 'ignored',
+    'server.reconnect': 'ignored',
+    'auth.completed': 'ignored',
+    'approval.grant': 'ignored',
+    'approval.reject': 'ignored',
+    'approval.revoke': 'ignored',
+    'approvals.changed': 'ignored',
+    'trust.changed': 'ignored',
+    'allow.changed': 'ignored',
+    'system.woke': 'ignored',
+    'troupe.lookAgain': 'ignored',
+    'successor.rested': 'ignored',
+    'successor.late': 'ignored',
+    'settings.reload': 'ignored',
+    'settings.changed': 'ignored',
+    'settings.loaded': 'ignored',
+    'settings.relocated': 'ignored',
+    'xstate.done.actor.*': 'forgetChild -> stopped',
+    'xstate.error.actor.*': 'disposeOrphans, reportBroken, forgetChild, replaceSlots -> stopped',
+    // It was stopped with the state before.
+    'xstate.error.actor.settingsSource': 'ignored',
+    'troupe.stop': 'ignored',
+  },
+};
+
+const ways: Readonly<Record<TroupeState, TroupeWay>> = {
+  'serving.starting.reading': [],
+  'serving.starting.gating': ['settings.loaded'],
+  'serving.running': ['settings.loaded', { after: 'startupGate' }],
+  stopping: ['settings.loaded', 'troupe.stop'],
+};
+
+describe('troupe', () => {
+  it.each(Object.keys(replies) as TroupeState[])('answers every event in %s', (state) => {
+    const snapshot = reachTroupe(ways[state]);
+    expect(stateOf(snapshot)).toBe(state);
+    const answers = troupeEventTypes.map((type) => [type, troupeReplyOf(snapshot, type)]);
+    expect(Object.fromEntries(answers)).toEqual(replies[state]);
+  });
+});

@@ -1,0 +1,310 @@
+/** A root and its servers, told as stories. */
+
+import { describe, expect, it } from 'vitest';
+import { serverMachine } from '../../../machines/server/server.ts';
+import { slotsMachine } from '../../../machines/slots.ts';
+import { entry, failure, golden, settingsOf, startStory } from '../story.ts';
+
+const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
+
+describe('troupe', () => {
+  it('asks for approval, starts what is granted and closes what is rejected', async () => {
+    const story = startStory();
+    story.oblige();
+    story.load(settingsOf([entry('db', gated)]));
+    story.send({ type: 'approval.grant', server: 'db' });
+    story.send({ type: 'approval.reject', server: 'db' });
+    story.chapter('a decision about other settings decides nothing');
+    story.send({ type: 'approval.grant', server: 'db', fingerprint: 'of something else' });
+    story.send({ type: 'approval.grant', server: 'nobody' });
+    story.chapter('taken back, it waits for a decision again');
+    story.send({ type: 'approval.revoke', server: 'db' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/approval'));
+  });
+
+  it('replaces the one server that was edited and leaves the others alone', async () => {
+    const story = startStory();
+    story.oblige();
+    story.load(settingsOf([entry('api'), entry('db'), entry('web')]));
+    story.beginHere();
+    story.load(settingsOf([entry('api'), entry('db', { generation: 'db-2' }), entry('web')]));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edit-of-one-of-three'));
+  });
+
+  it('takes edits while the edited server leaves, and starts only the last', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')]));
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { generation: 'db-2' })]));
+    story.load(settingsOf([entry('db', { generation: 'db-3' })]));
+    story.chapter('a command to one who leaves goes nowhere');
+    story.send({ type: 'server.restart', server: 'db' });
+    story.sessions.of('db').closed();
+    expect(story.sessions.of('db').input.generation).toBe('db-3');
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edits-while-leaving'));
+  });
+
+  it('keeps a server until its successor is ready, and lets it finish its calls', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.chapter('its successor becomes ready');
+    story.serve('db');
+    story.chapter('its last call is over');
+    story.tell('db.0', { type: 'calls.drained', session: 1 });
+    story.sessions.scripts[0]?.closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover'));
+  });
+
+  it('ends calls that outlast a handover at their deadline', async () => {
+    const story = startStory();
+    const policy = { call: { timeoutMs: 10_000 } };
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy, generation: 'db-2' })]));
+    story.serve('db');
+    story.beginHere();
+    story.clock.advanceBy(9_999);
+    story.chapter('not yet');
+    story.clock.advanceBy(1);
+    await expect(story.toString()).toMatchFileSnapshot(
+      golden('troupe/handover-drained-by-deadline'),
+    );
+  });
+
+  it('hands over to a successor that will not become ready by itself', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.sessions.of('db').fail(failure('transport'));
+    story.chapter('it is tried again, and the old one serves meanwhile');
+    story.untilNextSession();
+    story.sessions.of('db').fail(failure('transport'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-failed'));
+  });
+
+  it('hands over to a lost remote successor, which only tries quietly', async () => {
+    const story = startStory();
+    const given = { handover: 'seamless', transport: 'http' } as const;
+    const other = entry('other', { startup: 'lazy' });
+    story.load(settingsOf([entry('db', given), other]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { ...given, generation: 'db-2' }), other]));
+    story.sessions.of('db').fail(failure('transport'));
+    story.untilNextSession();
+    expect(story.sessions.scripts[0]?.commands).not.toContain('session.close');
+    story.sessions.of('db').fail(failure('transport'));
+    expect(story.sessions.scripts[0]?.commands).toContain('session.close');
+  });
+
+  it('hands over after two minutes, whatever the successor is at', () => {
+    const story = startStory();
+    const policy = { connect: { localTimeoutMs: null } };
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy })]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { handover: 'seamless', policy, generation: 'db-2' })]));
+    story.clock.advanceBy(119_999);
+    expect(story.sessions.scripts[0]?.state).toBe('open');
+    story.clock.advanceBy(1);
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'opening']);
+  });
+
+  it('lets the last of several edits during a handover win', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-3' })]));
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-4' })]));
+    story.chapter('the first successor is gone');
+    story.sessions.of('db').closed();
+    expect(story.sessions.of('db').input.generation).toBe('db-4');
+    story.chapter('the last edit is taken back');
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.sessions.of('db').closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-edited'));
+  });
+
+  it('ends both at once when the server is stopped during a handover', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.beginHere();
+    story.send({ type: 'server.stop', server: 'db' });
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'closing']);
+    for (const script of story.sessions.scripts) script.closed();
+    story.chapter('it starts again as its successor');
+    story.send({ type: 'server.start', server: 'db' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-stopped'));
+  });
+
+  it('retires what left the settings, and remembers that it was stopped', async () => {
+    const story = startStory();
+    story.oblige();
+    story.load(settingsOf([entry('api'), entry('db')]));
+    story.send({ type: 'server.stop', server: 'db' });
+    story.beginHere();
+    story.load(settingsOf([entry('api')]));
+    story.load(settingsOf([entry('api'), entry('db')]));
+    story.chapter('stopped still, until it is started');
+    story.send({ type: 'server.start', server: 'db' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/removal-and-stop-wish'));
+  });
+
+  it('lets trust and lists decide at once', async () => {
+    const story = startStory();
+    story.oblige();
+    story.load(settingsOf([entry('api'), entry('db', { ...gated, enabled: true })]));
+    story.send({ type: 'approval.grant', server: 'db' });
+    story.beginHere();
+    story.send({ type: 'trust.changed', trusted: false });
+    story.send({ type: 'allow.changed', allowed: [] });
+    story.send({ type: 'allow.changed', allowed: null });
+    story.send({ type: 'trust.changed', trusted: true });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/trust-and-lists'));
+  });
+
+  it('lets the settings narrow what was allowed at launch, and never widen it', async () => {
+    const story = startStory({ launchBound: ['api', 'db'] });
+    story.load(settingsOf([entry('api'), entry('db'), entry('web')], { allowed: ['db', 'web'] }));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/launch-bound'));
+  });
+
+  it('starts ten local servers three at a time, and no slow start blocks the line', async () => {
+    const story = startStory();
+    const names = Array.from({ length: 10 }, (_, index) => `s${index}`);
+    story.load(settingsOf(names.map((name) => entry(name))));
+    story.chapter('the first three are slow: after a second they give their permits back');
+    story.tell('s9.1', { type: 'server.demanded' });
+    story.clock.advanceBy(1_000);
+    story.chapter('the next three are quick');
+    for (const name of ['s9', 's3', 's4']) story.serve(name);
+    story.clock.advanceBy(1_000);
+    story.chapter('a start that has opened keeps its permit for another second');
+    story.sessions.of('s5').open();
+    story.clock.advanceBy(1_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/ten-starts-three-permits'));
+  });
+
+  it('passes the gate after its time, whoever is still starting', async () => {
+    const story = startStory();
+    story.clock.advanceBy(100);
+    story.load(settingsOf([entry('db')], { startupGateMs: 400 }));
+    story.clock.advanceBy(299);
+    story.chapter('not yet');
+    story.clock.advanceBy(1);
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/startup-gate'));
+  });
+
+  it('runs without settings when they cannot be read in time, and takes them later', async () => {
+    const story = startStory();
+    story.clock.advanceBy(5_000);
+    story.send({ type: 'settings.reload' });
+    story.send({ type: 'settings.changed', settings: {} });
+    story.load(settingsOf([entry('db')]));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/late-settings'));
+  });
+
+  it('survives a server that throws, ends its session and starts it again after a pause', async () => {
+    let isBroken = true;
+    const server = serverMachine.provide({
+      actions: {
+        noteOpened: () => {
+          if (isBroken) throw new Error('a bug');
+        },
+      },
+    });
+    const story = startStory({ server });
+    story.load(settingsOf([entry('api'), entry('db')]));
+    story.beginHere();
+    const broken = story.sessions.of('db');
+    broken.open();
+    expect([broken.state, story.isRunning]).toEqual(['over', true]);
+    isBroken = false;
+    story.clock.advanceBy(1_000);
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/server-that-throws'));
+  });
+
+  it('replaces the broker of permits when it throws', async () => {
+    let isBroken = true;
+    const slots = slotsMachine.provide({
+      actions: {
+        renewPatience: () => {
+          if (isBroken) throw new Error('a bug');
+        },
+      },
+    });
+    const story = startStory({ slots });
+    story.load(settingsOf([entry('api'), entry('db', { startup: 'lazy' })]));
+    story.beginHere();
+    story.sessions.of('api').open();
+    expect(story.isRunning).toBe(true);
+    isBroken = false;
+    story.tell('db.1', { type: 'server.demanded' });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/broker-that-throws'));
+  });
+
+  it('stops when all servers have left', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('api'), entry('db', { startup: 'lazy' })]));
+    story.serve('api');
+    story.beginHere();
+    story.send({ type: 'troupe.stop' });
+    story.chapter('settings and commands come too late');
+    story.load(settingsOf([entry('web')]));
+    story.send({ type: 'server.start', server: 'db' });
+    story.sessions.of('api').closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop'));
+  });
+
+  it('stops within its bound when a server does not leave, and at once when told to', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { policy: { close: { totalMs: 60_000 } } })]));
+    story.serve('db');
+    story.beginHere();
+    story.send({ type: 'troupe.stop' });
+    story.clock.advanceBy(5_000);
+    expect(story.sessions.of('db').state).toBe('over');
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop-by-deadline'));
+  });
+
+  it('ends everything at once when it is killed', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db')]));
+    story.beginHere();
+    story.send({ type: 'troupe.kill' });
+    expect(story.sessions.of('db').state).toBe('over');
+    expect(story.clock.pendingCount).toBe(0);
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/kill'));
+  });
+
+  it('looks again when the machine woke, and does nothing when nothing changed', async () => {
+    const story = startStory();
+    story.oblige();
+    story.load(settingsOf([entry('db')]));
+    story.beginHere();
+    story.send({ type: 'system.woke' });
+    story.load(settingsOf([entry('db')]));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/nothing-changed'));
+  });
+
+  it('keeps a failing server from disturbing the others', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('api'), entry('db')]));
+    story.serve('api');
+    story.beginHere();
+    story.sessions.of('db').fail(failure('capabilityMissing'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/one-fails'));
+  });
+});

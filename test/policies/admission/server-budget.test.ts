@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AdmittedServer, LiveServer } from '../../../src/domain/plan.ts';
+import type { Verdict } from '../../../src/domain/server-state.ts';
+import {
+  isNearBudget,
+  type Places,
+  placesOf,
+  withinBudget,
+} from '../../../src/policies/admission/server-budget.ts';
+import { desiredServer } from '../desired-server.ts';
+
+const list = (...servers: readonly (readonly [string, Verdict])[]): AdmittedServer[] =>
+  servers.map(([name, verdict]) => ({ desired: desiredServer({ name }), verdict }));
+const refusedIn = (servers: readonly AdmittedServer[]): readonly string[] =>
+  servers.flatMap(({ desired, verdict }) => (verdict === 'overBudget' ? desired.name : []));
+const two = { max: 2, mode: 'enforce' } as const;
+const places = (held: Iterable<string>, returned: Iterable<string> = []): Places => ({
+  held: new Set(held),
+  returned: new Set(returned),
+});
+const nobody = places([]);
+
+describe('the budget for servers', () => {
+  const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
+
+  it('refuses the last ones declared, and counts nobody who may not run anyway', () => {
+    expect(refusedIn(withinBudget(four, two, nobody))).toEqual(['c']);
+  });
+
+  it('takes no place from who has one', () => {
+    expect(refusedIn(withinBudget(four, two, places(['b', 'c'])))).toEqual(['a']);
+  });
+
+  it('refuses the last of those who have a place when there are fewer places', () => {
+    const held = places(['a', 'b', 'c']);
+    expect(refusedIn(withinBudget(four, { ...two, max: 1 }, held))).toEqual(['b', 'c']);
+  });
+
+  it('refuses nobody when it only warns, or when there is none', () => {
+    expect(withinBudget(four, { ...two, mode: 'warn' }, nobody)).toEqual(four);
+    expect(withinBudget(four, undefined, nobody)).toEqual(four);
+  });
+
+  it('refuses nobody who is at rest, and counts nobody either', () => {
+    expect(refusedIn(withinBudget(four, two, places(['b'], ['a'])))).toEqual([]);
+  });
+
+  it('keeps the place of who is leaving for as long as it is there', () => {
+    expect(refusedIn(withinBudget(four, two, places(['b', 'off'])))).toEqual(['a', 'c']);
+    expect(refusedIn(withinBudget(four, two, places(['b', 'gone'])))).toEqual(['a', 'c']);
+    // Of those that stay, nobody is sent away because of one that goes.
+    expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
+  });
+
+  it('gives a free place to the successor of who had it, and pushes nobody out for it', () => {
+    const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
+    expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
+    expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
+    expect(placesOf(new Map(), () => false, { heir: 'c' })).toEqual(heir([]));
+  });
+
+  const letters = 'abcdefgh'.split('');
+  const verdicts = fc.constantFrom<Verdict>('admitted', 'disabled', 'pendingApproval');
+  const anyServers = fc
+    .uniqueArray(fc.tuple(fc.constantFrom(...letters), verdicts), { selector: ([name]) => name })
+    .map((servers) => list(...servers));
+  const anyPlaces = fc
+    .array(fc.constantFrom('held', 'returned', 'none'), { minLength: 8, maxLength: 8 })
+    .map((states) => {
+      const having = (state: string) => letters.filter((_, index) => states[index] === state);
+      return places(having('held'), having('returned'));
+    });
+
+  it('is never overdrawn, leaves no place unused, and gives the same again once applied', () => {
+    fc.assert(
+      fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
+        const budget = { max, mode: 'enforce' } as const;
+        const once = withinBudget(servers, budget, before);
+        const namesOf = (among: readonly AdmittedServer[]) =>
+          among
+            .filter(({ verdict }) => verdict === 'admitted')
+            .map(({ desired }) => desired.name)
+            .filter((name) => !before.returned.has(name));
+        const [wanting, given] = [namesOf(servers), namesOf(once)];
+        const staying = wanting.filter((name) => before.held.has(name));
+        const leavingCount = before.held.size - staying.length;
+        // Whoever leaves or is sent away has its place a moment longer, and nobody new comes in for it.
+        const free = Math.max(0, max - Math.min(max, staying.length) - leavingCount);
+        expect(given).toHaveLength(
+          Math.min(max, staying.length) + Math.min(free, wanting.length - staying.length),
+        );
+        expect(given.length).toBeLessThanOrEqual(max);
+        const after = places([...before.held, ...given], before.returned);
+        expect(withinBudget(servers, budget, after)).toEqual(once);
+      }),
+    );
+  });
+
+  it('refuses the same names whatever stands between them', () => {
+    fc.assert(
+      fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
+        const budget = { max, mode: 'enforce' } as const;
+        const wanting = servers.filter(({ verdict }) => verdict === 'admitted');
+        expect(refusedIn(withinBudget(servers, budget, before))).toEqual(
+          refusedIn(withinBudget(wanting, budget, before)),
+        );
+      }),
+    );
+  });
+});
+
+describe('a place of the budget', () => {
+  const living = (verdict: Verdict, leaving = false): LiveServer => ({
+    actorId: `${verdict}.0`,
+    generation: 'g1',
+    settingsDigest: '',
+    verdict,
+    leaving,
+  });
+  const live = new Map([
+    ['runs', living('admitted')],
+    ['closes', living('excluded')],
+    ['out', living('disabled')],
+    ['gaveUp', { ...living('admitted'), actorId: 'gaveUp.0' }],
+    ['leaves', { ...living('admitted', true), actorId: 'leaves.0' }],
+  ]);
+  const resting = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
+  const isAtRest = (actorId: string): boolean => resting.has(actorId);
+
+  it('is held until its server is at rest, and wanted again by who is started', () => {
+    expect(placesOf(live, isAtRest)).toEqual(places(['runs', 'closes'], ['gaveUp']));
+    expect(placesOf(live, isAtRest, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
+  });
+
+  it('is held as well by who finishes the calls of a server that gave up', () => {
+    const before = living('admitted', true);
+    const after = new Map([
+      ['db', { ...living('admitted'), actorId: 'db.1', predecessor: before }],
+    ]);
+    expect(placesOf(after, (actorId) => actorId === 'db.1')).toEqual(places(['db']));
+  });
+});
+
+describe('the warning about the budget', () => {
+  it('comes at three quarters, and again only after most of it was free', () => {
+    const steps = [5, 6, 8, 6, 5, 3, 6, 2, 5, 6].map((taken) => taken);
+    let near = false;
+    const heard = steps.map((taken) => (near = isNearBudget(near, taken, 8)));
+    expect(heard).toEqual([false, true, true, true, true, true, true, false, false, true]);
+  });
+
+  it('does not come while nobody has a place', () => {
+    expect(isNearBudget(true, 0, 0)).toBe(false);
+    expect(isNearBudget(false, 0, 0)).toBe(false);
+    expect(isNearBudget(false, 1, 1)).toBe(true);
+  });
+});

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ApprovalRecord, Decision } from '../../../src/domain/host/approval.ts';
+import {
+  decisionsOf,
+  lastAgreed,
+  recordOf,
+  withDecision,
+  withEntry,
+  withoutSuperseded,
+} from '../../../src/policies/approvals/records.ts';
+
+function record(server: string, fingerprint: string, decision: Decision): ApprovalRecord {
+  return { server, fingerprint, decision, decidedAt: 0, facts: [], pins: [] };
+}
+
+const anyRecord = fc.record({
+  server: fc.constantFrom('a', 'b', '__proto__'),
+  fingerprint: fc.constantFrom('f1', 'f2'),
+  decision: fc.constantFrom<Decision>('granted', 'rejected', 'revoked'),
+});
+
+describe('records of approval', () => {
+  it('say what was decided last about each server and fingerprint', () => {
+    fc.assert(
+      fc.property(fc.array(anyRecord), (made) => {
+        const entries = made.map((one) => record(one.server, one.fingerprint, one.decision));
+        const records = entries.reduce<readonly ApprovalRecord[]>(
+          (before, one) => withEntry(before, { kind: 'decision', record: one }),
+          [],
+        );
+        for (const subject of made) {
+          const last = entries.findLast(
+            ({ server, fingerprint }) =>
+              server === subject.server && fingerprint === subject.fingerprint,
+          );
+          expect(recordOf(records, subject)).toBe(last);
+        }
+        const folded = made.reduce<ReturnType<typeof decisionsOf>>(withDecision, []);
+        expect(folded).toEqual(decisionsOf(records));
+      }),
+    );
+  });
+
+  it('take pins for a server that is granted as it was then, and for no other', () => {
+    const before = [record('a', 'f1', 'granted'), record('a', 'f2', 'revoked')];
+    const pins = (fingerprint: string, digest: string) => ({
+      kind: 'pins' as const,
+      server: 'a',
+      fingerprint,
+      pins: [{ tool: 'query', digest }],
+    });
+    const pinned = withEntry(withEntry(before, pins('f1', 'old')), pins('f1', 'new'));
+    expect(pinned[0]?.pins).toEqual([{ tool: 'query', digest: 'new' }]);
+    expect(withEntry(before, pins('f2', 'x'))).toEqual(before);
+  });
+
+  it('remember what was agreed to last under a name', () => {
+    const records = [
+      record('a', 'f1', 'granted'),
+      record('a', 'f2', 'rejected'),
+      record('b', 'f3', 'granted'),
+    ];
+    expect(lastAgreed(records, 'a')?.fingerprint).toBe('f1');
+    expect(lastAgreed(records, 'c')).toBeUndefined();
+  });
+});
+
+describe('the use of a grant', () => {
+  const subject = { server: 'db', fingerprint: 'f' };
+  const grant = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
+  const use = { kind: 'use', ...subject, usedAt: 5 } as const;
+
+  it('is noted on the grant, and on nothing else', () => {
+    expect(withEntry([grant], use)).toEqual([{ ...grant, usedAt: 5 }]);
+    const others = [
+      { ...grant, decision: 'rejected' } as const,
+      { ...grant, fingerprint: 'other' },
+    ];
+    expect(withEntry(others, use)).toEqual(others);
+  });
+
+  it('is superseded, as pins are, by the next decision about the server', () => {
+    const decision = { kind: 'decision', record: grant } as const;
+    const pins = { kind: 'pins', server: 'other', fingerprint: 'f', pins: [] } as const;
+    expect(withoutSuperseded([use, pins, decision], decision)).toEqual([pins]);
+    expect(withoutSuperseded([decision], use)).toEqual([decision]);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { HttpSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
+import { approvalValuesOf, disguisedHost } from '../../../src/policies/approvals/values.ts';
+
+const local: StdioSpec = {
+  type: 'stdio',
+  command: 'srv',
+  args: [],
+  env: {},
+  cwd: '/p',
+  era: 'auto',
+};
+const remote: HttpSpec = { type: 'http', url: 'https://a.test/', headers: {}, era: 'auto' };
+
+describe('what a server would be given', () => {
+  it('names every source of a value once, wherever the value stands', () => {
+    const spec: StdioSpec = {
+      ...local,
+      command: '${BIN}/srv',
+      args: ['plain', '--key=${KEY:-none}${KEY}'],
+      env: { A: '${input:a} ${keychain:s/me}', B: 'text', C: '${broken:-${x}}' },
+      cwd: '${DIR}',
+      values: {
+        envFile: { path: '${DIR}/.env' },
+        commands: [{ key: 'env.D', words: ['gh', 'auth', 'token'] }],
+      },
+    };
+    const environment = (reference: string) => ({ kind: 'environment', reference });
+    expect(approvalValuesOf(spec, 'project')).toEqual([
+      {
+        field: 'env.A',
+        text: '${input:a} ${keychain:s/me}',
+        from: [
+          { kind: 'input', reference: '${input:a}' },
+          { kind: 'keychain', reference: '${keychain:s/me}' },
+        ],
+      },
+      { field: 'env.B', text: 'text' },
+      { field: 'env.C', text: '${broken:-${x}}' },
+      { field: 'env.D', from: [{ kind: 'command', reference: 'gh auth token' }] },
+      { field: 'command', text: '${BIN}/srv', from: [environment('${BIN}')] },
+      { field: 'args[1]', text: '--key=${KEY:-none}${KEY}', from: [environment('${KEY}')] },
+      { field: 'cwd', text: '${DIR}', from: [environment('${DIR}')] },
+      { field: 'envFile', text: '${DIR}/.env', from: [environment('${DIR}')] },
+    ]);
+  });
+
+  it('contains no reference where texts are literal', () => {
+    const headers = { 'X-Literal': '${KEY}' };
+    const spec: HttpSpec = {
+      ...remote,
+      url: 'https://a.test/${X}',
+      headers,
+      values: { literal: true },
+    };
+    expect(approvalValuesOf(spec, 'project')).toEqual([
+      { field: 'headers.X-Literal', text: '${KEY}' },
+    ]);
+    expect(approvalValuesOf(spec, 'user')).toEqual([{ field: 'headers.X-Literal' }]);
+  });
+
+  it('shows of the user’s own settings what is a reference or decides what runs', () => {
+    const env = { KEY: '${KEY}', URL: 'x://${U}:pw@y', PIN: '1234', HOME: './h', ODD: '${1}' };
+    expect(approvalValuesOf({ ...local, env }, 'user')).toEqual([
+      { field: 'env.KEY', text: '${KEY}', from: [{ kind: 'environment', reference: '${KEY}' }] },
+      { field: 'env.URL', from: [{ kind: 'environment', reference: '${U}' }] },
+      { field: 'env.PIN' },
+      { field: 'env.HOME', text: './h' },
+      { field: 'env.ODD' },
+    ]);
+    const headers = { Authorization: 'Bearer x' };
+    expect(approvalValuesOf({ ...remote, headers }, 'user')).toEqual([
+      { field: 'headers.Authorization' },
+    ]);
+  });
+
+  it('is nothing for a server inside the host', () => {
+    expect(approvalValuesOf({ type: 'memory', server: 'x', era: 'auto' }, 'api')).toEqual([]);
+  });
+
+  it('includes references in an address', () => {
+    expect(approvalValuesOf({ ...remote, url: 'https://a.test/${KEY}' }, 'project')).toEqual([
+      {
+        field: 'url',
+        text: 'https://a.test/${KEY}',
+        from: [{ kind: 'environment', reference: '${KEY}' }],
+      },
+    ]);
+  });
+});
+
+describe('a host that the text of an address does not show', () => {
+  it.each([
+    ['https://api.gith\u0443b.com/mcp', 'api.xn--githb-hze.com'],
+    ['http://2130706433/', '127.0.0.1'],
+    ['http://0x7f.1:80/x', '127.0.0.1'],
+    ['https://github.com@evil.test/x', 'evil.test'],
+    ['https:\\\\evil.test\u3002example/', 'evil.test.example'],
+    ['https://ex\tample.test/', 'example.test'],
+  ])('is named for %j', (url, host) => {
+    expect(disguisedHost(url)?.host).toBe(host);
+  });
+
+  it.each([
+    'https://api.github.com/mcp',
+    'HTTPS://API.GitHub.com:8443/mcp?x=@y',
+    'http://127.0.0.1:80/',
+    'http://[::1]:80/${KEY}',
+    'wss://a.test',
+    'https://${HOST}.test/',
+    'no address',
+    'https://',
+  ])('is not there in %j', (url) => {
+    expect(disguisedHost(url)).toBeUndefined();
+  });
+});

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
+
+const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name });
+const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({
+  type: 'object',
+  properties,
+  ...more,
+});
+
+describe('arguments that are repeated as headers', () => {
+  it.each([
+    ['none', tool({ a: { type: 'string' } })],
+    ['no arguments at all', { type: 'object' }],
+    ['properties that are none', tool({}, { properties: [marked('A')] })],
+    [
+      'each type that may be',
+      tool({ a: marked('A'), b: marked('B', 'integer'), c: marked('C', 'boolean') }),
+    ],
+    ['every character of a token', tool({ a: marked("aZ09!#$%&'*+-.^_`|~") })],
+    ['an argument of an argument', tool({ a: tool({ b: marked('B') }) })],
+    ['an argument with the name of the mark', tool({ 'x-mcp-header': { type: 'object' } })],
+    ['values that only look like a mark', tool({ a: { const: marked(''), default: marked('') } })],
+  ])('can be kept: %s', (_what, schema) => {
+    expect(wrongArgumentHeader(schema)).toBeUndefined();
+  });
+
+  it.each([
+    '',
+    ' ',
+    'My Region',
+    'Region:Primary',
+    'Région',
+    'Region\t1',
+    'Region\n',
+    7,
+    null,
+    ['A'],
+  ])('cannot have the name %j', (name) => {
+    expect(wrongArgumentHeader(tool({ a: marked(name) }))).toBe(
+      'has an x-mcp-header that is no name of a header',
+    );
+  });
+
+  it.each(['number', 'object', 'array', 'null', undefined, ['string', 'null']])(
+    'cannot be of the type %j',
+    (type) => {
+      const schema = tool({ a: { ...marked('A'), type } });
+      expect(wrongArgumentHeader(schema)).toMatch(/neither string, integer nor boolean/);
+    },
+  );
+
+  it('have names that differ in more than case, wherever they are', () => {
+    const twice = 'has the same x-mcp-header twice';
+    expect(wrongArgumentHeader(tool({ a: marked('Region'), b: marked('region') }))).toBe(twice);
+    expect(wrongArgumentHeader(tool({ a: marked('A'), b: tool({ c: marked('A') }) }))).toBe(twice);
+  });
+
+  it('stand where a request has them for certain, and nowhere else', () => {
+    const nowhere = 'has an x-mcp-header on what is no argument of its own';
+    expect(wrongArgumentHeader(tool({}, marked('A', 'object')))).toBe(nowhere);
+    const schemas = 'items contains additionalProperties not if then else propertyNames';
+    for (const keyword of schemas.split(' '))
+      expect([keyword, wrongArgumentHeader(tool({}, { [keyword]: marked('A') }))]).toEqual([
+        keyword,
+        nowhere,
+      ]);
+    for (const keyword of ['oneOf', 'anyOf', 'allOf', 'prefixItems'])
+      expect([
+        keyword,
+        wrongArgumentHeader(tool({ a: { [keyword]: [true, tool({ b: marked('A') })] } })),
+      ]).toEqual([keyword, nowhere]);
+    for (const keyword of ['$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
+      expect([keyword, wrongArgumentHeader(tool({}, { [keyword]: { a: marked('A') } }))]).toEqual([
+        keyword,
+        nowhere,
+      ]);
+  });
+
+  it('are looked for in anything that a server may send', () => {
+    const anything = fc.dictionary(fc.string(), fc.jsonValue());
+    fc.assert(
+      fc.property(anything, (schema) => {
+        const answer = wrongArgumentHeader(schema);
+        expect(answer === undefined || answer.startsWith('has ')).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { FormField, NamedField } from '../../../src/domain/question.ts';
+import { checkForm, faultOf } from '../../../src/policies/calls/form-answer.ts';
+
+const choices = [
+  { value: 'r', title: 'Red' },
+  { value: 'g', title: 'Green' },
+  { value: 'b', title: 'Blue' },
+];
+
+const text = (more: object = {}): FormField => ({ type: 'string', ...more });
+
+/** A field, what fits it, and what does not. */
+const rows: readonly (readonly [string, FormField, readonly unknown[], readonly unknown[]])[] = [
+  ['text', text(), ['', 'a\nb', 'x'.repeat(65_536)], [1, null, ['a'], 'x'.repeat(65_537)]],
+  [
+    'text with bounds',
+    text({ minLength: 2, maxLength: 3 }),
+    ['ab', 'äöü', '😀😀😀'],
+    ['a', 'abcd', '😀'],
+  ],
+  [
+    'email',
+    text({ format: 'email' }),
+    ['a@b', 'a.b+c@d.example'],
+    ['a', '@b', 'a@', 'a b@c', 'a@b@c'],
+  ],
+  ['address', text({ format: 'uri' }), ['https://a.example/x?y', 'mailto:a@b'], ['a.example', '']],
+  [
+    'date',
+    text({ format: 'date' }),
+    ['2026-07-28', '2024-02-29', '2000-02-29', '2026-04-30', '2026-12-31'],
+    [
+      '2026-7-28',
+      '2026-02-29',
+      '1900-02-29',
+      '2026-04-31',
+      '2026-13-01',
+      '2026-00-10',
+      '2026-01-00',
+      'x',
+    ],
+  ],
+  [
+    'date and time',
+    text({ format: 'date-time' }),
+    ['2026-07-28T12:00:00Z', '2026-07-28T23:59:60.5+02:00'],
+    [
+      '2026-07-28',
+      '2026-07-28T24:00:00Z',
+      '2026-07-28T12:60:00Z',
+      '2026-07-28T12:00:61Z',
+      '2026-02-30T12:00:00Z',
+    ],
+  ],
+  [
+    'number',
+    { type: 'number' },
+    [0, -1.5, 1e300],
+    ['1', Number.NaN, Number.POSITIVE_INFINITY, true],
+  ],
+  ['number with bounds', { type: 'number', minimum: 1, maximum: 2 }, [1, 1.5, 2], [0.9, 2.1]],
+  ['whole number', { type: 'integer' }, [0, -7], [1.5, 2 ** 53]],
+  ['truth', { type: 'boolean' }, [true, false], ['true', 0]],
+  ['choice', { type: 'choice', choices }, ['r', 'b'], ['Red', '', 1]],
+  ['choices', { type: 'choices', choices }, [[], ['r', 'b']], ['r', ['x'], ['r', 'r'], [1]]],
+  [
+    'choices with bounds',
+    { type: 'choices', choices, minItems: 1, maxItems: 2 },
+    [['r'], ['g', 'b']],
+    [[], ['r', 'g', 'b']],
+  ],
+];
+
+describe('the value of a field', () => {
+  for (const [name, field, fitting, unfitting] of rows) {
+    it(`fits when it is a ${name}`, () => {
+      expect(fitting.map((value) => faultOf(field, value))).toEqual(fitting.map(() => undefined));
+    });
+    it(`does not when it is no ${name}`, () => {
+      for (const value of unfitting) expect(faultOf(field, value)).toMatch(/^must /u);
+    });
+  }
+});
+
+const field = (name: string, isRequired: boolean, preset?: number): NamedField => ({
+  name,
+  isRequired,
+  field: { type: 'number', ...(preset !== undefined && { default: preset }) },
+});
+
+describe('a form', () => {
+  it('is filled with its defaults, and nothing where there is none', () => {
+    const fields = [field('a', true), field('b', true, 2), field('c', false), field('d', false, 4)];
+    expect(checkForm(fields, { a: 1 })).toEqual({ content: { a: 1, b: 2, d: 4 } });
+    expect(checkForm(fields, { a: 1, b: 5, c: 6, d: 7 })).toEqual({
+      content: { a: 1, b: 5, c: 6, d: 7 },
+    });
+  });
+
+  it('names the field that is missing, wrong or unknown, and no value', () => {
+    expect(checkForm([field('a', true)], {})).toEqual({ fault: '"a" is missing' });
+    expect(checkForm([field('a', true)], { a: 'secret' })).toEqual({
+      fault: '"a" must be a number',
+    });
+    expect(checkForm([], { b: 'secret' })).toEqual({ fault: 'there is no field "b"' });
+  });
+
+  it('has no way around it by the names that objects are born with', () => {
+    const given = JSON.parse('{"__proto__": 1, "constructor": 2}') as Record<string, unknown>;
+    const checked = checkForm([field('__proto__', true), field('constructor', true)], given);
+    expect(JSON.stringify(checked)).toBe('{"content":{"__proto__":1,"constructor":2}}');
+    expect(checkForm([field('toString', true)], {})).toEqual({ fault: '"toString" is missing' });
+  });
+
+  it('agrees with a plain reading of its rules', () => {
+    const named = fc.uniqueArray(
+      fc.record({
+        name: fc.constantFrom('a', 'b', 'c'),
+        isRequired: fc.boolean(),
+        preset: fc.option(fc.integer(), { nil: undefined }),
+      }),
+      { selector: ({ name }) => name },
+    );
+    const given = fc.dictionary(
+      fc.constantFrom('a', 'b', 'c', 'd'),
+      fc.oneof(fc.integer(), fc.constant('no number')),
+    );
+    fc.assert(
+      fc.property(named, given, (fields, values) => {
+        const all = {
+          ...Object.fromEntries(fields.map((each) => [each.name, each.preset])),
+          ...values,
+        };
+        const isGood = Object.entries(all).every(
+          ([name, value]) =>
+            fields.some(
+              (each) => each.name === name && (value !== undefined || !each.isRequired),
+            ) && typeof (value ?? 0) === 'number',
+        );
+        const form = fields.map((each) => field(each.name, each.isRequired, each.preset));
+        const checked = checkForm(form, values);
+        expect('content' in checked).toBe(isGood);
+        if ('content' in checked) expect(checked.content).toEqual(JSON.parse(JSON.stringify(all)));
+      }),
+    );
+  });
+});

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type PermissionChoice,
+  type PermissionRules,
+  type PermissionVerdict,
+  permissionVerdicts,
+} from '../../../src/domain/permission.ts';
+import {
+  isRemembered,
+  patternBehind,
+  strictestVerdict,
+  verdictByRules,
+} from '../../../src/policies/calls/permission-decision.ts';
+import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { type ServerInName, serverInName } from '../../../src/policies/tools/name.ts';
+
+const tool = { server: 'db', tool: 'query', name: 'mcp__db__query' };
+const exact = 'mcp__db__query';
+const wide = 'mcp__db__*';
+
+describe('rules about calls', () => {
+  const rows: readonly (readonly [string, PermissionRules, PermissionVerdict | undefined])[] = [
+    ['nothing', {}, undefined],
+    ['nothing of this tool', { deny: ['mcp__db__drop', { server: 'web' }] }, undefined],
+    ['an exposed name', { deny: [exact] }, 'deny'],
+    ['a pattern of names', { ask: [wide] }, 'ask'],
+    ['a whole server', { allow: [{ server: 'db' }] }, 'allow'],
+    ['a tool of a server', { ask: [{ server: 'db', tool: 'qu*' }] }, 'ask'],
+    ['another tool of the server', { ask: [{ server: 'db', tool: 'drop' }] }, undefined],
+    ['a denial beside an exact yes', { allow: [exact], deny: [wide] }, 'deny'],
+    ['an exact yes within what is asked', { allow: [exact], ask: [wide] }, 'allow'],
+    ['an exact question within what is allowed', { allow: [wide], ask: [exact] }, 'ask'],
+    ['both exactly', { allow: [exact], ask: [{ server: 'db', tool: 'query' }] }, 'ask'],
+    ['both widely', { allow: [wide], ask: ['*'] }, 'ask'],
+  ];
+
+  it.each(rows)('that name %s', (_what, rules, verdict) => {
+    expect(verdictByRules(rules, tool)).toBe(verdict);
+  });
+
+  it.each([
+    ['the exact one of several', { ask: [wide, exact] }, exact],
+    ['the first of several wide ones', { ask: [wide, '*'] }, wide],
+    ['none of another verdict', { deny: [wide] }, undefined],
+    ['none of another tool', { ask: ['mcp__db__drop'] }, undefined],
+  ] as const)('are told by %s', (_what, rules, pattern) => {
+    expect(patternBehind(rules, tool, 'ask')).toBe(pattern);
+  });
+
+  const named = (server: string, template = 'mcp__{server}__{tool}') =>
+    serverInName(server, { ...defaultPolicy.naming, template });
+  const [short, long] = [named('db'), named('db__x')];
+  const ofLong = { server: 'db__x', tool: 'query', name: 'mcp__db__x__query' };
+  const ofShort = { server: 'db', tool: 'x__query', name: 'mcp__db__x__query' };
+  const allows = (pattern: string) => ({ allow: [pattern] });
+
+  it.each<[string, typeof tool, ServerInName[], boolean, boolean]>([
+    // pattern, tool, servers, may be about it, is about it for certain
+    ['mcp__db__*', ofShort, [short, long], true, true],
+    ['mcp__db__*', ofLong, [short, long], false, false],
+    ['mcp__db__*', ofLong, [long], true, false],
+    ['mcp__db__x__*', ofLong, [long], true, true],
+    ['mcp__db__x__*', ofLong, [short, long], true, false],
+    ['mcp__db__x__*', ofShort, [short, long], true, false],
+    ['mcp__db__x__*', ofShort, [short], true, true],
+    ['mcp__db__x__query', ofLong, [short, long], true, false],
+    ['mcp__db__x__query', ofLong, [long], true, true],
+    ['mcp__db*', ofLong, [short, long], true, true],
+    ['mcp__*', ofLong, [short, long], true, true],
+    ['*__query', ofLong, [short, long], true, true],
+    ['mcp__db__*', ofLong, [], true, false],
+  ])('say by %s of %j, %#', (pattern, about, servers, maybe, certain) => {
+    expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
+      certain ? 'allow' : undefined,
+    );
+    expect(verdictByRules({ ask: [pattern] }, about, servers)).toBe(maybe ? 'ask' : undefined);
+    expect(verdictByRules({ deny: [pattern] }, about, servers)).toBe(maybe ? 'deny' : undefined);
+  });
+
+  it('name a server by itself, whatever others are called', () => {
+    const rules = { allow: [{ server: 'db__x', tool: 'query' }] };
+    expect(verdictByRules(rules, ofLong, [short, long])).toBe('allow');
+    expect(verdictByRules(rules, ofShort, [short, long])).toBeUndefined();
+  });
+
+  it('do not reach a server whose name only looks alike', () => {
+    const servers = [named('my_db'), named('my.db')];
+    const lookalike = { server: 'my.db', tool: 'query', name: 'mcp__my_db__query_abcd1234' };
+    expect(verdictByRules(allows('mcp__my_db__*'), lookalike, servers)).toBeUndefined();
+    expect(verdictByRules(allows('mcp__my_db__*'), lookalike, [named('my.db')])).toBe('allow');
+  });
+
+  it('mean any server where names hold none, or have it behind', () => {
+    const plain = { server: 'db', tool: 'query', name: 'query' };
+    expect(verdictByRules(allows('que*'), plain, [named('db', '{tool}')])).toBe('allow');
+    const behind = { server: 'db', tool: 'query', name: 'query__db' };
+    expect(verdictByRules(allows('query__*'), behind, [named('db', '{tool}__{server}')])).toBe(
+      'allow',
+    );
+  });
+
+  it('are as strict together as the strictest of them', () => {
+    const voice = fc.constantFrom(undefined, ...permissionVerdicts);
+    fc.assert(
+      fc.property(fc.array(voice), (voices) => {
+        const strictest = strictestVerdict(...voices);
+        const rank = (verdict: PermissionVerdict | undefined): number =>
+          verdict === undefined ? -1 : permissionVerdicts.indexOf(verdict);
+        expect(rank(strictest)).toBe(Math.max(-1, ...voices.map(rank)));
+      }),
+    );
+  });
+});
+
+describe('what a person allowed for longer', () => {
+  const subject = { server: 'db', fingerprint: 'f', tool: 'query', digest: 'd' };
+  const choice = { server: 'db', fingerprint: 'f', decidedAt: 0 };
+  const ofTool = { ...choice, tool: 'query', digest: 'd' };
+
+  const rows: readonly (readonly [string, PermissionChoice, boolean])[] = [
+    ['the tool', ofTool, true],
+    ['the server', choice, true],
+    ['another tool', { ...ofTool, tool: 'drop' }, false],
+    ['another definition of the tool', { ...ofTool, digest: 'e' }, false],
+    ['another server', { ...choice, server: 'web' }, false],
+    ['other settings of the server', { ...choice, fingerprint: 'g' }, false],
+  ];
+
+  it.each(rows)('counts for %s as it was: %#', (_what, remembered, counts) => {
+    expect(isRemembered([remembered], subject)).toBe(counts);
+  });
+});

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { CallPolicy } from '../../../src/domain/policy.ts';
+import type { CallFailure } from '../../../src/domain/session.ts';
+import {
+  mayRunTwice,
+  provablyNeverRan,
+  replayOf,
+} from '../../../src/policies/calls/replay-decision.ts';
+
+const neverRan: readonly CallFailure['reason'][] = [
+  'notSent',
+  'sessionMissing',
+  'unavailable',
+  'crashed',
+];
+const lost: readonly CallFailure['reason'][] = [
+  'crashed',
+  'streamLost',
+  'unavailable',
+  'sessionMissing',
+];
+const all: readonly CallFailure['reason'][] = [
+  ...neverRan,
+  'streamLost',
+  'timeout',
+  'cancelled',
+  'serverError',
+  'badResponse',
+  'authRequired',
+  'rateLimited',
+  'invalidArguments',
+  'unsupported',
+  'addressBlocked',
+  'redirectBlocked',
+];
+const rules: readonly CallPolicy['replay'][] = [
+  'never',
+  'sessionExpired',
+  'idempotentTrusted',
+  'once',
+];
+const plain = { isTrusted: true };
+const harmless = { isTrusted: true, annotations: { readOnlyHint: true } };
+
+describe('a request', () => {
+  it.each(all)('provably never ran only when nothing was written: %s', (reason) => {
+    expect(provablyNeverRan({ reason, written: true })).toBe(false);
+    expect(provablyNeverRan({ reason, written: false })).toBe(neverRan.includes(reason));
+  });
+});
+
+describe('a lost call', () => {
+  const of = (reason: CallFailure['reason'], written: boolean) => ({ reason, written });
+
+  it.each(neverRan)('that provably never ran is sent once more: %s', (reason) => {
+    const failure = of(reason, false);
+    const tool = { isTrusted: false };
+    expect(replayOf({ failure, sends: 1, rule: 'idempotentTrusted', tool })).toBe('neverRan');
+    expect(replayOf({ failure, sends: 1, rule: 'once', tool })).toBe('neverRan');
+    expect(replayOf({ failure, sends: 1, rule: 'never', tool })).toBe('no');
+    expect(replayOf({ failure, sends: 1, rule: 'sessionExpired', tool })).toBe(
+      reason === 'sessionMissing' ? 'neverRan' : 'no',
+    );
+  });
+
+  it.each(lost)('that may have run is sent again only where that does no harm: %s', (reason) => {
+    const failure = of(reason, true);
+    const rule = 'idempotentTrusted';
+    expect(replayOf({ failure, sends: 1, rule, tool: plain })).toBe('no');
+    expect(replayOf({ failure, sends: 1, rule, tool: harmless })).toBe('mayRepeat');
+    expect(replayOf({ failure, sends: 1, rule: 'once', tool: plain })).toBe('mayRepeat');
+    expect(replayOf({ failure, sends: 1, rule: 'sessionExpired', tool: harmless })).toBe('no');
+  });
+
+  it('is never sent a third time, nor when it was answered, refused, cancelled or too late', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...all),
+        fc.boolean(),
+        fc.constantFrom(...rules),
+        fc.integer({ min: 1, max: 4 }),
+        (reason, written, rule, sends) => {
+          const replay = replayOf({ failure: of(reason, written), sends, rule, tool: harmless });
+          if (sends > 1) expect(replay).toBe('no');
+          if (!lost.includes(reason) && !neverRan.includes(reason)) expect(replay).toBe('no');
+          if (replay === 'neverRan') expect(written).toBe(false);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    ['of a server that is not trusted', { isTrusted: false, annotations: { readOnlyHint: true } }],
+    ['without annotations', { isTrusted: true }],
+    ['that promises the contrary', { isTrusted: true, annotations: { readOnlyHint: false } }],
+    ['that promises something else', { isTrusted: true, annotations: { openWorldHint: true } }],
+  ])('may not run twice: one %s', (_what, tool) => {
+    expect(mayRunTwice('idempotentTrusted', tool)).toBe(false);
+  });
+
+  it('may run twice when a trusted tool says that the second run changes nothing', () => {
+    const tool = { isTrusted: true, annotations: { idempotentHint: true } };
+    expect(mayRunTwice('idempotentTrusted', tool)).toBe(true);
+  });
+});

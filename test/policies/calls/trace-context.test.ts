@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { isTracePart, traceContextIn } from '../../../src/policies/calls/trace-context.ts';
+
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+describe('the trace in metadata of a request', () => {
+  it('is picked out of everything else', () => {
+    const meta = {
+      traceparent,
+      tracestate: 'a=b',
+      baggage: 'user=1',
+      progressToken: 7,
+      authorization: 'Bearer secret',
+      __proto__: { traceparent: 'inherited' },
+    };
+    expect(traceContextIn(meta)).toEqual({ traceparent, tracestate: 'a=b', baggage: 'user=1' });
+  });
+
+  it.each([
+    ['no metadata', undefined],
+    ['metadata without it', { progressToken: 1 }],
+    ['values that are no text', { traceparent: 1, tracestate: null, baggage: {} }],
+    ['an empty text', { traceparent: '' }],
+    ['a text without end', { baggage: 'a'.repeat(8_193) }],
+  ])('is not there in %s', (_what, meta) => {
+    expect(traceContextIn(meta)).toBeUndefined();
+  });
+
+  it('may be as long as W3C wants it to be', () => {
+    const baggage = 'a'.repeat(8_192);
+    expect(traceContextIn({ baggage })).toEqual({ baggage });
+  });
+
+  it('has no other keys, whatever a propagator would write', () => {
+    expect(isTracePart('b3', traceparent)).toBe(false);
+  });
+});

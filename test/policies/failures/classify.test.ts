@@ -1,0 +1,391 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { type Failure, type FailureKind, failureKinds } from '../../../src/domain/failure.ts';
+import type { ClassifyRule } from '../../../src/domain/policy.ts';
+import {
+  asLoss,
+  classifyFailure,
+  endsSession,
+  type FailureDescription,
+} from '../../../src/policies/failures/classify.ts';
+import { kindByTable } from '../../../src/policies/failures/table.ts';
+
+type Case = readonly [what: string, seen: Partial<FailureDescription>, kind: FailureKind];
+
+/** What the SDK says of an answer to `initialize` in which these fields are wrong. */
+function invalidInitialize(...fields: readonly string[]): string {
+  const issues = fields.map((field) => ({
+    expected: 'string',
+    code: 'invalid_type',
+    path: [field],
+    message: 'Invalid input: expected string, received number',
+  }));
+  return `Invalid result for initialize: ${JSON.stringify(issues, null, 2)}`;
+}
+
+const cases: readonly Case[] = [
+  ['an exit with 0 when ready', { exitCode: 0 }, 'cleanExit'],
+  ['an exit with 0 during the handshake', { exitCode: 0, phase: 'initialize' }, 'crashed'],
+  ['an exit with 1', { exitCode: 1 }, 'crashed'],
+  ['a signal', { signal: 'SIGKILL' }, 'crashed'],
+  ['an exit behind a timeout', { exitCode: 1, code: 'REQUEST_TIMEOUT' }, 'crashed'],
+  ['a status of 401', { status: 401 }, 'authRequired'],
+  ['a status of 403', { status: 403 }, 'authRequired'],
+  ['an authorization error of the SDK', { name: 'UnauthorizedError' }, 'authRequired'],
+  ['an authorization code of the SDK', { code: 'CLIENT_HTTP_AUTHENTICATION' }, 'authRequired'],
+  [
+    'an authorization error as cause',
+    { causes: [{ name: 'OAuthError', message: 'no' }] },
+    'authRequired',
+  ],
+  ['a status of 429', { status: 429 }, 'rateLimited'],
+  ['a status of 404 with a session', { status: 404, hasSessionId: true }, 'sessionMissing'],
+  ['a status of 404 without a session', { status: 404 }, 'protocol'],
+  [
+    'a status of 404 for an unknown method',
+    { status: 404, hasSessionId: true, rpcCode: -32_601 },
+    'protocol',
+  ],
+  [
+    'an answer that the session is unknown',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
+    'sessionMissing',
+  ],
+  [
+    'an answer that the request has no session',
+    { rpcCode: -32_600, hasSessionId: true, message: 'Invalid session ID' },
+    'sessionMissing',
+  ],
+  [
+    'a timeout that has the number of a lost session',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Request timed out' },
+    'protocol',
+  ],
+  [
+    'a tool that lost a session of its own',
+    { rpcCode: -32_000, hasSessionId: true, message: 'Session expired' },
+    'protocol',
+  ],
+  [
+    'a refusal of which only the body says that the session is unknown',
+    { status: 400, hasSessionId: true, body: 'No valid session ID' },
+    'sessionMissing',
+  ],
+  [
+    'an unknown session of a server that gave none',
+    { rpcCode: -32_001, message: 'Session not found' },
+    'protocol',
+  ],
+  [
+    'an unknown session before there was one',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found', phase: 'initialize' },
+    'protocol',
+  ],
+  ['no route to a host', { code: 'EHOSTUNREACH', wasConnected: false }, 'unavailable'],
+  ['no route any more', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  [
+    'a status of 400 that speaks of the session',
+    { status: 400, hasSessionId: true, message: 'Session not found' },
+    'sessionMissing',
+  ],
+  [
+    'a status of 400 that speaks of something else',
+    { status: 400, hasSessionId: true, message: 'bad json' },
+    'protocol',
+  ],
+  ['a status of 400 without a session', { status: 400, message: 'Session not found' }, 'protocol'],
+  [
+    'an unknown version',
+    { message: "Server's protocol version is not supported: 1900" },
+    'versionUnsupported',
+  ],
+  ['a refused version', { rpcCode: -32_022 }, 'versionUnsupported'],
+  [
+    'a version that is no text',
+    { code: 'INVALID_RESULT', phase: 'initialize', message: invalidInitialize('protocolVersion') },
+    'versionUnsupported',
+  ],
+  [
+    'an answer of which the version is not the only thing wrong',
+    {
+      code: 'INVALID_RESULT',
+      phase: 'initialize',
+      message: invalidInitialize('protocolVersion', 'serverInfo'),
+    },
+    'protocol',
+  ],
+  ['a missing capability of ours', { rpcCode: -32_021 }, 'capabilityMissing'],
+  ['a missing capability of the server', { code: 'CAPABILITY_NOT_SUPPORTED' }, 'capabilityMissing'],
+  ['a refused initialized notification', { phase: 'initialized', status: 500 }, 'initNotification'],
+  ['a status of 500', { status: 500 }, 'unavailable'],
+  ['a missing command', { code: 'ENOENT' }, 'unavailable'],
+  [
+    'a refused connection as cause',
+    { causes: [{ code: 'ECONNREFUSED', message: 'no' }] },
+    'unavailable',
+  ],
+  ['a start without a free file descriptor', { code: 'EMFILE', phase: 'connect' }, 'notStarted'],
+  [
+    'a start on a machine without a free file descriptor',
+    { phase: 'connect', code: 'INVALID_SETTING', causes: [{ code: 'ENFILE', message: 'no' }] },
+    'notStarted',
+  ],
+  ['a start without a free process', { code: 'EAGAIN', phase: 'connect' }, 'notStarted'],
+  ['a request without a free file descriptor', { code: 'EMFILE' }, 'unavailable'],
+  ['a setting that cannot be used', { code: 'INVALID_SETTING' }, 'unavailable'],
+  [
+    'a timeout during the handshake',
+    { code: 'REQUEST_TIMEOUT', phase: 'initialize' },
+    'initTimeout',
+  ],
+  ['a timeout when ready', { code: 'REQUEST_TIMEOUT' }, 'transport'],
+  ['a reset connection', { causes: [{ code: 'ECONNRESET', message: 'no' }] }, 'transport'],
+  ['a closed connection', { code: 'CONNECTION_CLOSED' }, 'transport'],
+  ['a redirect', { status: 307 }, 'transport'],
+  ['an error answer', { rpcCode: -32_603 }, 'protocol'],
+  ['an invalid result', { code: 'INVALID_RESULT' }, 'protocol'],
+  ['an answer that is not JSON', { name: 'SyntaxError' }, 'protocol'],
+  ['a failed fetch without a code', { message: 'fetch failed' }, 'transport'],
+  ['a timeout of a proxy', { status: 408 }, 'unavailable'],
+  ['a broken route under a connection', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  [
+    'an unknown method of a modern server',
+    { status: 404, hasSessionId: true, rpcCode: -32_601 },
+    'protocol',
+  ],
+  [
+    'a lost session behind a status of 200',
+    { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
+    'sessionMissing',
+  ],
+  [
+    'an unanswered notification',
+    { phase: 'initialized', code: 'REQUEST_TIMEOUT' },
+    'initNotification',
+  ],
+  ['a log-in wanted by a notification', { phase: 'initialized', status: 401 }, 'authRequired'],
+  ['an invalid token', { message: 'Error: invalid_token' }, 'authRequired'],
+  ['a bare "unauthorized"', { message: 'unauthorized' }, 'unknown'],
+  ['a tool that speaks of tokens', { rpcCode: -32_000, message: 'invalid token' }, 'protocol'],
+  [
+    'a refused connection in words',
+    { phase: 'connect', message: 'Connection refused' },
+    'unavailable',
+  ],
+  ['a broken pipe in words', { message: 'write: broken pipe' }, 'transport'],
+  ['something else', { message: 'what?' }, 'unknown'],
+];
+
+describe('classifying a failure', () => {
+  it.each(cases)('%s is told apart', (_what, seen, kind) => {
+    expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).kind).toBe(kind);
+  });
+
+  it.each([
+    [{ code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
+    [{ causes: [{ code: 'ERR_REDIRECT_BLOCKED', message: 'no' }] }, 'REDIRECT_BLOCKED'],
+    [{ status: 302 }, 'REDIRECT_BLOCKED'],
+    [{ status: 308 }, 'REDIRECT_BLOCKED'],
+    [{ status: 304 }, undefined],
+    [{ status: 500 }, undefined],
+  ] as const)('tells callers of %j by the code %s', (seen, code) => {
+    expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
+  });
+
+  it('reaches every kind', () => {
+    const reached = new Set(cases.map(([, , kind]) => kind));
+    expect(failureKinds.filter((kind) => !reached.has(kind))).toEqual([]);
+  });
+
+  it('keeps what was seen, and a message that can be printed', () => {
+    expect(
+      classifyFailure({
+        message: '\u001b[31mgone\n',
+        body: 'for nobody to see',
+        phase: 'ready',
+        exitCode: 3,
+        signal: 'SIGTERM',
+        stderrTail: ['last'],
+        retryAfterMs: 5,
+      }),
+    ).toEqual({
+      kind: 'crashed',
+      message: 'gone',
+      exitCode: 3,
+      signal: 'SIGTERM',
+      stderrTail: ['last'],
+      retryAfterMs: 5,
+    });
+  });
+
+  it('keeps what caused it, within bounds', () => {
+    const causes = Array.from({ length: 20 }, (_, depth) => ({
+      name: 'Error',
+      code: `E${depth}`,
+      message: `${depth}\u001b[0m${'x'.repeat(1_000)}`,
+    }));
+    const kept = classifyFailure({ message: 'm', phase: 'ready', causes }).causes ?? [];
+    expect(kept.map(({ code }) => code)).toEqual(['E0', 'E1', 'E2', 'E3', 'E4', 'E5', 'E6', 'E7']);
+    expect(kept.every(({ message }) => message.length <= 200)).toBe(true);
+    expect(JSON.stringify(kept)).not.toContain('u001b');
+  });
+
+  it('searches no more of a message than a person would read', () => {
+    const long = (words: string) => `${' '.repeat(4_096)}${words}`;
+    const seen = { phase: 'ready' as const, message: long('fetch failed') };
+    expect(classifyFailure(seen).kind).toBe('unknown');
+    const causes = [{ message: long('fetch failed') }];
+    expect(classifyFailure({ phase: 'ready', message: 'm', causes }).kind).toBe('unknown');
+    const body = long('fetch failed');
+    expect(classifyFailure({ phase: 'ready', message: 'm', body }).kind).toBe('unknown');
+  });
+
+  const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+  const codes = ['ENOENT', 'EPIPE', 'REQUEST_TIMEOUT', 'CAPABILITY_NOT_SUPPORTED', 'ODD'];
+  const link = {
+    name: optional(fc.constantFrom('Error', 'OAuthError', 'SyntaxError')),
+    code: optional(fc.constantFrom(...codes)),
+    message: fc.oneof(fc.string(), fc.constantFrom('fetch failed', 'Session not found')),
+  };
+  const described = fc
+    .record({
+      ...link,
+      phase: fc.constantFrom('connect', 'initialize', 'initialized', 'ready'),
+      status: optional(
+        fc.oneof(fc.integer({ min: 100, max: 599 }), fc.constantFrom(400, 401, 404)),
+      ),
+      rpcCode: optional(fc.oneof(fc.integer(), fc.constantFrom(-32_001, -32_022))),
+      exitCode: optional(fc.integer({ min: 0, max: 255 })),
+      hasSessionId: optional(fc.boolean()),
+      wasConnected: optional(fc.boolean()),
+      causes: optional(fc.array(fc.record(link), { maxLength: 12 })),
+    })
+    // Without the keys that hold nothing.
+    .map((seen) => JSON.parse(JSON.stringify(seen)) as FailureDescription);
+  const ruled: fc.Arbitrary<ClassifyRule> = fc.record({
+    kind: fc.constantFrom(...failureKinds),
+    status: optional(fc.constantFrom(400, 401, 404)),
+    code: optional(fc.constantFrom<string | number>(...codes, -32_001)),
+    message: optional(fc.constantFrom('FETCH', 'session', 'o')),
+  });
+
+  it('leaves a failure as it is, whatever was described and whatever the rules say', () => {
+    fc.assert(
+      fc.property(described, fc.array(ruled), (seen, rules) => {
+        const failure = classifyFailure(seen, rules);
+        expect(classifyFailure(failure, rules)).toBe(failure);
+        expect(classifyFailure({ ...failure, phase: seen.phase } as Failure)).toMatchObject(
+          failure,
+        );
+        expect(failure.message.length).toBeLessThanOrEqual(500);
+        expect(failure.causes?.length ?? 0).toBe(Math.min(seen.causes?.length ?? 0, 8));
+      }),
+    );
+  });
+
+  it('asks the rules in their order, and the table for what fits none of them', () => {
+    /** The same in the plainest way. */
+    const plainly = (seen: FailureDescription, rules: readonly ClassifyRule[]): FailureKind => {
+      for (const rule of rules) {
+        const chain = [seen, ...(seen.causes ?? [])];
+        if (rule.status !== undefined && rule.status !== seen.status) continue;
+        if (typeof rule.code === 'number' && rule.code !== seen.rpcCode) continue;
+        if (typeof rule.code === 'string' && !chain.some(({ code }) => code === rule.code))
+          continue;
+        const words = rule.message?.toUpperCase() ?? '';
+        if (!chain.some(({ message }) => message.toUpperCase().includes(words))) continue;
+        return rule.kind;
+      }
+      return classifyFailure(seen).kind;
+    };
+    fc.assert(
+      fc.property(described, fc.array(ruled), (seen, rules) => {
+        expect(classifyFailure(seen, rules).kind).toBe(plainly(seen, rules));
+      }),
+    );
+  });
+
+  it('says in which row of the table stands what it said', () => {
+    fc.assert(
+      fc.property(described, (seen) => {
+        expect(classifyFailure(seen).kind).toBe(kindByTable(seen) ?? 'unknown');
+      }),
+    );
+  });
+});
+
+// What makes a client give up its connection when it happens three times in a row.
+const terminal: readonly (readonly [what: string, seen: Partial<FailureDescription>])[] = [
+  ...[
+    'ECONNRESET',
+    'ETIMEDOUT',
+    'EPIPE',
+    'EHOSTUNREACH',
+    'ECONNREFUSED',
+    'UND_ERR_BODY_TIMEOUT',
+  ].map((code) => [code, { message: 'fetch failed', causes: [{ code, message: code }] }] as const),
+  ['terminated', { message: 'terminated' }],
+  ['a cut stream', { message: 'SSE stream disconnected: TypeError: terminated' }],
+  ['a stream given up', { message: 'Maximum reconnection attempts (2) exceeded.' }],
+];
+
+describe('an error of the connection', () => {
+  it.each(terminal)(
+    'speaks against the connection and not against the answer: %s',
+    (_what, seen) => {
+      const { kind } = classifyFailure({ message: 'm', phase: 'ready', ...seen });
+      expect(['transport', 'unavailable']).toContain(kind);
+    },
+  );
+});
+
+describe('a failed request', () => {
+  const rule = { code: -32_000, kind: 'authRequired' } as const;
+  const ends = (seen: Partial<FailureDescription>, rules: readonly ClassifyRule[]) => {
+    const described = { message: 'm', phase: 'ready' as const, ...seen };
+    return endsSession(classifyFailure(described, rules), described, rules);
+  };
+
+  const requests: readonly (readonly [
+    string,
+    boolean,
+    Partial<FailureDescription>,
+    readonly ClassifyRule[],
+  ])[] = [
+    ['a lost session', true, { status: 404, hasSessionId: true }, []],
+    ['a log-in wanted', true, { status: 401 }, []],
+    ['something forbidden to one request', false, { status: 403 }, []],
+    ['a log-in wanted by a rule', true, { rpcCode: -32_000 }, [rule]],
+    ['a crash by a rule', true, { rpcCode: -32_000 }, [{ ...rule, kind: 'crashed' }]],
+    ['an overload by a rule', false, { rpcCode: -32_000 }, [{ ...rule, kind: 'rateLimited' }]],
+    ['what the rule does not fit', false, { status: 403, rpcCode: 1 }, [rule]],
+  ];
+
+  it.each(requests)('ends its session or not: %s', (_what, expected, seen, rules) => {
+    expect(ends(seen, rules)).toBe(expected);
+  });
+
+  it.each([
+    ['an address that is blocked', { code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
+    ['a redirect that is blocked', { code: 'ERR_REDIRECT_BLOCKED' }, 'REDIRECT_BLOCKED'],
+    ['a redirect that was answered', { status: 308 }, 'REDIRECT_BLOCKED'],
+    ['an answer that may be kept', { status: 304 }, undefined],
+  ])('tells callers of %s', (_what, seen, code) => {
+    expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
+  });
+
+  it.each([
+    ['out of reach', { code: 'ECONNREFUSED' }, [], 'transport'],
+    ['overloaded', { status: 503 }, [], 'unavailable'],
+    [
+      'out of reach by a rule',
+      { code: 'ECONNREFUSED' },
+      [{ code: 'ECONNREFUSED', kind: 'unavailable' }],
+      'unavailable',
+    ],
+  ] as const)('ends an open connection as a loss: %s', (_what, seen, rules, kind) => {
+    const described = { message: 'm', phase: 'ready' as const, ...seen };
+    expect(asLoss(classifyFailure(described, rules), described, rules).kind).toBe(kind);
+  });
+});

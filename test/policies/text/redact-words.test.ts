@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
+
+const key = 'sk-live-4f9a8b7c6d5e';
+
+describe('the redactor', () => {
+  it.each([
+    ['an Authorization header', `authorization: Bearer ${key}`, 'authorization: Bearer [redacted]'],
+    ['a header of another scheme', 'Authorization: Token hush', 'Authorization: Token [redacted]'],
+    ['a header without a scheme', '"Authorization":"hush"', '"Authorization":"[redacted]"'],
+    ['a bearer token alone', 'got bearer a1b2c3d4e5', 'got bearer [redacted]'],
+    ['a bearer token that is a word', 'Bearer abcdef', 'Bearer [redacted]'],
+    ['a user and a password in Base64', 'Basic dXNlcjpodXNo', 'Basic [redacted]'],
+    ['cookies, all of them', 'set-cookie: a=b; c=dd', 'set-cookie: [redacted]'],
+    ['a password in an address', 'postgres://u:hush@db/x', 'postgres://u:[redacted]@db/x'],
+    ['a token in an address', 'https://a1b2c3d4@host/x', 'https://[redacted]@host/x'],
+    ['a key by its beginning', `refused ${key}.`, 'refused [redacted].'],
+    ['a signed token', 'jwt eyJhbGciOi.eyJzdWIi.c2ln!', 'jwt [redacted]!'],
+    ['a query parameter', '/mcp?v=1&api_key=hush&x=2', '/mcp?v=1&api_key=[redacted]&x=2'],
+    ['a variable', 'error: DB_PASSWORD=hush1', 'error: DB_PASSWORD=[redacted]'],
+    ['a value in quotes', '{"client_secret": "hush"}', '{"client_secret": "[redacted]"}'],
+    ['a key with no other name', 'key=hush', 'key=[redacted]'],
+    ['a token after a colon', 'token: a1b2c3', 'token: [redacted]'],
+    ['one after another', 'token=hush token=tush', 'token=[redacted] token=[redacted]'],
+  ])('takes out %s', (_what, text, clean) => {
+    expect(redactWords(text)).toBe(clean);
+  });
+
+  it.each([
+    'Bearer authentication is required',
+    'a bearer token for basic authentication',
+    'invalid token: unexpected end of JSON',
+    'session: closed',
+    'max_tokens=4096, password=none, token=abc',
+    'ssh://developer@host/path',
+    'key: value',
+    'at file:///srv/app.mjs:12:34',
+  ])('leaves "%s" as it is', (text) => {
+    expect(redactWords(text)).toBe(text);
+  });
+
+  it('removes known secrets, whatever they look like', () => {
+    expect(redactWords('it is hush', ['hush'])).toBe('it is [redacted]');
+  });
+
+  it('reads a bounded beginning of a long text and cuts no secret in two', () => {
+    const filler = 'x'.repeat(16_380);
+    expect(redactWords(`${filler} ${key}`)).toBe(`${filler} `);
+    expect(redactWords(`${'x '.repeat(8_190)}known secret`, ['known secret'])).not.toContain(
+      'known',
+    );
+    const endless = redactWords('y'.repeat(16 * 1024 * 1024));
+    expect(endless.length).toBeLessThanOrEqual(16_384);
+    expect(endless).toMatch(/^y+$/);
+  });
+
+  it('reads what stands behind a name once, however many names follow one another', () => {
+    const text = '://a:b'.repeat(2_700);
+    const start = performance.now();
+    for (let count = 0; count < 20; count += 1) expect(redactWords(text)).toBe(text);
+    // Quadratic reading takes some 500 ms.
+    expect(performance.now() - start).toBeLessThan(200);
+  });
+
+  it('finds a planted secret in any text around it', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 200 }), fc.string({ maxLength: 200 }), (before, after) => {
+        expect(redactWords(`${before} api_key=${key} ${after}`)).not.toContain(key);
+      }),
+    );
+  });
+
+  it('redacts data to a bounded depth, and leaves other values as they are', () => {
+    expect(redactData({ a: [`key=${key}`, 7, null], b: { c: true } })).toEqual({
+      a: ['key=[redacted]', 7, null],
+      b: { c: true },
+    });
+    let deep: unknown = 7;
+    for (let depth = 0; depth < 40; depth += 1) deep = { deep };
+    expect(JSON.stringify(redactData(deep))).toContain('"[redacted]"');
+    expect(redactData([7], [], 31)).toEqual([7]);
+  });
+});

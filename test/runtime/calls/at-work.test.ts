@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { call, crash, pong, type Stage, servers, stage } from '../stage.ts';
+
+// Its tools are remembered for good, so that no timer but those of its life is counted.
+const settings = servers({ db: 'srv' }, { policy: { catalog: { ttlMs: null } } });
+// A timer of the root until then; the count of timers is told without it.
+const startupGateMs = 250;
+
+/** A stage that writes down, with its time, what the chart of `db` is told of its calls. */
+async function overheard(): Promise<{ readonly there: Stage; readonly told: string[] }> {
+  const told: string[] = [];
+  const there: Stage = await stage({
+    settings,
+    inspect({ type, ...rest }) {
+      if (type !== '@xstate.event' || !('event' in rest)) return;
+      const { type: name } = rest.event;
+      if (name.startsWith('calls.')) told.push(`${there.clock.now()} ${name}`);
+    },
+  });
+  return { there, told };
+}
+
+async function callOnce(there: Stage): Promise<void> {
+  const made = call(there, 'db');
+  await Promise.resolve();
+  there.sessions.of('db').calls.at(-1)?.answer(pong);
+  await made.promise;
+}
+
+describe('the chart of a server', () => {
+  it('is told of one stretch of work, however many calls follow each other', async () => {
+    const { there, told } = await overheard();
+    for (let done = 0; done < 1_000; done += 1) await callOnce(there);
+    await there.advance(999);
+    expect(told).toEqual(['0 calls.began']);
+    await there.advance(1);
+    expect(told).toEqual(['0 calls.began', '1000 calls.drained']);
+  });
+
+  it('is told that the calls have ended a second after the last of them', async () => {
+    const { there, told } = await overheard();
+    for (let done = 0; done < 5; done += 1) {
+      await callOnce(there);
+      await there.advance(700);
+    }
+    await there.advance(10_000);
+    expect(told).toEqual(['0 calls.began', '3800 calls.drained']);
+    await callOnce(there);
+    expect(told.at(-1)).toBe(`${there.clock.now()} calls.began`);
+  });
+
+  it('is not told of an end while a call is at work', async () => {
+    const { there, told } = await overheard();
+    await callOnce(there);
+    await there.advance(500);
+    const long = call(there, 'db');
+    await there.advance(5_000);
+    expect(told).toEqual(['0 calls.began']);
+    there.sessions.of('db').calls.at(-1)?.answer(pong);
+    await long.promise;
+    await there.advance(1_000);
+    expect(told).toEqual(['0 calls.began', '6500 calls.drained']);
+  });
+
+  it('hears of the calls of its next session anew', async () => {
+    const { there, told } = await overheard();
+    await callOnce(there);
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    await callOnce(there);
+    await there.advance(1_000);
+    expect(told).toEqual(['0 calls.began', '60000 calls.began', '61000 calls.drained']);
+  });
+});
+
+describe('the wait for more calls', () => {
+  it('is one timer, which ends with the session', async () => {
+    const { there } = await overheard();
+    await there.advance(startupGateMs);
+    await callOnce(there);
+    const { pendingCount } = there.clock;
+    await callOnce(there);
+    expect(there.clock.pendingCount).toBe(pendingCount);
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    expect(there.clock.pendingCount).toBe(0);
+  });
+
+  it('ends with the session also while another call is under way', async () => {
+    const { there, told } = await overheard();
+    await there.advance(startupGateMs);
+    await callOnce(there);
+    const lost = call(there, 'db');
+    await there.settle();
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await lost.promise;
+    await there.settle();
+    expect(there.clock.pendingCount).toBe(0);
+    expect(told).toEqual([`${startupGateMs} calls.began`]);
+  });
+
+  it('ends with the troupe', async () => {
+    const { there } = await overheard();
+    await callOnce(there);
+    await there.troupe.stop();
+    expect(there.clock.pendingCount).toBe(0);
+  });
+
+  it('is not begun by a call that ends while the troupe stops', async () => {
+    const { there } = await overheard();
+    there.obedient = new Set();
+    const late = call(there, 'db');
+    await there.settle();
+    there.troupe.send({ type: 'troupe.stop' });
+    await late.promise;
+    there.sessions.of('db').closed();
+    await there.troupe.stop();
+    expect(there.clock.pendingCount).toBe(0);
+  });
+});

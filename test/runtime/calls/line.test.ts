@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { call, crash, pong, type Stage, servers, stage, type Watched } from '../stage.ts';
+
+const settings = servers({ db: 'srv', other: 'srv' });
+
+/** Calls with a number each, so that their order can be told. */
+function numbered(there: Stage, count: number, signal?: AbortSignal): Watched<unknown>[] {
+  return Array.from({ length: count }, (_, number) => {
+    const options = signal === undefined ? {} : { signal };
+    const promise = there.troupe.callServerTool('db', 'query', { number }, options);
+    return watchNumbered(promise);
+  });
+}
+
+function watchNumbered(promise: Promise<unknown>): Watched<unknown> {
+  const watched = { state: 'pending', value: undefined, error: undefined } as {
+    state: Watched<unknown>['state'];
+    value: unknown;
+    error: Watched<unknown>['error'];
+  };
+  const ended = promise.then(
+    () => {
+      watched.state = 'done';
+    },
+    (error: unknown) => {
+      watched.state = 'refused';
+      watched.error = error as Watched<unknown>['error'];
+    },
+  );
+  return Object.assign(watched, { promise: ended });
+}
+
+const numbersAtWork = (there: Stage): unknown[] =>
+  there.sessions.of('db').calls.map(({ args }) => args['number']);
+
+describe('calls to one server', () => {
+  it('are at most 16 at work and 64 in line; the next is told OVERLOADED at once', async () => {
+    const there = await stage({ settings });
+    const made = numbered(there, 80);
+    await there.settle();
+    expect(there.sessions.of('db').calls).toHaveLength(16);
+    expect(made.every(({ state }) => state === 'pending')).toBe(true);
+
+    const [refused] = numbered(there, 1);
+    const elsewhere = call(there, 'other');
+    await there.settle();
+    expect(refused?.error?.toJSON()).toMatchObject({
+      code: 'OVERLOADED',
+      outcome: 'not_executed',
+      retryable: true,
+    });
+    there.sessions.of('other').calls[0]?.answer(pong);
+    await there.settle();
+    expect(elsewhere.state).toBe('done');
+  });
+
+  it('count against the bound while they wait for the server, too', async () => {
+    const there = await stage({ settings, obedient: [] });
+    const made = numbered(there, 81);
+    await there.settle();
+    expect(made.filter(({ state }) => state === 'pending')).toHaveLength(80);
+    expect(made[80]?.error?.code).toBe('OVERLOADED');
+  });
+
+  it('go out in the order in which they came, and all of them', async () => {
+    const there = await stage({ settings });
+    const made = numbered(there, 80);
+    await there.settle();
+    const { calls } = there.sessions.of('db');
+    for (let done = 0; done < 80; done += 1) {
+      calls[done]?.answer(pong);
+      await there.settle();
+    }
+    expect(numbersAtWork(there)).toEqual(Array.from({ length: 80 }, (_, number) => number));
+    expect(made.every(({ state }) => state === 'done')).toBe(true);
+  });
+
+  it('let a new one in as soon as one has ended', async () => {
+    const there = await stage({ settings });
+    numbered(there, 80);
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    const [next] = numbered(there, 1);
+    await there.settle();
+    expect(next?.state).toBe('pending');
+  });
+
+  it('do not lose a turn when one in line is aborted', async () => {
+    const there = await stage({ settings });
+    numbered(there, 16);
+    const controller = new AbortController();
+    const [aborted] = numbered(there, 1, controller.signal);
+    const [next] = numbered(there, 1);
+    await there.settle();
+    controller.abort();
+    await there.settle();
+    expect(aborted?.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    there.sessions.of('db').calls[16]?.answer(pong);
+    await there.settle();
+    expect(next?.state).toBe('done');
+  });
+
+  it('do not lose a turn when one is aborted in the very moment it gets it', async () => {
+    const there = await stage({ settings });
+    numbered(there, 16);
+    const controller = new AbortController();
+    const [aborted] = numbered(there, 1, controller.signal);
+    const [next] = numbered(there, 1);
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    // The turn is handed over in a promise that has not run yet.
+    await Promise.resolve();
+    await Promise.resolve();
+    controller.abort();
+    await there.settle();
+    expect(aborted?.state).toBe('refused');
+    await there.settle();
+    there.sessions.of('db').calls.at(-1)?.answer(pong);
+    await there.settle();
+    expect(next?.state).toBe('done');
+  });
+
+  it('are told OVERLOADED when they spent their whole deadline in line', async () => {
+    const there = await stage({ settings });
+    numbered(there, 16);
+    const made = call(there, 'db', { timeoutMs: 2_000 });
+    await there.advance(2_000);
+    expect(made.error).toMatchObject({ code: 'OVERLOADED', outcome: 'not_executed' });
+    expect(there.sessions.of('db').calls).toHaveLength(16);
+  });
+
+  it('in line go to the next session when the present one is lost', async () => {
+    const there = await stage({ settings });
+    const made = numbered(there, 20);
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(made.map(({ state }) => state).filter((state) => state === 'refused')).toHaveLength(16);
+    await there.advance(1_000);
+    expect(numbersAtWork(there)).toEqual([16, 17, 18, 19]);
+  });
+
+  it('leave nothing behind: no timer, no listener, no place', async () => {
+    const there = await stage({ settings });
+    const before = there.clock.pendingCount;
+    const controllers = Array.from({ length: 40 }, () => new AbortController());
+    const made = controllers.flatMap(({ signal }) => numbered(there, 1, signal));
+    await there.settle();
+    for (const controller of controllers) controller.abort();
+    await there.settle();
+    expect(made.every(({ state }) => state === 'refused')).toBe(true);
+    await there.advance(1);
+    expect(there.clock.pendingCount).toBe(before);
+    const again = numbered(there, 80);
+    await there.settle();
+    expect(again.every(({ state }) => state === 'pending')).toBe(true);
+    expect(there.sessions.of('db').calls.filter(({ isSettled }) => !isSettled)).toHaveLength(16);
+  });
+});
+
+describe('the abort of one call', () => {
+  it('ends it while it waits for the server', async () => {
+    const there = await stage({ settings, obedient: [] });
+    const controller = new AbortController();
+    const aborted = call(there, 'db', { signal: controller.signal });
+    const other = call(there, 'db');
+    await there.settle();
+    controller.abort();
+    await there.settle();
+    expect(aborted.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+    expect(other.state).toBe('pending');
+    expect(there.stateOf('db')).toBe('connecting');
+  });
+
+  it('ends it in flight, where nobody knows whether it ran', async () => {
+    const there = await stage({ settings });
+    const controller = new AbortController();
+    const aborted = call(there, 'db', { signal: controller.signal });
+    const other = call(there, 'db');
+    await there.settle();
+    controller.abort();
+    await there.settle();
+    expect(aborted.error).toMatchObject({ code: 'CANCELLED', outcome: 'unknown' });
+    there.sessions.of('db').calls[1]?.answer(pong);
+    await there.settle();
+    expect(other.state).toBe('done');
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.troupe.status('db')?.circuit).toBe('closed');
+  });
+
+  it('before it begins sends nothing and starts nothing', async () => {
+    const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
+    const aborted = call(there, 'db', { signal: AbortSignal.abort() });
+    await there.settle();
+    expect(aborted.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+    expect(there.stateOf('db')).toBe('dormant');
+  });
+});

@@ -1,0 +1,307 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ImageShrinker } from '../../../actors/stores/result-images.ts';
+import { createResultFiles, type ResultFiles } from '../../../actors/stores/results.ts';
+import type { ResultPolicy } from '../../../src/domain/policy.ts';
+import type { ToolResult } from '../../../src/domain/tool.ts';
+import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { presets } from '../../../src/policies/presets/presets.ts';
+import { type KeptFile, ResultDesk } from '../../../src/runtime/calls/results.ts';
+import { call, pong, type Stage, servers, stage, tool } from '../stage.ts';
+
+const text = (value: string) => ({ type: 'text', text: value });
+const answer = (...content: ToolResult['content']): ToolResult => ({ content });
+const key = 'mcp/www_authenticate';
+const filesKey = 'mcp-troupe/files';
+// Without its questions before each call.
+const lenient = { preset: 'ohMyPi', approval: { perCall: false } };
+
+async function answeredWith(there: Stage, result: unknown, server = 'db') {
+  const called = call(there, server);
+  await there.settle();
+  there.sessions
+    .of(server)
+    .calls.at(-1)
+    ?.answer(result as ToolResult);
+  await called.promise;
+  return called;
+}
+
+describe('the answer of a tool', () => {
+  const under = (policy: unknown, more: Readonly<Record<string, unknown>> = {}) =>
+    stage({ settings: servers({ db: { command: 'srv', policy, ...more }, web: 'srv' }) });
+
+  it('comes as it is, with sounds, links, resources and what nobody knows', async () => {
+    const there = await under('default');
+    const result = {
+      content: [
+        text('a'),
+        { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+        { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
+        { type: 'resource_link', uri: 'file:///../../etc/passwd', name: '../x' },
+        { type: 'resource', resource: { uri: 'a:b', blob: 'not base64!' } },
+        { type: 'hologram', depth: 3 },
+      ],
+      structuredContent: { a: 1 },
+      _meta: { [key]: 'Bearer', other: 1 },
+    };
+    const { value } = await answeredWith(there, result);
+    expect(value?.result).toEqual(result);
+    expect(value?.meta).toMatchObject({ server: 'db', tool: 'query', attempts: 1 });
+  });
+
+  it('that is too large fails its call alone, which did run', async () => {
+    const there = await under({ result: { maxLength: 100 } });
+    const other = call(there, 'db');
+    await there.settle();
+    const [waiting] = there.sessions.of('db').calls;
+    const { error } = await answeredWith(there, answer(text('x'.repeat(101))));
+    expect(error?.toJSON()).toEqual({
+      code: 'RESULT_TOO_LARGE',
+      server: 'db',
+      tool: 'query',
+      retryable: false,
+      outcome: 'executed',
+      message: 'query on db: The answer has more than 100 characters. It did run: ask for less.',
+    });
+    waiting?.answer(pong);
+    await other.promise;
+    expect(other.value?.result).toEqual(pong);
+    expect(there.sessions.scripts).toHaveLength(2);
+    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', circuit: 'closed' });
+    // Another server has limits of its own.
+    const { value } = await answeredWith(there, answer(text('x'.repeat(101))), 'web');
+    expect(value?.result.content).toHaveLength(1);
+  });
+
+  it('that is too deep fails its call', async () => {
+    const there = await under({ result: { maxDepth: 4 } });
+    const { error } = await answeredWith(there, { content: [], structuredContent: { a: [[[1]]] } });
+    expect(error).toMatchObject({ code: 'RESULT_TOO_LARGE', outcome: 'executed' });
+    expect(error?.message).toContain('more than 4 levels');
+    const fits = await answeredWith(there, { content: [], structuredContent: { a: [[1]] } });
+    expect(fits.state).toBe('done');
+  });
+
+  it('takes the policy of now, whatever it was when the call began', async () => {
+    const there = await under({ result: { maxLength: 100 } });
+    const called = call(there, 'db');
+    await there.settle();
+    await there.apply(servers({ db: 'srv', web: 'srv' }));
+    there.sessions
+      .of('db')
+      .calls.at(-1)
+      ?.answer(answer(text('x'.repeat(101))));
+    await called.promise;
+    expect(called.state).toBe('done');
+  });
+
+  const listing = { outputSchema: { type: 'object', properties: { n: { type: 'integer' } } } };
+  it.each([
+    ['fits', 'default', { structuredContent: { n: 1 } }, undefined],
+    ['does not fit', 'default', { structuredContent: { n: 'a' } }, 'BAD_RESPONSE'],
+    ['is an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
+    ['is not there', 'default', {}, undefined],
+    ['does not matter', lenient, { structuredContent: { n: 'a' } }, undefined],
+  ])('whose structured content %s under %j is judged so', async (_what, policy, rest, code) => {
+    const there = await under(policy);
+    there.tools.set('db', [tool('query', listing)]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    const { error } = await answeredWith(there, { content: [], ...rest });
+    expect(error?.code).toBe(code);
+    if (code !== undefined) expect(error?.outcome).toBe('executed');
+  });
+
+  it('whose tool has no schema for it fits', async () => {
+    const there = await under('default');
+    const { state } = await answeredWith(there, { content: [], structuredContent: { n: 'a' } });
+    expect(state).toBe('done');
+  });
+
+  it('that wants a log-in fails its call as that, or is kept for whoever handles it', async () => {
+    const challenge = {
+      ...answer(text('who are you?')),
+      isError: true,
+      _meta: { [key]: ['Bearer'] },
+    };
+    const refused = await answeredWith(await under('default'), challenge);
+    expect(refused.error).toMatchObject({
+      code: 'AUTH_REQUIRED',
+      outcome: 'executed',
+      message:
+        'query on db: The tool answered that it wants a log-in. Log in to db and call again.',
+    });
+    const kept = await answeredWith(await under(lenient), challenge);
+    expect(kept.value?.result).toEqual(challenge);
+  });
+
+  it('is cut where its policy says so, with a note', async () => {
+    const there = await under({ result: { textMaxLength: 3 } });
+    const { value } = await answeredWith(there, answer(text('abcdef')));
+    expect(value?.result).toEqual(answer(text('abc'), text('[Cut: 3 of 6 characters are shown.]')));
+  });
+});
+
+describe('what is done to an answer', () => {
+  function stateDir(): string {
+    const folder = mkdtempSync(path.join(tmpdir(), 'troupe-answers-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    return folder;
+  }
+
+  interface Given {
+    readonly policy?: Partial<ResultPolicy>;
+    readonly files?: ResultFiles | undefined;
+    readonly images?: ImageShrinker;
+  }
+
+  function shaped(result: unknown, { policy, files, images }: Given = {}): Promise<ToolResult> {
+    return new ResultDesk({ resultFiles: files, images }).shape({
+      result: result as ToolResult,
+      server: 'db',
+      tool: 'query',
+      policy: { ...defaultPolicy.result, ...policy },
+      outputSchema: () => undefined,
+    });
+  }
+
+  const filesOf = (folder: string) => createResultFiles({ stateDir: folder, wallNow: Date.now });
+  const keptBy = (result: ToolResult) => (result._meta?.[filesKey] ?? []) as readonly KeptFile[];
+
+  it('keeps a text whole in a file when it is cut', async () => {
+    const folder = stateDir();
+    const policy = { textMaxLength: 3 };
+    const result = await shaped(answer(text('abcd'), text('ü')), {
+      policy,
+      files: filesOf(folder),
+    });
+    const [file] = keptBy(result);
+    expect(file).toEqual({
+      path: expect.stringContaining(path.join(folder, 'results')),
+      mimeType: 'text/plain',
+      bytes: 7,
+    });
+    expect(readFileSync(String(file?.path), 'utf8')).toBe('abcd\nü');
+    expect(result.content.at(-1)).toEqual(
+      text(`[Cut: 3 of 6 characters are shown. The whole text is in ${file?.path}]`),
+    );
+  });
+
+  it('keeps no text where that is not wanted', async () => {
+    const folder = stateDir();
+    const policy = { textMaxLength: 3, cutText: 'drop' } as const;
+    const result = await shaped(answer(text('abcd')), { policy, files: filesOf(folder) });
+    expect(result.content).toHaveLength(2);
+    expect(keptBy(result)).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('lets nobody else say which files there are', async () => {
+    const forged = { [filesKey]: [{ path: '/etc/passwd' }], other: 1 };
+    const result = await shaped({ ...answer(text('a')), _meta: forged });
+    expect(result._meta).toEqual({ other: 1 });
+    const odd = await shaped({ ...answer(text('a')), _meta: 'x' });
+    expect(odd._meta).toBe('x');
+  });
+
+  const sound = { type: 'audio', data: 'AAEC', mimeType: 'audio/wav' };
+  const blob = {
+    type: 'resource',
+    resource: { uri: 'file:///../../.bashrc', blob: '/w==', mimeType: 'text/html\u001b[2J' },
+  };
+
+  it('puts binary data into files, under names and types that are ours', async () => {
+    const folder = stateDir();
+    const policy = { binaries: 'file' } as const;
+    const result = await shaped(answer(sound, text('a'), blob), { policy, files: filesOf(folder) });
+    const [one, other] = keptBy(result);
+    expect(one).toMatchObject({ mimeType: 'audio/wav', bytes: 3 });
+    expect(one?.path).toMatch(/[0-9a-f]{32}\.wav$/);
+    expect(other).toMatchObject({ mimeType: 'text/html', bytes: 1 });
+    expect(other?.path).toMatch(/[0-9a-f]{32}\.bin$/);
+    expect([...readFileSync(String(one?.path))]).toEqual([0, 1, 2]);
+    expect(result.content).toEqual([
+      text(`[audio audio/wav, 3 bytes, saved to ${one?.path}]`),
+      text('a'),
+      text(`[blob text/html, 1 bytes, saved to ${other?.path}]`),
+    ]);
+    expect(readdirSync(folder)).toEqual(['results']);
+  });
+
+  it.each([
+    ['there is no folder', sound, undefined],
+    ['the file cannot be written', sound, { save: () => Promise.resolve(undefined) }],
+    ['it is no base64', { ...sound, data: 'not base64!' }, { save: () => Promise.resolve('/x') }],
+  ])('leaves binary data in the answer when %s', async (_why, block, files) => {
+    const result = await shaped(answer(block), { policy: { binaries: 'file' }, files });
+    expect(result).toEqual(answer(block));
+  });
+
+  const image = (bytes: number) => ({
+    type: 'image',
+    data: Buffer.alloc(bytes).toString('base64'),
+    mimeType: 'image/png',
+    annotations: { priority: 1 },
+  });
+  const shrinkingTo = (bytes: number | undefined): ImageShrinker => ({
+    shrink: () =>
+      Promise.resolve(
+        bytes === undefined ? undefined : { bytes: Buffer.alloc(bytes), mimeType: 'image/jpeg' },
+      ),
+  });
+
+  it('shows a smaller image in the place of a large one', async () => {
+    const policy = { imageMaxPixels: 100 };
+    const result = await shaped(answer(image(90)), { policy, images: shrinkingTo(30) });
+    expect(result).toEqual(answer({ ...image(30), mimeType: 'image/jpeg' }));
+  });
+
+  it.each([
+    ['its bytes may be', 60, undefined, true],
+    ['it has a byte too many', 61, undefined, false],
+    ['it was made small enough', 90, 60, true],
+    ['it was made smaller, and not enough', 90, 61, false],
+  ])('shows an image or a note, when %s', async (_when, bytes, smaller, isShown) => {
+    const policy = { imageMaxBytes: 60 };
+    const result = await shaped(answer(image(bytes)), { policy, images: shrinkingTo(smaller) });
+    expect(result.content[0]?.['type']).toBe(isShown ? 'image' : 'text');
+    if (!isShown) {
+      expect(result.content).toEqual([
+        text(`[image image/png, ${bytes} bytes, too large to be shown]`),
+      ]);
+    }
+  });
+
+  it('judges an image by its bytes alone where nobody can make it smaller', async () => {
+    const policy = { imageMaxPixels: 1, imageMaxBytes: 60 };
+    expect(await shaped(answer(image(60)), { policy })).toEqual(answer(image(60)));
+    const broken = { ...image(60), data: '!'.repeat(80) };
+    expect(await shaped(answer(broken), { policy, images: shrinkingTo(1) })).toEqual(
+      answer(broken),
+    );
+  });
+
+  it('keeps the image that it does not show', async () => {
+    const folder = stateDir();
+    const policy = { imageMaxBytes: 60, binaries: 'file' } as const;
+    const result = await shaped(answer(image(61)), { policy, files: filesOf(folder) });
+    const [file] = keptBy(result);
+    expect(file?.path).toMatch(/\.png$/);
+    expect(readFileSync(String(file?.path))).toHaveLength(61);
+  });
+
+  it('does all of it at once, as with claudeCode', async () => {
+    const folder = stateDir();
+    const result = await shaped(answer(text('x'.repeat(100_001)), sound, image(3)), {
+      policy: presets.claudeCode.result,
+      files: filesOf(folder),
+      images: shrinkingTo(undefined),
+    });
+    expect(keptBy(result).map(({ mimeType }) => mimeType)).toEqual(['audio/wav', 'text/plain']);
+    expect(result.content.map(({ type }) => type)).toEqual(['text', 'text', 'image']);
+    expect(readdirSync(path.join(folder, 'results'))).toHaveLength(2);
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import type { CallOptions } from '../../../src/index.ts';
+import { call, pong, type Stage, servers, stage, type Watched } from '../stage.ts';
+
+const under = (policy: object, more: object = {}) =>
+  servers({ db: { command: 'srv', policy, ...more } });
+
+/** A call at work, and a way to tell of progress. */
+async function running(
+  policy: object,
+  options: CallOptions = {},
+  more: object = {},
+): Promise<{ there: Stage; made: Watched<unknown>; progress: () => void }> {
+  const there = await stage({ settings: under(policy, more) });
+  const made = call(there, 'db', options);
+  await there.settle();
+  const progress = (): void => there.sessions.of('db').calls[0]?.progress({ progress: 1 });
+  return { there, made, progress };
+}
+
+const onProgress = (): void => {};
+const late = { code: 'TIMEOUT', outcome: 'unknown' };
+
+describe('a running call', () => {
+  it('ends at its deadline when nobody asked for progress', async () => {
+    const { there, made, progress } = await running({ call: { timeoutMs: 1_000 } });
+    await there.advance(900);
+    progress();
+    await there.advance(100);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it('has its deadline again from each news of progress on, up to the longest time', async () => {
+    const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
+    const { there, made, progress } = await running(policy, { onProgress });
+    for (const ms of [900, 900]) {
+      await there.advance(ms);
+      progress();
+    }
+    await there.advance(699);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it('ends when it falls silent after progress', async () => {
+    const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 5_000 } };
+    const { there, made, progress } = await running(policy, { onProgress });
+    await there.advance(900);
+    progress();
+    await there.advance(999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it.each([
+    ['its caller gave the deadline', { call: { maxTimeoutMs: 5_000 } }, { timeoutMs: 1_000 }],
+    ['progress moves nothing', { call: { timeoutMs: 1_000, progressResets: false } }, {}],
+    ['there is no longest time', { call: { timeoutMs: 1_000, maxTimeoutMs: null } }, {}],
+  ])('ends at its deadline whatever progress is told when %s', async (_why, policy, options) => {
+    const { there, made, progress } = await running(policy, { ...options, onProgress });
+    await there.advance(900);
+    progress();
+    await there.advance(99);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it.each([
+    ['its policy', { call: { timeoutMs: 3_000, idleTimeoutMs: 500 } }, {}],
+    ['its caller', {}, { idleTimeoutMs: 500, timeoutMs: 3_000 }],
+  ])('ends after the longest silence of %s', async (_whose, policy, options) => {
+    const { there, made, progress } = await running(policy, options);
+    await there.advance(400);
+    progress();
+    await there.advance(499);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it('is never silent for too long when its caller set both, and still ends at the deadline', async () => {
+    const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
+    for (const ms of [400, 400]) {
+      await there.advance(ms);
+      progress();
+    }
+    await there.advance(199);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
+  it('refuses a silence that is no time', async () => {
+    const { made } = await running({}, { idleTimeoutMs: 0 });
+    expect(made.error).toMatchObject({ code: 'INVALID_ARGUMENTS', outcome: 'not_executed' });
+  });
+
+  it('renews by the deadline of its tool', async () => {
+    const tools = { overrides: { query: { timeoutMs: 200 } } };
+    const { there, made, progress } = await running({}, { onProgress }, { tools });
+    await there.advance(150);
+    progress();
+    await there.advance(199);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+});
+
+describe('a call with its last moment left', () => {
+  it('is not sent from the line: nobody would know whether it ran', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    const made = call(there, 'db', { timeoutMs: 1_000 });
+    await there.advance(990);
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'OVERLOADED', outcome: 'not_executed' });
+    expect(made.error?.retryable).toBe(true);
+    expect(there.sessions.of('db').calls).toHaveLength(16);
+  });
+
+  it('is not sent to a server that becomes ready too late', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
+    const made = call(there, 'db', { timeoutMs: 1_000 });
+    await there.advance(990);
+    const script = there.sessions.of('db');
+    script.open();
+    script.list([{ name: 'query', inputSchema: { type: 'object' } }]);
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'CONNECTING', outcome: 'not_executed' });
+    expect(script.calls).toHaveLength(0);
+  });
+
+  it('is sent with little time when its caller allows no more', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const made = call(there, 'db', { timeoutMs: 5 });
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+});

@@ -1,0 +1,321 @@
+import { describe, expect, it } from 'vitest';
+import type { ListedPrompt, ListedResource } from '../../../src/domain/catalog.ts';
+import type { TroupeError } from '../../../src/domain/troupe-error.ts';
+import { EraStore } from '../../../src/runtime/catalog/era-store.ts';
+import { callFailure, crash, pong, servers, setUp, stage, tool, watch } from '../stage.ts';
+import { createStore, known } from './stored-catalogs.ts';
+
+const resource = (uri: string): ListedResource => ({ uri, name: uri });
+const prompt = (name: string): ListedPrompt => ({ name });
+
+async function refusal(asked: Promise<unknown>): Promise<TroupeError> {
+  return asked.then(
+    () => {
+      throw new Error('it was answered');
+    },
+    (error: TroupeError) => error,
+  );
+}
+
+describe('stored catalogs', () => {
+  it('show the tools of every server before any of them is connected', async () => {
+    const store = createStore([known('db', 'query'), known('lazy', 'later')]);
+    const there = await stage({
+      settings: servers({ db: 'srv', lazy: { command: 'srv', startup: 'lazy' }, web: 'srv' }),
+      keepCatalogs: store.keepCatalogs,
+      obedient: [],
+    });
+    expect(there.stateOf('db')).toBe('connecting');
+    expect(there.troupe.tools().map(({ name, catalog }) => `${name} ${catalog}`)).toEqual([
+      'mcp__db__query deferred',
+      'mcp__lazy__later deferred',
+    ]);
+    const ready = watch(there.troupe.ready());
+    await there.advance(250);
+    expect(ready.value).toMatchObject({
+      live: [],
+      deferred: ['db', 'lazy'],
+      pending: ['web'],
+      failed: [],
+      elapsedMs: 250,
+    });
+  });
+
+  it('give way to what the server lists, which is announced', async () => {
+    const store = createStore([known('db', 'old')]);
+    const there = await stage({
+      settings: servers({ db: 'srv' }),
+      keepCatalogs: store.keepCatalogs,
+      obedient: [],
+    });
+    await there.advance(250);
+    const changes: unknown[] = [];
+    there.troupe.on('tools.changed', (event) => changes.push(event));
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([tool('new')]);
+    await there.settle();
+    expect(there.troupe.tools()).toMatchObject([{ name: 'mcp__db__new', catalog: 'live' }]);
+    expect(changes).toEqual([{ servers: ['db'] }]);
+    expect(store.saved.at(-1)).toMatchObject({
+      server: 'db',
+      catalog: { tools: [{ name: 'new' }] },
+    });
+  });
+
+  it('let a call start the server that sleeps', async () => {
+    const store = createStore([known('lazy', 'query')]);
+    const there = await stage({
+      settings: servers({ lazy: { command: 'srv', startup: 'lazy' } }),
+      keepCatalogs: store.keepCatalogs,
+    });
+    expect(there.stateOf('lazy')).toBe('dormant');
+    there.sessions.onCall = (_script, call) => call.answer(pong);
+    await expect(there.troupe.callTool('mcp__lazy__query')).resolves.toMatchObject({
+      result: pong,
+    });
+  });
+
+  it('that are empty are none', async () => {
+    const store = createStore([known('db')]);
+    const there = await stage({
+      settings: servers({ db: 'srv' }),
+      keepCatalogs: store.keepCatalogs,
+      obedient: [],
+    });
+    expect(there.troupe.status('db')?.catalog).toBe('none');
+  });
+
+  it('are waited for a tenth of a second, and no longer', async () => {
+    const store = createStore([known('db', 'query')]);
+    store.hang();
+    const there = setUp({ settings: servers({ db: 'srv' }), keepCatalogs: store.keepCatalogs });
+    await there.advance(99);
+    expect(there.troupe.status('db')).toBeUndefined();
+    await there.advance(1);
+    expect(there.stateOf('db')).toBe('ready');
+  });
+
+  it('are looked for when a server is new, and once', async () => {
+    const store = createStore([known('web', 'get')]);
+    const there = await stage({
+      settings: servers({ db: 'srv' }),
+      keepCatalogs: store.keepCatalogs,
+      obedient: ['db'],
+    });
+    await there.apply(servers({ db: 'srv', web: { command: 'srv', startup: 'lazy' } }));
+    expect(store.looks).toEqual([['db'], ['web']]);
+    expect(there.troupe.tools().map(({ name }) => name)).toContain('mcp__web__get');
+  });
+
+  it('are neither read nor written where the policy keeps them in memory', async () => {
+    const store = createStore([known('db', 'query')]);
+    await stage({
+      settings: servers({ db: 'srv' }, { policy: { catalog: { cache: 'memory' } } }),
+      keepCatalogs: store.keepCatalogs,
+    });
+    expect(store.looks).toEqual([]);
+    expect(store.saved).toEqual([]);
+  });
+});
+
+describe('what is shown of a lost server', () => {
+  const lost = async (catalog: object) => {
+    const there = await stage({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
+    const changes: unknown[] = [];
+    there.troupe.on('tools.changed', (event) => changes.push(event));
+    const shown = () => there.troupe.tools().map(({ name, catalog: from }) => `${name} ${from}`);
+    const before = shown().map((one) => one.split(' ')[0]);
+    there.obedient = new Set();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    return { there, changes, shown, before };
+  };
+
+  it('stays, stale, by default', async () => {
+    const { shown, before, there } = await lost({});
+    expect(before.length).toBeGreaterThan(0);
+    expect(shown()).toEqual(before.map((name) => `${name} stale`));
+    expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
+  });
+
+  it('is nothing where it hides, and the host is told both times', async () => {
+    const { there, shown, before, changes } = await lost({ whileDown: 'hide' });
+    expect(shown()).toEqual([]);
+    expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
+    expect(changes).toEqual([{ servers: ['db'] }]);
+    there.obedient = null;
+    await there.advance(60_000);
+    expect(shown()).toEqual(before.map((name) => `${name} live`));
+    expect(changes).toHaveLength(2);
+  });
+
+  it('is what is known from before where it is deferred', async () => {
+    const { shown, before } = await lost({ whileDown: 'deferred' });
+    expect(shown()).toEqual(before.map((name) => `${name} deferred`));
+  });
+});
+
+describe('resources and prompts', () => {
+  it('are shown with their servers, sorted, and announced when they differ', async () => {
+    const there = await stage({ settings: servers({ web: 'srv', db: 'srv' }) });
+    const changes: string[] = [];
+    there.troupe.on('resources.changed', ({ server }) => changes.push(`resources ${server}`));
+    there.troupe.on('prompts.changed', ({ server }) => changes.push(`prompts ${server}`));
+    there.sessions.of('web').offer({ resources: [resource('b:1')], prompts: [prompt('p')] });
+    there.sessions.of('db').offer({ resources: [resource('z:1'), resource('a:1')] });
+    await there.settle();
+    expect(there.troupe.resources().map(({ server, uri }) => `${server} ${uri}`)).toEqual([
+      'db a:1',
+      'db z:1',
+      'web b:1',
+    ]);
+    expect(there.troupe.prompts()).toEqual([{ name: 'p', server: 'web', catalog: 'live' }]);
+    expect(there.troupe.resourceTemplates()).toEqual([]);
+    expect(changes).toEqual(['resources db', 'resources web', 'prompts web']);
+    const before = there.troupe.resources();
+    there.sessions.of('web').offer({ resources: [resource('b:1')] });
+    await there.settle();
+    expect(there.troupe.resources()).toBe(before);
+    expect(changes).toHaveLength(3);
+  });
+
+  it('stay, stale, while their server is lost, and go with it', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    there.sessions.of('db').offer({ prompts: [prompt('p')] });
+    there.obedient = new Set();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(there.troupe.prompts()).toMatchObject([{ name: 'p', catalog: 'stale' }]);
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    expect(there.troupe.prompts()).toEqual([]);
+  });
+
+  it('are asked for on the way of calls', async () => {
+    const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
+    const contents = [{ uri: 'a:1', text: 'hello' }];
+    const asked: unknown[] = [];
+    there.sessions.onCall = (_script, call) => {
+      asked.push([call.tool, call.args]);
+      call.answer({ contents });
+    };
+    const report = await there.troupe.readResource('db', 'a:1');
+    expect(report).toEqual({
+      result: { contents },
+      meta: { server: 'db', attempts: 1, durationMs: 0 },
+    });
+    await there.troupe.getPrompt('db', 'greet', { who: 'Ada' });
+    const request = {
+      ref: { type: 'ref/prompt', name: 'greet' },
+      argument: { name: 'who', value: 'A' },
+    } as const;
+    await there.troupe.complete('db', request);
+    expect(asked).toEqual([
+      ['resources/read', { uri: 'a:1' }],
+      ['prompts/get', { name: 'greet', arguments: { who: 'Ada' } }],
+      ['completion/complete', request],
+    ]);
+  });
+
+  it('fail as calls do, and name what was asked for', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    there.sessions.onCall = (_script, call) =>
+      call.fail(
+        callFailure('unsupported', false, { message: 'The server does not offer prompts.' }),
+      );
+    const error = await refusal(there.troupe.getPrompt('db', 'greet'));
+    expect(error).toMatchObject({
+      code: 'CAPABILITY_MISSING',
+      server: 'db',
+      retryable: false,
+      outcome: 'not_executed',
+      message: 'prompt greet on db: The server does not offer prompts. Ask a server that does.',
+    });
+    expect(error.tool).toBeUndefined();
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    expect(await refusal(there.troupe.readResource('db', 'a:1'))).toMatchObject({
+      code: 'STOPPED',
+    });
+    expect(await refusal(there.troupe.readResource('none', 'a:1'))).toMatchObject({
+      code: 'SERVER_UNKNOWN',
+    });
+  });
+});
+
+describe('watched resources', () => {
+  it('are watched in every session to come, until the host has had enough', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const news: string[] = [];
+    there.troupe.on('resource.updated', ({ server, uri }) => news.push(`${server} ${uri}`));
+    const end = there.troupe.subscribe('db', 'a:1');
+    const endToo = there.troupe.subscribe('db', 'a:1');
+    expect(there.sessions.of('db').watched).toEqual(['a:1']);
+    there.sessions.of('db').update('a:1');
+    expect(news).toEqual(['db a:1']);
+    there.troupe.send({ type: 'server.reconnect', server: 'db' });
+    await there.settle();
+    expect(there.sessions.of('db').input.session).toBe(2);
+    expect(there.sessions.of('db').watched).toEqual(['a:1']);
+    end();
+    end();
+    expect(there.sessions.of('db').watched).toEqual(['a:1']);
+    endToo();
+    expect(there.sessions.of('db').watched).toEqual([]);
+  });
+
+  it('are watched of servers that exist, and of each no more than 256', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    expect(() => there.troupe.subscribe('none', 'a:1')).toThrow(
+      expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
+    );
+    for (let count = 0; count < 256; count += 1) there.troupe.subscribe('db', `a:${count}`);
+    expect(() => there.troupe.subscribe('db', 'a:256')).toThrow(
+      expect.objectContaining({ code: 'OVERLOADED' }),
+    );
+    expect(() => there.troupe.subscribe('db', 'a:1')).not.toThrow();
+  });
+});
+
+describe('the verdict about an era', () => {
+  it('counts for a day, whoever found it out, and is gone when it did not hold', () => {
+    let now = Date.parse('2026-11-01T00:00:00Z');
+    const eras = new EraStore(() => now);
+    eras.set('g1', { kind: 'legacy' });
+    eras.restore('g1', { verdict: { kind: 'legacy' }, at: 0 });
+    eras.restore('g2', { verdict: { kind: 'legacy' }, at: now + 1 });
+    expect(eras.get('g2')).toBeUndefined();
+    now += 86_400_000 - 1;
+    expect(eras.get('g1')).toEqual({ kind: 'legacy' });
+    now += 1;
+    expect(eras.get('g1')).toBeUndefined();
+    eras.set('g1', { kind: 'legacy' });
+    eras.forget('g1');
+    expect(eras.get('g1')).toBeUndefined();
+  });
+});
+
+describe('all tools together', () => {
+  it('are ten thousand at most, and a person is told where they end', async () => {
+    const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
+    const there = await stage({
+      settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),
+      obedient: [],
+    });
+    const lines: string[] = [];
+    there.troupe.on('server.log', ({ server, line }) => lines.push(`${server}: ${line}`));
+    await there.advance(10_000);
+    const thousand = Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`));
+    for (const script of there.sessions.scripts.toReversed()) {
+      if (script.state !== 'opening') continue;
+      script.open();
+      script.list(thousand);
+      await there.settle();
+    }
+    expect(there.troupe.tools()).toHaveLength(10_000);
+    expect(there.troupe.tools().some(({ server }) => server === 's10')).toBe(false);
+    expect(
+      lines.filter((line) => line.includes('only 0 of its 1000 tools are shown')),
+    ).toHaveLength(1);
+  });
+});

@@ -1,0 +1,61 @@
+/** Lists in which one item is malformed, from real servers of both eras. */
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { createTroupe } from '../../../src/index.ts';
+import { type CountingPeerOptions, startCountingPeer } from '../../fixtures/counting-peer.ts';
+
+const inputSchema = { type: 'object' };
+const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+const badTools: readonly (readonly [string, unknown])[] = [
+  ['null', null],
+  ['a schema that is none', { name: 'bad', inputSchema: 7 }],
+  ['no schema', { name: 'bad' }],
+  ['a name that is a number', { name: 7, inputSchema }],
+];
+const rows = badTools.flatMap(([what, tool]) =>
+  (['legacy', 'modern'] as const).flatMap((era) =>
+    (['stdio', 'json', 'events'] as const).map((carrier) => [what, era, carrier, tool] as const),
+  ),
+);
+
+async function started(carrier: 'stdio' | 'json' | 'events', options: CountingPeerOptions) {
+  const peer = await startCountingPeer(carrier, [], options);
+  onTestFinished(() => peer.close());
+  const troupe = createTroupe({ settings: { mcpServers: { peer: peer.entry } }, bare: true });
+  onTestFinished(() => troupe.stop());
+  return troupe;
+}
+
+describe('a list with a malformed item', () => {
+  it.each(rows)('costs no other tool its place: %s, %s, %s', async (_what, era, carrier, tool) => {
+    const good = { name: 'act', inputSchema };
+    const results = { 'tools/list': { ...complete, tools: [tool, good] } };
+    const troupe = await started(carrier, { era, results });
+    const status = await troupe.waitFor('peer', 'degraded');
+    expect(status).toMatchObject({ reason: 'partialCatalog', era });
+    expect(troupe.tools().map((each) => each.tool)).toEqual(['act']);
+    expect(await troupe.callServerTool('peer', 'act')).toMatchObject({ meta: { attempts: 1 } });
+  });
+
+  it.each([
+    ['pages have a cursor', { tools: [], nextCursor: 'again' }, 'repeats a page'],
+    ['the fields for caches are wrong', { tools: [null], ttlMs: 'x', cacheScope: 7 }, 'number 1'],
+    ['the list is no list', { tools: {} }, 'a page without a list of tools'],
+  ])('of the 2026 era is read to its end when %s', async (_what, result, gap) => {
+    const results = { 'tools/list': { ...complete, ...result } };
+    const troupe = await started('json', { era: 'modern', results });
+    const { lastError } = await troupe.waitFor('peer', 'degraded');
+    expect(lastError?.message).toContain(gap);
+  });
+
+  it.each([
+    ['of a type that is unknown', { resultType: 'later', tools: [] }],
+    ['that is no object', 7],
+  ])('of the 2026 era fails as a whole with a result %s', async (_what, result) => {
+    const results = { 'tools/list': result };
+    const troupe = await started('json', { era: 'modern', results });
+    const { lastError } = await troupe.waitFor('peer', 'backingOff');
+    expect(lastError?.kind).toBe('protocol');
+  });
+});

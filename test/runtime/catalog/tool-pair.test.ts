@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { ToolResult } from '../../../src/domain/tool.ts';
+import { createToolPair, type ToolPairOptions } from '../../../src/runtime/catalog/tool-pair.ts';
+import { pong, servers, stage, thrownBy, tool, watch } from '../stage.ts';
+
+async function pairOf(entries: Parameters<typeof servers>[0], options?: ToolPairOptions) {
+  const there = await stage({ settings: servers(entries) });
+  return { there, pair: createToolPair(there.troupe, options) };
+}
+
+function answerOf(result: ToolResult | undefined) {
+  const text = result?.content[0]?.['text'];
+  return JSON.parse(String(text)) as {
+    tools: { name: string; inputSchema: unknown; note?: string }[];
+    unavailable?: unknown[];
+  };
+}
+
+describe('search_tools and call_tool', () => {
+  it('stand for all tools: what one finds the other calls', async () => {
+    const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
+    there.tools.set('db', [tool('query', { description: 'Asks the database.' }), tool('drop')]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    expect(pair.tools.map(({ name }) => name)).toEqual(['search_tools', 'call_tool']);
+    const { tools, unavailable } = answerOf(await pair.call('search_tools', { query: 'database' }));
+    expect(tools).toEqual([
+      {
+        name: 'mcp__db__query',
+        server: 'db',
+        description: 'Asks the database.',
+        inputSchema: { type: 'object' },
+      },
+    ]);
+    expect(unavailable).toBeUndefined();
+    const called = watch(
+      pair.call('call_tool', { name: tools[0]?.name, arguments: { sql: 'select 1' } }),
+    );
+    await there.settle();
+    const [sent] = there.sessions.of('db').calls;
+    expect(sent).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
+    sent?.answer(pong);
+    await called.promise;
+    expect(called.value).toEqual(pong);
+  });
+
+  it('may be called otherwise', async () => {
+    const names = { search: 'find', call: 'use' };
+    const { pair } = await pairOf({ db: 'srv' }, { names });
+    expect(pair.tools.map(({ name }) => name)).toEqual(['find', 'use']);
+    expect(pair.tools[0].description).toContain('with use.');
+    expect(answerOf(await pair.call('find', { query: 'query' })).tools).toHaveLength(1);
+    await expect(pair.call('search_tools')).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+  });
+
+  it('say which servers cannot be used, and what would help', async () => {
+    const { pair } = await pairOf({
+      db: { command: 'srv', startup: 'lazy' },
+      off: { command: 'srv', enabled: false },
+      web: 'srv',
+    });
+    const { unavailable } = answerOf(await pair.call('search_tools', { query: 'query' }));
+    expect(unavailable).toEqual([
+      { server: 'db', state: 'dormant' },
+      { server: 'off', state: 'disabled', next: expect.any(String) },
+    ]);
+  });
+
+  it('leave a resting server out whose tools are known', async () => {
+    const { there, pair } = await pairOf({ db: { command: 'srv', idleStopMs: 5_000 } });
+    await there.advance(5_000);
+    expect(there.stateOf('db')).toBe('dormant');
+    const { tools, unavailable } = answerOf(await pair.call('search_tools', { query: 'query' }));
+    expect(tools).toHaveLength(1);
+    expect(unavailable).toBeUndefined();
+  });
+
+  it('tell of a removed server, and of whatever else fails, in a result', async () => {
+    const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
+    await there.apply(servers({ web: 'srv' }));
+    const result = await pair.call('call_tool', { name: 'mcp__db__query' });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [
+        { type: 'text', text: expect.stringMatching(/^MCP error: .*removed.*Add it again/) },
+      ],
+      _meta: { 'mcp-troupe/error': { code: 'SERVER_REMOVED', outcome: 'not_executed' } },
+    });
+  });
+
+  it.each([
+    ['search_tools', {}],
+    ['search_tools', { query: ' ' }],
+    ['search_tools', { query: 1 }],
+    ['search_tools', { query: 'a', limit: 0 }],
+    ['search_tools', { query: 'a', limit: 1.5 }],
+    ['call_tool', {}],
+    ['call_tool', { name: '' }],
+    ['call_tool', { name: 'a', arguments: 'b' }],
+    ['call_tool', { name: 'a', arguments: null }],
+    ['call_tool', { name: 'a', arguments: [] }],
+  ])('refuse %s of %j in a result', async (name, args) => {
+    const { pair } = await pairOf({ db: 'srv' });
+    expect(await pair.call(name, args)).toMatchObject({
+      isError: true,
+      _meta: { 'mcp-troupe/error': { code: 'INVALID_ARGUMENTS' } },
+    });
+  });
+
+  it('show ten tools unless asked for another number, and fifty at most', async () => {
+    const { there, pair } = await pairOf({ db: 'srv' });
+    there.tools.set(
+      'db',
+      Array.from({ length: 60 }, (_, index) => tool(`tool_${index}`)),
+    );
+    there.sessions.of('db').notify();
+    await there.settle();
+    for (const [limit, shown] of [
+      [undefined, 10],
+      [1, 1],
+      [50, 50],
+      [51, 50],
+    ] as const) {
+      const args = { query: 'tool', ...(limit !== undefined && { limit }) };
+      expect(answerOf(await pair.call('search_tools', args)).tools).toHaveLength(shown);
+    }
+    expect(thrownBy(() => createToolPair(there.troupe, { limit: 0 })).code).toBe(
+      'INVALID_ARGUMENTS',
+    );
+  });
+
+  it('leave a schema out that is longer than 16,384 characters', async () => {
+    const { there, pair } = await pairOf({ db: 'srv' });
+    const frame = JSON.stringify({ type: 'object', default: '' }).length;
+    const schema = (length: number) => ({
+      type: 'object',
+      default: 'x'.repeat(length - frame),
+    });
+    there.tools.set('db', [
+      tool('fits', { inputSchema: schema(16_384) }),
+      tool('over', { inputSchema: schema(16_385) }),
+    ]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    const { tools } = answerOf(await pair.call('search_tools', { query: 'fits over' }));
+    expect(tools[0]).toMatchObject({ inputSchema: schema(16_384) });
+    expect(tools[1]).toMatchObject({
+      inputSchema: { type: 'object' },
+      note: expect.stringContaining('too large'),
+    });
+  });
+
+  it('pass on what is no failure of a call', async () => {
+    const pair = createToolPair({
+      searchTools: () => {
+        throw new RangeError('a bug');
+      },
+      callTool: () => Promise.reject(new RangeError('a bug')),
+      snapshot: () => {
+        throw new RangeError('a bug');
+      },
+    });
+    await expect(pair.call('search_tools', { query: 'a' })).rejects.toThrow(RangeError);
+    await expect(pair.call('call_tool', { name: 'a' })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('a search of the troupe', () => {
+  it('sees what there is now', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const names = () =>
+      there.troupe.searchTools('added query').map(({ tool: { tool: name } }) => name);
+    expect(names()).toEqual(['query']);
+    there.tools.set('db', [tool('added')]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    expect(names()).toEqual(['added']);
+  });
+
+  it('refuses what is no query and no limit', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }) });
+    for (const search of [
+      () => there.troupe.searchTools(''),
+      () => there.troupe.searchTools(1 as never),
+      () => there.troupe.searchTools('a', { limit: 0 }),
+      () => there.troupe.searchTools('a', { limit: Number.NaN }),
+    ]) {
+      expect(thrownBy(search).code).toBe('INVALID_ARGUMENTS');
+    }
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { remote, servers, stage } from '../stage.ts';
+
+const db = servers({ db: 'srv' });
+
+describe('servers added one by one', () => {
+  it('cost one pass and no reading of a file, however many come at once', async () => {
+    const there = await stage({ settings: db });
+    const reads: string[] = [];
+    there.files.onRead = (file) => reads.push(file);
+    let passCount = 0;
+    there.troupe.on('reconciled', () => {
+      passCount += 1;
+    });
+    const names = Array.from({ length: 20 }, (_, index) => `extra${index}`);
+    for (let edit = 1; edit <= 1_000; edit += 1) {
+      const args = [`${edit}`];
+      there.troupe.addServer(`extra${edit % 20}`, { command: 'x', args, enabled: edit > 999 });
+    }
+    await there.settle();
+    // The last edit wins.
+    expect(there.stateOf('extra0')).toBe('ready');
+    expect(there.stateOf('extra19')).toBe('disabled');
+    expect(passCount).toBe(1);
+    for (const name of names) there.troupe.removeServer(name);
+    await there.advance(1_000);
+    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
+    expect(reads).toEqual([]);
+    // An edit that falls together with one of them is seen all the same.
+    there.files.write('/project/troupe.json', servers({ web: remote }));
+    there.troupe.addServer('extra', { command: 'x' });
+    await there.advance(2_000);
+    expect(there.stateOf('web')).toBe('ready');
+    expect(there.stateOf('extra')).toBe('ready');
+  });
+
+  it('cannot be added to a troupe that has stopped', async () => {
+    const there = await stage({ settings: db });
+    const ended = there.troupe.stop();
+    await there.settle();
+    await ended;
+    const refusal = expect.objectContaining({ code: 'SHUTTING_DOWN' });
+    expect(() => there.troupe.addServer('extra', { command: 'x' })).toThrow(refusal);
+    expect(() => there.troupe.removeServer('extra')).toThrow(refusal);
+  });
+});

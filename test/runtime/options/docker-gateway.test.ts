@@ -1,0 +1,154 @@
+/** The gateway of Docker as one of a troupe's servers: in virtual time, and with a real stand-in of Docker. */
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTroupe } from '../../../src/runtime/create-troupe.ts';
+import { previewPlan } from '../../../src/runtime/preview-plan.ts';
+import type { Troupe } from '../../../src/runtime/troupe.ts';
+import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';
+import { call, servers, stage } from '../stage.ts';
+
+const name = 'MCP_DOCKER';
+const wanted = servers({}, { dockerGateway: true });
+const minute = 60_000;
+
+describe('the gateway of Docker in a troupe', () => {
+  it('CB-02 sleeps until its first call', async () => {
+    const there = await stage({ settings: wanted });
+    expect(there.stateOf(name)).toBe('dormant');
+    expect(there.sessions.scripts).toEqual([]);
+
+    const waiting = call(there, name);
+    await there.settle();
+    expect(there.stateOf(name)).toBe('ready');
+    expect(waiting.state).toBe('pending');
+    expect(there.troupe.tools().map(({ server }) => server)).toEqual([name]);
+  });
+
+  it('CB-03 is stopped after five minutes without a call, and its tools stay listed', async () => {
+    const there = await stage({ settings: wanted });
+    there.troupe.send({ type: 'server.start', server: name });
+    await there.settle();
+    await there.advance(5 * minute - 1);
+    expect(there.stateOf(name)).toBe('ready');
+    await there.advance(1_001);
+    expect(there.stateOf(name)).toBe('dormant');
+    expect(there.troupe.tools()).toMatchObject([{ server: name, catalog: 'deferred' }]);
+  });
+
+  it('CB-33 is not stopped during a call, however long that takes', async () => {
+    const there = await stage({ settings: wanted });
+    const waiting = call(there, name, { timeoutMs: 9 * minute });
+    await there.settle();
+    await there.advance(8 * minute);
+    expect(there.stateOf(name)).toBe('ready');
+    expect(waiting.state).toBe('pending');
+  });
+
+  it('says where it comes from, in its status and in the plan', async () => {
+    const there = await stage({ settings: servers({}) });
+    there.files.isWatched = false;
+    await there.apply(wanted);
+    const why = 'wanted by mcp.dockerGateway, not running yet';
+    expect(await there.troupe.plan()).toEqual([{ server: name, step: 'spawn', why }]);
+    there.troupe.send({ type: 'settings.reload' });
+    await there.settle();
+    expect(there.troupe.status(name)?.source).toMatchObject({
+      key: 'mcp.dockerGateway',
+      scope: 'config',
+    });
+  });
+
+  it('obeys the lists and the launch bound', async () => {
+    const excluded = await stage({
+      settings: servers({}, { dockerGateway: true, excluded: [name] }),
+    });
+    expect(excluded.stateOf(name)).toBe('blocked.excluded');
+    const bound = await stage({ settings: wanted, allow: ['db'] });
+    expect(bound.stateOf(name)).toBe('blocked.notAllowed');
+  });
+});
+
+async function start(mode: DockerMode, mcpServers: Readonly<Record<string, unknown>> = {}) {
+  const docker = await standInDocker(mode);
+  const options = { settings: { mcpServers, mcp: { dockerGateway: true } }, env: docker.env };
+  const troupe = createTroupe(options);
+  onTestFinished(() => troupe.stop());
+  return { docker, options, troupe };
+}
+
+/** Settles when it is so: now, or after any news of the troupe. */
+function until(troupe: Troupe, isSo: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (!isSo()) return;
+      for (const end of ends) end();
+      resolve();
+    };
+    const ends = [troupe.on('settings.invalid', look), troupe.on('status.changed', look)];
+    look();
+  });
+}
+
+const isThere = (troupe: Troupe): Promise<void> =>
+  until(troupe, () => troupe.status(name) !== undefined);
+
+const isAbsent = (troupe: Troupe): Promise<void> =>
+  until(troupe, () =>
+    messagesOf(troupe).some((message) => message.includes('daemon of Docker does not answer')),
+  );
+
+const messagesOf = (troupe: Troupe): readonly string[] =>
+  troupe.snapshot().troupe.problems.map(({ message }) => message);
+
+describe('the gateway of a Docker that is there', () => {
+  it('is started by a call, answers it, and leaves nothing behind', async () => {
+    const { docker, troupe } = await start('ok');
+    await troupe.ready();
+    expect(troupe.status(name)).toMatchObject({ state: 'dormant', transport: 'stdio' });
+    const { result } = await troupe.callServerTool(name, 'echo', { text: 'hi' });
+    expect(result.content).toEqual([{ type: 'text', text: '{"text":"hi"}' }]);
+    expect(docker.runs).toContain('mcp gateway run');
+    await troupe.stop();
+    await docker.gone();
+  });
+
+  it('is found by a reload once its daemon runs, and gone by one when it no longer does', async () => {
+    const { docker, options, troupe } = await start('noDaemon');
+    await isAbsent(troupe);
+    expect(troupe.status(name)).toBeUndefined();
+    expect(await previewPlan(options)).toEqual([]);
+    await expect(troupe.callServerTool(name, 'echo')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(
+        /^There is no server MCP_DOCKER, because the daemon of Docker does not answer .*start Docker/,
+      ) as unknown,
+    });
+
+    docker.become('ok');
+    troupe.send({ type: 'settings.reload' });
+    await isThere(troupe);
+    expect(messagesOf(troupe)).toEqual([]);
+    await troupe.callServerTool(name, 'echo');
+    expect(await previewPlan(options)).toMatchObject([{ server: name, step: 'spawn' }]);
+
+    docker.become('noDaemon');
+    troupe.send({ type: 'settings.reload' });
+    await isAbsent(troupe);
+    await docker.gone();
+    expect(troupe.tools()).toEqual([]);
+  });
+
+  it('keeps nobody waiting when Docker hangs, and ends Docker when the troupe stops', async () => {
+    const server = { command: process.execPath, args: [serverOf()] };
+    const { docker, troupe } = await start('hangs', { db: server });
+    await troupe.waitFor('db', 'ready');
+    await docker.ran(4);
+    expect(troupe.snapshot().troupe.problems).toEqual([]);
+    await troupe.stop();
+    await docker.gone();
+  });
+});
+
+function serverOf(): string {
+  return new URL('../../fixtures/stdio-server.mjs', import.meta.url).pathname;
+}

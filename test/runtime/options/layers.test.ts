@@ -1,0 +1,498 @@
+import { describe, expect, it } from 'vitest';
+import type { CallerCode } from '../../../src/domain/caller-code.ts';
+import type { HostEvent } from '../../../src/domain/host/event.ts';
+import type { HostRule } from '../../../src/domain/host/rule.ts';
+import type { AdmissionRule } from '../../../src/index.ts';
+import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
+import { crash, remote, type Stage, servers, stage, watch } from '../stage.ts';
+
+const db = servers({ db: 'srv' });
+
+async function tell(there: Stage, event: HostEvent): Promise<void> {
+  there.troupe.send(event);
+  await there.settle();
+}
+
+async function refusedCall(there: Stage, tool: string) {
+  const asked = watch(there.troupe.callTool(tool, {}));
+  await there.settle();
+  await asked.promise;
+  expect(asked.error).toBeDefined();
+  return asked.error;
+}
+
+describe('each reason of admission', () => {
+  type Row = readonly [
+    state: string,
+    code: CallerCode,
+    rule: AdmissionRule,
+    step: string,
+    given: ScriptedTroupeOptions & { readonly event?: HostEvent },
+  ];
+  const managed = servers({ ours: 'ours' });
+  const leaveOut: HostRule = () => ({ leaveOut: 'it has its own' });
+  const rows: readonly Row[] = [
+    [
+      'disabled',
+      'DISABLED',
+      'enabled',
+      'set "enabled": true for db in /project/troupe.json:3',
+      { settings: servers({ db: { command: 'srv', enabled: false } }) },
+    ],
+    [
+      'disabled',
+      'DISABLED',
+      'mcp.disabledServers',
+      'remove db from mcp.disabledServers in /project/troupe.json:8',
+      { settings: servers({ db: 'srv' }, { disabledServers: ['db'] }) },
+    ],
+    [
+      'disabled',
+      'DISABLED',
+      'mcp.disabledServers',
+      "remove db from mcp.disabledServers in the host's settings",
+      { settings: db, hostSettings: { mcp: { disabledServers: ['db'] } } },
+    ],
+    [
+      'blocked.untrusted',
+      'UNTRUSTED',
+      'trust',
+      'trust the folder that brings it in /project/.mcp.json:3: start with --trust',
+      { projectSettings: db, trusted: false },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
+      'mcp.excluded',
+      'remove db from mcp.excluded in /project/troupe.json:8',
+      { settings: servers({ db: 'srv' }, { excluded: ['db'] }) },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
+      'mcp.excluded',
+      'run something else, or take the rule that fits it out of mcp.excluded (/project/troupe.json:8)',
+      { settings: servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }) },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
+      'mcp.excluded',
+      'ask whoever manages /managed/managed.json:8 to remove db from mcp.excluded',
+      { managedSettings: servers({ db: 'srv' }, { excluded: ['db'] }) },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'mcp.allowed',
+      "add db to mcp.allowed of the host's settings",
+      { settings: db, hostSettings: { mcp: { allowed: [] } } },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
+      'hostRule',
+      'use what the host has instead; it leaves this server out: it has its own',
+      { settings: db, rules: [leaveOut] },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'mcp.allowed',
+      'add db to mcp.allowed in /project/troupe.json:8',
+      { settings: servers({ db: 'srv' }, { allowed: [] }) },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'mcp.allowed',
+      'add its command or address to mcp.allowed (/project/troupe.json:8)',
+      { settings: servers({ db: 'srv' }, { allowed: ['db', { command: 'other' }] }) },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'launchBound',
+      'start again with db in the list given at launch (--allow, or the option "allow" of the host)',
+      { settings: db, allow: [] },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'hostAllowed',
+      'have the host put db on its list (allow.changed)',
+      { settings: db, event: { type: 'allow.changed', allowed: [] } },
+    ],
+    [
+      'blocked.notAllowed',
+      'NOT_ALLOWED',
+      'managed',
+      'ask whoever manages /managed/managed.json, which allows no other servers',
+      { settings: db, managedSettings: managed },
+    ],
+    [
+      'blocked.invalidConfig',
+      'INVALID_CONFIG',
+      'invalid',
+      'mend /project/troupe.json:4',
+      { settings: servers({ db: { command: 7 } }) },
+    ],
+    [
+      'blocked.pendingApproval',
+      'PENDING_APPROVAL',
+      'approval',
+      'troupe approve db',
+      { projectSettings: db },
+    ],
+    [
+      'blocked.rejected',
+      'REJECTED',
+      'approval',
+      'troupe approve db',
+      { projectSettings: db, event: { type: 'approval.reject', server: 'db' } },
+    ],
+    [
+      'blocked.overBudget',
+      'OVER_BUDGET',
+      'budget',
+      'stop or disable another server, or raise admission.maxServers in mcp.policy of /project/troupe.json',
+      {
+        settings: servers(
+          { db: 'srv' },
+          { policy: { admission: { maxServers: 0, budget: 'enforce' } } },
+        ),
+      },
+    ],
+  ];
+
+  it.each(rows)(
+    '%s: %s, by %s, says: %s',
+    async (state, code, rule, step, { settings, event, ...given }) => {
+      const text = settings === undefined ? {} : { settings: JSON.stringify(settings, null, 2) };
+      const there = await stage({ ...given, ...text });
+      if (event !== undefined) await tell(there, event);
+      expect(there.stateOf('db')).toBe(state);
+      expect(there.troupe.status('db')?.action).toBe(step);
+      const explained = there.troupe.explain('db');
+      expect(explained).toMatchObject({ admission: { rule }, nextStep: step });
+      const error = await refusedCall(there, 'mcp__db__query');
+      expect(error).toMatchObject({ code, server: 'db', outcome: 'not_executed' });
+      expect(error?.message.endsWith(`Next: ${step}`)).toBe(true);
+      const ofDb = there.sessions.scripts.filter(({ input }) => input.server === 'db');
+      expect(ofDb.every((script) => script.state === 'over')).toBe(true);
+    },
+  );
+
+  it('names another list, or another line, as soon as there is one', async () => {
+    const text = (mcp: object) => JSON.stringify(servers({ db: 'srv' }, { ...mcp }), null, 2);
+    const there = await stage({ settings: text({ allowed: [] }) });
+    const step = () => there.troupe.status('db')?.action;
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:8');
+    await there.apply(text({ slots: { local: 3 }, allowed: [] }));
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
+    await tell(there, { type: 'allow.changed', allowed: [] });
+    expect(step()).toBe('have the host put db on its list (allow.changed)');
+    await tell(there, { type: 'allow.changed', allowed: null });
+    expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
+  });
+
+  it('names in the explanation who can still move a server', async () => {
+    const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
+    const there = await stage({ settings: servers({ a: 'a', db: 'srv' }, full) });
+    const events = (name: string) =>
+      there.troupe
+        .explain(name)
+        ?.movedBy.flatMap(({ event, sentBy }) => (sentBy === 'host' ? event : []));
+    expect(events('db')).toContain('settings.changed');
+    expect(events('db')).not.toContain('allow.changed');
+    const barred = await stage({ settings: db, rules: [leaveOut] });
+    const moving = barred.troupe.explain('db')?.movedBy.map(({ event }) => event);
+    expect(moving).not.toContain('settings.changed');
+  });
+});
+
+describe('a server that stands under another name', () => {
+  it('is told in the problems, and to who calls it', async () => {
+    const there = await stage({ settings: db, projectSettings: servers({ alias: 'srv' }) });
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ server: 'alias' }]);
+    const error = await refusedCall(there, 'mcp__alias__query');
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', server: 'alias' });
+    expect(error?.message).toContain('the same as "db" (/project/troupe.json');
+  });
+});
+
+describe('servers added one by one', () => {
+  it('win over files, and uncover them when they go', async () => {
+    const there = await stage({ settings: db, hostSettings: servers({ web: remote }) });
+    there.troupe.addServer('db', { command: 'mine' });
+    there.troupe.addServer('extra', { command: 'extra' });
+    await there.settle();
+    expect(there.troupe.status('db')?.source).toEqual({ key: 'mcpServers.db', scope: 'api' });
+    expect(there.stateOf('extra')).toBe('ready');
+    // Neither files nor the host's settings take them away.
+    await tell(there, { type: 'settings.changed', settings: {} });
+    await there.apply(servers({ db: 'newer' }));
+    expect(there.stateOf('web')).toBe('unknown');
+    expect(there.stateOf('extra')).toBe('ready');
+    there.troupe.removeServer('db');
+    there.troupe.removeServer('extra');
+    // Files are not read again at once for everything that a host says.
+    await there.advance(1_000);
+    expect(there.troupe.status('db')?.source).toMatchObject({ file: '/project/troupe.json' });
+    expect(there.stateOf('extra')).toBe('unknown');
+    expect(await refusedCall(there, 'mcp__extra__query')).toMatchObject({ code: 'SERVER_REMOVED' });
+  });
+
+  it('leave the sessions of all others alone', async () => {
+    const there = await stage({ settings: db });
+    there.troupe.addServer('extra', { command: 'extra' });
+    await there.settle();
+    there.troupe.removeServer('extra');
+    await there.settle();
+    expect(there.sessions.of('db').commands).toEqual(['session.open', 'session.list']);
+  });
+
+  it('are copied, admitted and refused as any other', async () => {
+    const there = await stage({ settings: servers({}, { excluded: ['out'] }) });
+    const entry = { command: 'mine' };
+    there.troupe.addServer('db', entry);
+    there.troupe.addServer('out', entry);
+    there.troupe.addServer('bad', { comand: 'x' });
+    entry.command = 'other';
+    await there.settle();
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.stateOf('out')).toBe('blocked.excluded');
+    expect(there.stateOf('bad')).toBe('blocked.invalidConfig');
+    const [before] = there.sessions.scripts;
+    await tell(there, { type: 'settings.reload' });
+    expect(there.sessions.scripts).toEqual([before]);
+  });
+
+  const round: Record<string, unknown> = {};
+  round['self'] = round;
+  it.each<[name: unknown, entry: unknown]>([
+    ['', {}],
+    [7, {}],
+    ['a b', {}],
+    ['db', null],
+    ['db', []],
+    ['db', 'node'],
+    ['db', round],
+  ])('need a name and plain data: %s', async (name, entry) => {
+    const there = await stage();
+    const add = () => there.troupe.addServer(name as string, entry as Record<string, unknown>);
+    expect(add).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
+  });
+
+  it('can be taken back only when they were added', async () => {
+    const there = await stage({ settings: db });
+    expect(() => there.troupe.removeServer('db')).toThrow(
+      expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
+    );
+  });
+});
+
+describe('plugins', () => {
+  it('bring servers by object and by file', async () => {
+    const there = await stage({
+      plugins: [
+        { plugin: 'tools', settings: servers({ lint: 'lint', bad: { command: 7 } }) },
+        { plugin: 'more', file: 'more.json' },
+      ],
+    });
+    expect(there.stateOf('plugin:tools:lint')).toBe('ready');
+    expect(there.troupe.status('plugin:tools:bad')?.action).toBe('mend plugin tools');
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ file: '/project/more.json' }]);
+    there.files.write('/project/more.json', servers({ db: 'srv' }));
+    await there.advance(300);
+    expect(there.stateOf('plugin:more:db')).toBe('ready');
+    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+  });
+
+  it.each([
+    [[{ plugin: 'a:b', file: 'x' }]],
+    [[{ plugin: 'a' }]],
+    [[{ plugin: 'a', file: 'x', settings: {} }]],
+  ])('are refused when they cannot be meant: %j', async (plugins) => {
+    await expect(stage({ plugins })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
+  });
+});
+
+describe('a troupe that is bare', () => {
+  it('reads nothing of the folder and of plugins, lists included', async () => {
+    const there = await stage({
+      bare: true,
+      settings: db,
+      projectSettings: servers({ theirs: 'x' }, { excluded: ['db'] }),
+      plugins: [{ plugin: 'tools', settings: servers({ lint: 'lint' }) }],
+    });
+    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
+    expect(there.stateOf('db')).toBe('ready');
+  });
+});
+
+describe('managed settings', () => {
+  it('that nobody can read keep everything else from running, until they are mended', async () => {
+    const there = await stage({ settings: db, managedSettings: '{ "mcpServers": ' });
+    expect(there.stateOf('db')).toBe('blocked.notAllowed');
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([
+      { file: '/managed/managed.json' },
+    ]);
+    there.files.write('/managed/managed.json', servers({ ours: 'ours' }));
+    await there.advance(300);
+    expect(there.stateOf('ours')).toBe('ready');
+    expect(there.stateOf('db')).toBe('blocked.notAllowed');
+  });
+});
+
+describe('the budget for servers', () => {
+  const within = (maxServers: number, budget: string, names = 'abcd') =>
+    servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
+      policy: { admission: { maxServers, budget } },
+    });
+  const policyOf = (maxServers: number) => ({
+    policy: { admission: { maxServers, budget: 'enforce' } },
+  });
+  const budgetOf = (there: Stage) => there.troupe.snapshot().troupe.budget;
+  const warning = (there: Stage) =>
+    there.troupe.snapshot().troupe.problems.map(({ message }) => message);
+
+  it('refuses the last ones in settings order, and tells it once in one sentence', async () => {
+    const there = await stage({ settings: within(2, 'enforce') });
+    expect(budgetOf(there)).toEqual({ max: 2, mode: 'enforce', taken: 2, refused: ['c', 'd'] });
+    expect(there.story.filter((line) => line.includes('overBudget'))).toHaveLength(2);
+    expect(warning(there)).toEqual([
+      'the budget of 2 servers is used up, and c, d may not run; disable servers that are not needed, or raise the number',
+    ]);
+  });
+
+  it('gives a place that becomes free to the first that waits, and ends no session', async () => {
+    const there = await stage({ settings: within(2, 'enforce', 'bcd') });
+    const kept = there.sessions.of('b');
+    await there.apply(within(2, 'enforce', 'abcd'));
+    expect(there.stateOf('a')).toBe('blocked.overBudget');
+    expect(there.stateOf('c')).toBe('ready');
+    await there.apply(within(2, 'enforce', 'abd'));
+    expect(there.stateOf('a')).toBe('ready');
+    expect(there.stateOf('d')).toBe('blocked.overBudget');
+    expect(kept.state).toBe('open');
+  });
+
+  it('is given back by who comes to rest, and not by who is tried again', async () => {
+    const there = await stage({ settings: within(2, 'enforce', 'abc') });
+    there.sessions.of('a').fail(crash());
+    await there.settle();
+    expect(there.stateOf('a')).toBe('backingOff.retrying');
+    expect(there.stateOf('c')).toBe('blocked.overBudget');
+    await there.advance(60_000);
+    expect(there.stateOf('a')).toBe('ready');
+    there.troupe.send({ type: 'server.stop', server: 'a' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('stopped');
+    expect(there.stateOf('c')).toBe('ready');
+    expect(budgetOf(there)).toMatchObject({ taken: 2, refused: [] });
+    expect(await there.troupe.plan()).toMatchObject([
+      { step: 'keep' },
+      { step: 'keep' },
+      { step: 'keep' },
+    ]);
+  });
+
+  it('has no place for who was at rest and is started while others have them all', async () => {
+    const there = await stage({ settings: within(2, 'enforce', 'abc') });
+    there.troupe.send({ type: 'server.stop', server: 'a' });
+    await there.settle();
+    const before = there.sessions.scripts.length;
+    there.troupe.send({ type: 'server.start', server: 'a' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('blocked.overBudget');
+    expect(there.sessions.scripts).toHaveLength(before);
+    there.troupe.send({ type: 'server.stop', server: 'b' });
+    await there.settle();
+    expect(there.stateOf('a')).toBe('ready');
+    expect(there.stateOf('c')).toBe('ready');
+  });
+
+  it('gives the place of who leaves to nobody before its process has ended', async () => {
+    const there = await stage({ settings: within(1, 'enforce', 'ab') });
+    there.obedient = new Set(['b']);
+    await there.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));
+    expect(there.stateOf('a')).toBe('stopping');
+    expect(there.stateOf('b')).toBe('blocked.overBudget');
+    there.sessions.of('a').closed();
+    await there.settle();
+    expect(there.stateOf('a')).toBe('blocked.excluded');
+    expect(there.stateOf('b')).toBe('ready');
+  });
+
+  it('counts the sessions that are open by what carries them', async () => {
+    const web = { web: { url: 'https://example.test/mcp' } };
+    const there = await stage({ settings: servers({ a: 'a', b: 'b', ...web }), obedient: ['web'] });
+    there.sessions.of('a').open({ pid: 7 });
+    there.troupe.send({ type: 'server.stop', server: 'b' });
+    await there.settle();
+    expect(there.troupe.snapshot().troupe.sessions).toEqual({
+      total: 2,
+      byTransport: { stdio: 1, http: 1, sse: 0, ws: 0, memory: 0 },
+      subprocessCount: 1,
+    });
+  });
+
+  it('only warns when it is set alone, and says no more once most of it is free', async () => {
+    const some = (names: string) =>
+      servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
+        policy: { admission: { maxServers: 4 } },
+      });
+    const there = await stage({ settings: some('ab') });
+    expect(warning(there)).toEqual([]);
+    await there.apply(some('abcde'));
+    expect(there.troupe.snapshot().servers.every(({ state }) => state === 'ready')).toBe(true);
+    expect(warning(there)[0]).toContain('there are more servers than the budget of 4');
+    await there.apply(some('abc'));
+    expect(warning(there)[0]).toContain('nearly used up');
+    await there.apply(some('ab'));
+    expect(warning(there)[0]).toContain('nearly used up');
+    await there.apply(some('a'));
+    expect(warning(there)).toEqual([]);
+    await there.apply(servers({ a: 'a' }));
+    expect(budgetOf(there)).toBeUndefined();
+  });
+});
+
+describe('named integrations', () => {
+  it('leave to the host what it does itself, and hand it the key that is in an address', async () => {
+    const keys: string[] = [];
+    const exa: HostRule = ({ spec, tools }) => {
+      if (spec.type !== 'http' || new URL(spec.url).host !== 'mcp.exa.ai') return undefined;
+      const key = new URL(spec.url).searchParams.get('exaApiKey');
+      if (key !== null) keys.push(key);
+      const isMore = tools.include.some((name) => name !== 'web_search_exa' && name !== '*');
+      return isMore
+        ? { change: { tools: { exclude: ['web_search_exa'] } } }
+        : { leaveOut: 'it searches the web itself' };
+    };
+    const browser: HostRule = ({ spec }) =>
+      spec.type === 'stdio' && spec.args.some((word) => /^@playwright\/mcp(?:@|$)/.test(word))
+        ? { leaveOut: 'it has a browser' }
+        : undefined;
+    const url = 'https://mcp.exa.ai/mcp?exaApiKey=k';
+    const settings = servers({
+      search: { url },
+      crawl: { url, tools: { include: ['web_search_exa', 'crawling'] } },
+      browser: { command: 'npx', args: ['-y', '@playwright/mcp@latest'] },
+    });
+    const there = await stage({ settings, rules: [exa, browser] });
+    expect(keys).toEqual(['k', 'k']);
+    expect(there.stateOf('search')).toBe('blocked.excluded');
+    expect(there.stateOf('browser')).toBe('blocked.excluded');
+    expect(there.stateOf('crawl')).toBe('ready');
+  });
+
+  it('can be all that a project brings', async () => {
+    const noProject: HostRule = ({ source }) =>
+      source.scope === 'project' ? { leaveOut: 'project settings are off' } : undefined;
+    const there = await stage({ projectSettings: db, rules: [noProject] });
+    expect(there.stateOf('db')).toBe('blocked.excluded');
+    expect(there.troupe.approvals()).toMatchObject([{ server: 'db' }]);
+  });
+});

@@ -1,0 +1,464 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { PermissionAnswer, PermissionRequest } from '../../../src/index.ts';
+import { type ScriptedTroupeOptions, settingsFile } from '../../../src/testing/scripted-troupe.ts';
+import { call, crash, pong, type Stage, servers, stage, tool } from '../stage.ts';
+
+type Lists = { allow?: unknown[]; ask?: unknown[]; deny?: unknown[] };
+
+const under = (permissions: Lists, entry: object = {}) =>
+  servers({ db: { command: 'srv', ...entry } }, { permissions });
+const db = servers({ db: 'srv' });
+const asking = under({ ask: ['mcp__db__*'] });
+const denied = { code: 'PERMISSION_DENIED', outcome: 'not_executed' };
+
+const sent = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
+
+/** How a call went: `sent`, or the code of its error. */
+async function goes(options: ScriptedTroupeOptions, server = 'db') {
+  const there = await stage(options);
+  const made = call(there, server);
+  await there.advance(0);
+  return sent(there).length === 1 ? 'sent' : (made.error?.code ?? made.state);
+}
+
+async function refusedBy(options: ScriptedTroupeOptions) {
+  const there = await stage(options);
+  const made = call(there, 'db');
+  await there.settle();
+  expect(sent(there)).toEqual([]);
+  return { made };
+}
+
+/** An `askPermission` that is answered by the test. */
+function person() {
+  const questions: { request: PermissionRequest; signal: AbortSignal }[] = [];
+  const answers: ((answer: unknown) => void)[] = [];
+  return {
+    questions,
+    ask: (request: PermissionRequest, { signal }: { signal: AbortSignal }) => {
+      questions.push({ request, signal });
+      return new Promise<PermissionAnswer>((resolve) => {
+        answers.push(resolve as (answer: unknown) => void);
+      });
+    },
+    async says(there: Stage, answer: unknown): Promise<void> {
+      answers.shift()?.(answer);
+      await there.settle();
+    },
+  };
+}
+
+describe('a call without rules', () => {
+  it('goes out in the same moment, and nobody is asked', async () => {
+    const there = await stage({ settings: db });
+    void there.troupe.callServerTool('db', 'query', {});
+    // Not one turn later: the way costs nothing when there is nothing to ask.
+    expect(sent(there)).toHaveLength(1);
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+  });
+});
+
+describe('rules of settings', () => {
+  it.each([
+    ['an exposed name', { deny: ['mcp__db__query'] }],
+    ['a pattern', { deny: ['mcp__db__*'] }],
+    ['a server', { deny: [{ server: 'db' }] }],
+    ['a tool of a server', { deny: [{ server: 'db', tool: 'que*' }] }],
+  ])('deny by %s', async (_by, permissions) => {
+    expect(await goes({ settings: under(permissions) })).toBe('PERMISSION_DENIED');
+  });
+
+  it('deny in the entry of a server, by its own names', async () => {
+    const settings = under({}, { tools: { permissions: { deny: ['que*'] } } });
+    expect(await goes({ settings })).toBe('PERMISSION_DENIED');
+  });
+
+  it('do not allow a server that has the beginning of its name from another', async () => {
+    const policy = { policy: { approval: { perCall: true } } };
+    const settings = (...names: string[]) =>
+      servers(Object.fromEntries(names.map((name) => [name, { command: 'srv', ...policy }])), {
+        permissions: { allow: ['mcp__db__*'] },
+      });
+    expect(await goes({ settings: settings('db', 'db__x') }, 'db')).toBe('sent');
+    expect(await goes({ settings: settings('db', 'db__x') }, 'db__x')).toBe('PERMISSION_DENIED');
+    expect(await goes({ settings: settings('db__x') }, 'db__x')).toBe('PERMISSION_DENIED');
+  });
+
+  it('leave other tools and servers alone', async () => {
+    expect(await goes({ settings: under({ deny: ['mcp__db__drop', { server: 'web' }] }) })).toBe(
+      'sent',
+    );
+  });
+
+  it('of a folder may ask and deny, and what they allow is not heard', async () => {
+    const projectSettings = { mcp: { permissions: { deny: ['mcp__db__*'] } } };
+    expect(await goes({ settings: db, projectSettings })).toBe('PERMISSION_DENIED');
+    const allowing = { mcp: { permissions: { allow: ['mcp__db__*'] } } };
+    expect(await goes({ settings: asking, projectSettings: allowing })).toBe('PERMISSION_DENIED');
+    const there = await stage({ settings: db, projectSettings: allowing });
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([
+      { key: 'mcp.permissions.allow', message: expect.stringContaining('ignored') },
+    ]);
+  });
+
+  it('count from the moment in which they change, also for a call in line', async () => {
+    const there = await stage({ settings: under({ allow: ['*'] }) });
+    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    const made = call(there, 'db');
+    await there.apply(under({ deny: ['mcp__db__query'] }));
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect(made.error).toMatchObject(denied);
+    expect(sent(there)).toHaveLength(16);
+  });
+
+  it('that come while a call stands in line are asked before it goes', async () => {
+    const there = await stage({ settings: db });
+    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    const made = call(there, 'db');
+    await there.apply(under({ deny: ['mcp__db__query'] }));
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect(made.error).toMatchObject(denied);
+  });
+
+  it('that want a person to be asked do so for a call that was allowed and stands in line', async () => {
+    const who = person();
+    const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
+    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    const made = call(there, 'db');
+    await there.settle();
+    await there.apply(asking);
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect([who.questions.length, sent(there).length]).toEqual([1, 16]);
+    await who.says(there, 'allow');
+    sent(there)[16]?.answer(pong);
+    await there.settle();
+    expect([made.state, who.questions.length]).toEqual(['done', 1]);
+  });
+
+  it('that cannot be read make the file unusable, as every list that limits', async () => {
+    const there = await stage({ settings: under({ deny: [7] }) });
+    expect(there.troupe.snapshot().troupe.problems[0]).toMatchObject({
+      key: 'mcp.permissions.deny.0',
+    });
+    expect(there.troupe.status('db')).toBeUndefined();
+  });
+});
+
+describe('the host', () => {
+  it('sees the call and what may be believed of it', async () => {
+    const seen: PermissionRequest[] = [];
+    const there = await stage({
+      settings: servers({ db: { command: 'srv', trust: true } }),
+      permission: (request) => {
+        seen.push(request);
+        return 'allow';
+      },
+    });
+    there.tools.set('db', [tool('query', { annotations: { readOnlyHint: true }, title: 'Ask' })]);
+    there.troupe.send({ type: 'server.restart', server: 'db' });
+    await there.advance(1_000);
+    void there.troupe.callTool('mcp__db__query', { sql: 'select 1' });
+    await there.settle();
+    expect(seen).toEqual([
+      {
+        server: 'db',
+        tool: 'query',
+        name: 'mcp__db__query',
+        title: 'Ask',
+        arguments: { sql: 'select 1' },
+        annotations: { readOnlyHint: true },
+        isTrusted: true,
+      },
+    ]);
+    expect(sent(there)).toHaveLength(1);
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+  });
+
+  it.each([
+    ['denies', () => 'deny'],
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    ['answers nonsense', () => 'yes'],
+    ['answers nothing', () => undefined],
+  ])('that %s lets no call out', async (_what, permission) => {
+    const there = await stage({ settings: db, permission: permission as () => 'deny' });
+    const made = call(there, 'db');
+    await there.settle();
+    expect(made.error).toMatchObject({ ...denied, retryable: false, tool: 'query' });
+    expect(sent(there)).toHaveLength(0);
+  });
+
+  it('that never answers has denied after ten seconds', async () => {
+    const there = await stage({ settings: db, permission: () => new Promise(() => {}) });
+    const before = there.clock.pendingCount;
+    const made = call(there, 'db');
+    await there.advance(9_999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(denied);
+    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+  });
+
+  it('cannot allow what a rule asks for, nor ask for what a rule denies', async () => {
+    expect(await goes({ settings: asking, permission: () => 'allow' })).toBe('PERMISSION_DENIED');
+    const { ask, questions } = person();
+    const settings = under({ deny: ['*'] });
+    expect(await goes({ settings, permission: () => 'ask', askPermission: ask })).toBe(
+      'PERMISSION_DENIED',
+    );
+    expect(questions).toHaveLength(0);
+  });
+
+  it('is not asked about what is no call of a tool', async () => {
+    const permission = vi.fn(() => 'deny' as const);
+    const there = await stage({ settings: db, permission });
+    void there.troupe.readResource('db', 'file:///a');
+    await there.settle();
+    expect(sent(there)).toHaveLength(1);
+    expect(permission).not.toHaveBeenCalled();
+    sent(there)[0]?.answer({ contents: [] });
+    await there.settle();
+  });
+});
+
+describe('the policy', () => {
+  const perCall = { policy: { approval: { perCall: true } } };
+
+  it('may have every call asked for', async () => {
+    expect(await goes({ settings: under({}, perCall) })).toBe('PERMISSION_DENIED');
+  });
+
+  it('asks for no call of a server that the user trusts, nor where a rule allows it', async () => {
+    expect(await goes({ settings: under({}, { ...perCall, trust: true }) })).toBe('sent');
+    expect(await goes({ settings: under({ allow: ['mcp__db__query'] }, perCall) })).toBe('sent');
+    expect(await goes({ settings: under({}, perCall), permission: () => 'allow' })).toBe('sent');
+  });
+});
+
+describe('a question to a person', () => {
+  async function asked(options: ScriptedTroupeOptions = {}) {
+    const who = person();
+    const there = await stage({ settings: asking, askPermission: who.ask, ...options });
+    const before = there.clock.pendingCount;
+    const made = call(there, 'db');
+    await there.settle();
+    return { who, there, made, before };
+  }
+
+  it('sends the call when the answer is yes', async () => {
+    const { who, there, made } = await asked();
+    expect(sent(there)).toHaveLength(0);
+    await who.says(there, 'allow');
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it.each(['deny', 'maybe', undefined])(
+    'lets nothing out when the answer is %s',
+    async (answer) => {
+      const { who, there, made } = await asked();
+      await who.says(there, answer);
+      expect(made.error).toMatchObject(denied);
+      expect(sent(there)).toHaveLength(0);
+    },
+  );
+
+  it('is over after two minutes, and the person is told', async () => {
+    const { who, there, made, before } = await asked();
+    await there.advance(119_999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject({ ...denied, retryable: true });
+    expect(who.questions[0]?.signal.aborted).toBe(true);
+    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+  });
+
+  it('holds no place at work, and its time is not the time of the server', async () => {
+    const { who, there, made } = await asked();
+    await there.advance(100_000);
+    await who.says(there, 'allow');
+    await there.advance(59_999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('ends at the deadline that the caller gave', async () => {
+    const who = person();
+    const there = await stage({ settings: asking, askPermission: who.ask });
+    const made = call(there, 'db', { timeoutMs: 1_000 });
+    await there.settle();
+    await there.advance(1_000);
+    expect(made.error).toMatchObject(denied);
+  });
+
+  it('ends with the call, which was not executed', async () => {
+    const who = person();
+    const there = await stage({ settings: asking, askPermission: who.ask });
+    const before = there.clock.pendingCount;
+    const controller = new AbortController();
+    const made = call(there, 'db', { signal: controller.signal });
+    await there.settle();
+    controller.abort();
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+    expect(who.questions[0]?.signal.aborted).toBe(true);
+    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+  });
+
+  it.each([
+    [
+      'is stopped',
+      'STOPPED',
+      (there: Stage) => there.troupe.send({ type: 'server.stop', server: 'db' }),
+    ],
+    [
+      'is removed',
+      'SERVER_REMOVED',
+      (there: Stage) => there.files.write(settingsFile, servers({})),
+    ],
+    ['leaves with the troupe', 'SHUTTING_DOWN', (there: Stage) => void there.troupe.stop()],
+  ])('ends when the server %s', async (_how, code, happen) => {
+    const { there, made } = await asked();
+    happen(there);
+    await there.advance(1_000);
+    expect(made.error).toMatchObject({ code, outcome: 'not_executed' });
+  });
+
+  it('survives a reconnect, and the call goes to the new session', async () => {
+    const { who, there, made } = await asked();
+    there.sessions.of('db').fail(crash());
+    await there.advance(1_000);
+    await who.says(there, 'allow');
+    expect(sent(there)).toHaveLength(1);
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it('is about the tool as it was: one that changed meanwhile is not called', async () => {
+    const { who, there, made } = await asked();
+    there.tools.set('db', [tool('query', { description: 'Something else.' })]);
+    there.sessions.of('db').notify();
+    await there.settle();
+    await there.advance(1_000);
+    await who.says(there, 'allow');
+    expect(made.error).toMatchObject({ code: 'TOOL_CHANGED', outcome: 'not_executed' });
+    expect(sent(there)).toHaveLength(0);
+  });
+
+  it('is about the server as it was: one with other settings is asked about again', async () => {
+    const { who, there, made } = await asked();
+    await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
+    await there.advance(1_000);
+    await who.says(there, 'allow');
+    expect([who.questions.length, sent(there).length, made.state]).toEqual([2, 0, 'pending']);
+    await who.says(there, 'deny');
+    expect(made.error).toMatchObject(denied);
+    expect(sent(there)).toHaveLength(0);
+  });
+
+  it('may be put to somebody else for one call', async () => {
+    const there = await stage({ settings: asking });
+    const made = call(there, 'db', { askPermission: () => 'allow' });
+    await there.settle();
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
+  it('without anybody to ask is answered with what to do', async () => {
+    const there = await stage({ settings: asking });
+    const made = call(there, 'db');
+    await there.settle();
+    expect(made.error).toMatchObject({ ...denied, retryable: true });
+    expect(made.error?.message).toContain('{"server":"db","tool":"query"}');
+  });
+
+  it('names the rule that wants it asked, and its file', async () => {
+    const { made } = await refusedBy({ settings: asking });
+    expect(made.error?.message).toContain(
+      `the rule "mcp__db__*" in mcp.permissions.ask of ${settingsFile}:`,
+    );
+  });
+
+  it.each([
+    [
+      'an entry',
+      { settings: under({}, { tools: { permissions: { ask: ['que*'] } } }) },
+      'the rule "que*" in tools.permissions.ask of mcpServers.db of /project/troupe.json',
+    ],
+    [
+      'a file of the folder',
+      { settings: db, projectSettings: { mcp: { permissions: { deny: ['*'] } } } },
+      'the rule "*" in mcp.permissions.deny of /project/.mcp.json',
+    ],
+    [
+      'the host itself',
+      { settings: db, hostSettings: { mcp: { permissions: { deny: [{ server: 'db' }] } } } },
+      'the rule {"server":"db"} in mcp.permissions.deny denies it',
+    ],
+    [
+      'no rule',
+      { settings: db, permission: () => 'ask' as const },
+      'a person must allow it and nobody',
+    ],
+    [
+      'a policy',
+      { settings: db, policy: { approval: { perCall: true } } },
+      'a person must allow it and nobody',
+    ],
+  ])('is refused in the words of %s', async (_what, options, words) => {
+    const { made } = await refusedBy(options);
+    expect(made.error).toMatchObject(denied);
+    expect(made.error?.message).toContain(words);
+  });
+
+  it.each([
+    ['the tool', 'allowTool', 'query', 2],
+    ['the tool, and not for another', 'allowTool', 'drop', 3],
+    ['the server', 'allowServer', 'drop', 2],
+  ])('is not asked again when it was allowed for %s', async (_what, answer, next, questions) => {
+    const who = person();
+    const there = await stage({ settings: asking, askPermission: who.ask });
+    there.tools.set('db', [tool('query'), tool('drop')]);
+    there.troupe.send({ type: 'server.restart', server: 'db' });
+    await there.advance(1_000);
+    call(there, 'db');
+    await there.settle();
+    await who.says(there, answer);
+    await there.settle();
+    call(there, 'db', { tool: next });
+    await there.settle();
+    expect(sent(there).length === 2 ? 2 : 3).toBe(questions);
+
+    expect(await there.troupe.permissions()).toHaveLength(1);
+    expect(await there.troupe.forgetPermissions({ server: 'web' })).toBe(0);
+    expect(await there.troupe.forgetPermissions({ server: 'db' })).toBe(1);
+    expect(await there.troupe.permissions()).toEqual([]);
+  });
+
+  it('is asked again when the settings of the server are others', async () => {
+    const { who, there } = await asked();
+    await who.says(there, 'allowServer');
+    await there.settle();
+    sent(there)[0]?.answer(pong);
+    await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
+    await there.advance(1_000);
+    call(there, 'db');
+    await there.settle();
+    await who.says(there, 'deny');
+    expect(sent(there)).toHaveLength(1);
+  });
+});

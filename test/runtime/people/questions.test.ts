@@ -1,0 +1,360 @@
+/** What becomes of the questions of servers, whoever they are for, in virtual time. */
+
+import { describe, expect, it } from 'vitest';
+
+import type {
+  Question,
+  QuestionAnswer,
+  QuestionBody,
+  QuestionHandler,
+} from '../../../src/domain/question.ts';
+import { TroupeError } from '../../../src/domain/troupe-error.ts';
+import type { CallOptions } from '../../../src/runtime/troupe.ts';
+import type { ScriptedCall } from '../../../src/testing/scripted-session.ts';
+import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
+import { type Stage, stage } from '../stage.ts';
+
+const nameForm: QuestionBody = {
+  kind: 'form',
+  message: 'Who are you?',
+  fields: [
+    { name: 'name', isRequired: true, field: { type: 'string', minLength: 2 } },
+    { name: 'times', isRequired: false, field: { type: 'integer', default: 3 } },
+  ],
+  schema: { type: 'object', properties: {} },
+};
+const visit: QuestionBody = { kind: 'url', message: 'Log in', url: 'https://example.com/' };
+const compose: QuestionBody = {
+  kind: 'sampling',
+  message: 'Say hello',
+  sampling: { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 9 },
+};
+
+interface Scene extends Stage {
+  /** `asked q1`, `settled q1 accept`. */
+  readonly news: string[];
+  /** Calls a tool, and waits until its session has it. */
+  call(
+    options?: CallOptions,
+  ): Promise<{ readonly asked: ScriptedCall; readonly done: Promise<string> }>;
+}
+
+async function scene(options: ScriptedTroupeOptions = {}): Promise<Scene> {
+  const there = await stage({ settings: { mcpServers: { db: { command: 'db' } } }, ...options });
+  const news: string[] = [];
+  there.troupe.on('question.asked', ({ question }) => news.push(`asked ${question.id}`));
+  there.troupe.on('question.settled', ({ id, end }) => news.push(`settled ${id} ${end}`));
+  return {
+    ...there,
+    news,
+    async call(callOptions = {}) {
+      const before = there.sessions.of('db').calls.length;
+      const done = there.troupe.callTool('mcp__db__query', {}, callOptions).then(
+        () => 'ok',
+        (error: unknown) => (error instanceof TroupeError ? `${error.code} ${error.outcome}` : '?'),
+      );
+      await there.settle();
+      return { asked: there.sessions.of('db').calls[before] as ScriptedCall, done };
+    },
+  };
+}
+
+/** Keeps what it was asked, and answers when the test says so. */
+function deaf(): { readonly seen: Question[]; readonly handler: QuestionHandler } {
+  const seen: Question[] = [];
+  return {
+    seen,
+    handler: (question) => {
+      seen.push(question);
+      return undefined;
+    },
+  };
+}
+
+const says =
+  (answer: QuestionAnswer): QuestionHandler =>
+  () =>
+    answer;
+
+const accept = (content: Record<string, string | number>): QuestionAnswer => ({
+  action: 'accept',
+  content,
+});
+
+describe('a question of a server', () => {
+  it('is answered by nobody when the host has named nobody', async () => {
+    const there = await scene();
+    expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
+    expect(there.troupe.questions()).toEqual([]);
+  });
+
+  it('is put to the host when it belongs to no call for certain', async () => {
+    const there = await scene({ onQuestion: says(accept({ name: 'Ada' })) });
+    expect(await there.sessions.of('db').ask(nameForm)).toEqual({
+      action: 'accept',
+      content: { name: 'Ada', times: 3 },
+    });
+    expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
+  });
+
+  it('waits for its answer by id when the callback leaves it', async () => {
+    const { seen, handler } = deaf();
+    const there = await scene({ onQuestion: handler });
+    const answer = there.sessions.of('db').ask(nameForm);
+    await there.settle();
+    expect(there.troupe.questions()).toEqual(seen);
+    expect(seen[0]).toMatchObject({
+      id: 'q1',
+      server: 'db',
+      kind: 'form',
+      message: 'Who are you?',
+    });
+    there.troupe.answer('q1', accept({ name: 'Bob', times: 1 }));
+    expect(await answer).toEqual(accept({ name: 'Bob', times: 1 }));
+    expect(there.troupe.questions()).toEqual([]);
+  });
+
+  it('goes to the caller alone whose call it belongs to, unseen by others', async () => {
+    const there = await scene({ onQuestion: () => Promise.reject(new Error('not for the host')) });
+    let pending: ((answer: QuestionAnswer) => void) | undefined;
+    const seen: Question[] = [];
+    const { asked } = await there.call({
+      requestId: 'r7',
+      onQuestion: (question) => {
+        seen.push(question);
+        return new Promise((resolve) => {
+          pending = resolve;
+        });
+      },
+    });
+    const answer = there.sessions.of('db').ask(nameForm, asked);
+    await there.settle();
+    expect(seen).toMatchObject([{ tool: 'query', requestId: 'r7' }]);
+    expect(there.troupe.questions()).toEqual([]);
+    expect(() => there.troupe.answer('q1', { action: 'decline' })).toThrow(TroupeError);
+    pending?.({ action: 'decline' });
+    expect(await answer).toEqual({ action: 'decline' });
+    expect(there.news).toEqual([]);
+  });
+
+  it('is shown to others once its caller leaves it', async () => {
+    const there = await scene();
+    const { asked } = await there.call({ onQuestion: () => undefined });
+    const answer = there.sessions.of('db').ask(nameForm, asked);
+    await there.settle();
+    expect(there.troupe.questions()).toMatchObject([{ id: 'q1', tool: 'query' }]);
+    there.troupe.answer('q1', accept({ name: 'Cy' }));
+    expect(await answer).toMatchObject({ action: 'accept' });
+    expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
+  });
+
+  it('never goes to a caller when it belongs to no call for certain', async () => {
+    const { seen, handler } = deaf();
+    const there = await scene({ questions: ['form'] });
+    await there.call({ onQuestion: handler });
+    expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
+    expect(seen).toEqual([]);
+  });
+
+  it('is cancelled when its time is over', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const answer = there.sessions.of('db').ask(nameForm);
+    await there.advance(119_999);
+    expect(there.troupe.questions()).toHaveLength(1);
+    await there.advance(1);
+    expect(await answer).toEqual({ action: 'cancel' });
+    expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
+  });
+
+  it('has the time that the settings give it', async () => {
+    const policy = { call: { questionTimeoutMs: 500 } };
+    const there = await scene({ onQuestion: () => undefined, policy });
+    const answer = there.sessions.of('db').ask(nameForm);
+    await there.advance(500);
+    expect(await answer).toEqual({ action: 'cancel' });
+  });
+
+  it('is withdrawn when its call ends, whatever ends it', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const abort = new AbortController();
+    const { asked, done } = await there.call({ signal: abort.signal });
+    const answer = there.sessions.of('db').ask(nameForm, asked);
+    await there.settle();
+    abort.abort();
+    expect(await answer).toBeUndefined();
+    expect(await done).toBe('CANCELLED unknown');
+    expect(there.news).toEqual(['asked q1', 'settled q1 withdrawn']);
+    expect(await there.sessions.of('db').ask(nameForm, asked)).toBeUndefined();
+  });
+
+  it('is withdrawn with its session, and its callback hears of it', async () => {
+    let isWanted = true;
+    const there = await scene({
+      onQuestion: (_question, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            isWanted = false;
+            reject(new Error('too late'));
+          });
+        }),
+    });
+    const answer = there.sessions.of('db').ask(nameForm);
+    await there.settle();
+    there.sessions.of('db').fail({ kind: 'crashed', message: 'gone' });
+    expect(await answer).toBeUndefined();
+    expect(isWanted).toBe(false);
+    expect(there.news).toEqual(['asked q1', 'settled q1 withdrawn']);
+    expect(there.errors).toEqual([]);
+  });
+
+  it('is withdrawn when the troupe stops, and none is taken after that', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const script = there.sessions.of('db');
+    const answer = script.ask(nameForm);
+    await there.settle();
+    there.troupe.send({ type: 'troupe.stop' });
+    expect(await answer).toBeUndefined();
+    expect(() => there.troupe.answer('q1', { action: 'decline' })).toThrow(/no question "q1"/u);
+  });
+
+  it('is one of at most sixteen of a server; further ones are cancelled, and said once', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const script = there.sessions.of('db');
+    const answers = Array.from({ length: 1_000 }, () => script.ask(nameForm));
+    await there.settle();
+    expect(there.troupe.questions()).toHaveLength(16);
+    for (const { id } of there.troupe.questions()) there.troupe.answer(id, { action: 'decline' });
+    const ends = (await Promise.all(answers)).map((answer) => answer?.action);
+    expect(ends.filter((end) => end === 'decline')).toHaveLength(16);
+    expect(ends.filter((end) => end === 'cancel')).toHaveLength(984);
+    const lines = there.troupe.logs('db')?.filter(({ line }) => line.includes('questions at once'));
+    expect(lines).toHaveLength(1);
+  });
+
+  it('shows in the status of its server until it is settled', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const answer = there.sessions.of('db').ask(nameForm);
+    await there.settle();
+    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', action: 'troupe answer q1' });
+    there.troupe.answer('q1', { action: 'decline' });
+    await answer;
+    expect(there.troupe.status('db')).not.toHaveProperty('action');
+  });
+});
+
+describe('an answer', () => {
+  const faulty: readonly (readonly [string, QuestionBody, unknown, RegExp])[] = [
+    ['has an unknown action', nameForm, { action: 'yes' }, /"action" must be/u],
+    ['is nothing at all', nameForm, null, /"action" must be/u],
+    ['lacks a field', nameForm, accept({}), /"name" is missing/u],
+    [
+      'has a field that does not fit',
+      nameForm,
+      accept({ name: 'x' }),
+      /"name" must be at least 2/u,
+    ],
+    ['has no object for content', nameForm, { action: 'accept', content: 'x' }, /"content" must/u],
+    ['has a field that was not asked for', nameForm, accept({ name: 'Ada', more: 1 }), /no field/u],
+    ['is no message of a model', compose, { action: 'accept' }, /"sampling" must hold/u],
+  ];
+  for (const [what, body, answer, words] of faulty) {
+    it(`that ${what} is refused, and the question stays`, async () => {
+      const there = await scene({ onQuestion: () => undefined, questions: ['form', 'sampling'] });
+      void there.sessions.of('db').ask(body);
+      await there.settle();
+      const give = () => there.troupe.answer('q1', answer as QuestionAnswer);
+      expect(give).toThrow(words);
+      expect(give).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
+      expect(there.troupe.questions()).toHaveLength(1);
+    });
+
+    it(`of a callback that ${what} cancels the question, and leaves no value in the log`, async () => {
+      const there = await scene({
+        onQuestion: says(answer as QuestionAnswer),
+        questions: ['form', 'sampling'],
+      });
+      // Nothing is no answer but a word for "not from here".
+      if (answer === null) return expect(body).toBe(nameForm);
+      expect(await there.sessions.of('db').ask(body)).toEqual({ action: 'cancel' });
+      expect(there.troupe.logs('db')?.at(-1)?.line).toMatch(words);
+    });
+  }
+
+  it('of a callback that throws cancels the question, and its words are told nobody', async () => {
+    const there = await scene({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
+    expect(await there.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
+    expect(JSON.stringify(there.troupe.logs('db'))).not.toContain('secret-4711');
+    expect(there.troupe.logs('db')?.at(-1)?.line).toContain('q1 was cancelled');
+  });
+
+  it('that comes late is dropped', async () => {
+    let late: ((answer: QuestionAnswer) => void) | undefined;
+    const there = await scene({
+      onQuestion: () =>
+        new Promise((resolve) => {
+          late = resolve;
+        }),
+    });
+    const answer = there.sessions.of('db').ask(visit);
+    await there.advance(120_000);
+    late?.({ action: 'accept' });
+    await there.settle();
+    expect(await answer).toEqual({ action: 'cancel' });
+    expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
+  });
+
+  it('holds nothing but what was asked for', async () => {
+    const sampling = {
+      model: 'm',
+      role: 'assistant',
+      content: { type: 'text', text: 'hello' },
+    } as const;
+    const all: QuestionAnswer = { action: 'accept', content: { name: 'Ada' }, sampling };
+    const there = await scene({ onQuestion: says(all), questions: ['form', 'url', 'sampling'] });
+    const script = there.sessions.of('db');
+    expect(await script.ask(visit)).toEqual({ action: 'accept' });
+    expect(await script.ask(compose)).toEqual({ action: 'accept', sampling });
+    expect(await script.ask(nameForm)).toEqual(accept({ name: 'Ada', times: 3 }));
+  });
+
+  it('by a model is wanted from no callback that was not meant for it', async () => {
+    const there = await scene({ onQuestion: says({ action: 'decline' }) });
+    expect(await there.sessions.of('db').ask(compose)).toBeUndefined();
+  });
+});
+
+describe('the deadline of a call', () => {
+  it('stands still while a question of it waits', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const { asked, done } = await there.call();
+    await there.advance(50_000);
+    const answer = there.sessions.of('db').ask(nameForm, asked);
+    await there.advance(100_000);
+    there.troupe.answer('q1', { action: 'decline' });
+    await answer;
+    await there.advance(9_999);
+    expect(asked.isSettled).toBe(false);
+    await there.advance(1);
+    expect(await done).toBe('TIMEOUT unknown');
+  });
+
+  it('runs on when the caller set it', async () => {
+    const there = await scene({ onQuestion: () => undefined });
+    const { asked, done } = await there.call({ timeoutMs: 5_000 });
+    const answer = there.sessions.of('db').ask(nameForm, asked);
+    await there.advance(5_000);
+    expect(await done).toBe('TIMEOUT unknown');
+    expect(await answer).toBeUndefined();
+  });
+
+  it('comes after ten minutes, however often the server asks', async () => {
+    const policy = { call: { questionTimeoutMs: 3_600_000 } };
+    const there = await scene({ onQuestion: () => undefined, policy });
+    const { asked, done } = await there.call();
+    void there.sessions.of('db').ask(nameForm, asked);
+    await there.advance(599_999);
+    expect(asked.isSettled).toBe(false);
+    await there.advance(1);
+    expect(await done).toBe('TIMEOUT unknown');
+  });
+});

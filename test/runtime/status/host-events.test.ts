@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import type { HostEvent } from '../../../src/domain/host/event.ts';
+import { crash, servers, stage, thrownBy, watch } from '../stage.ts';
+
+const db = servers({ db: 'srv' });
+const send = (there: Awaited<ReturnType<typeof stage>>, event: unknown) =>
+  thrownBy(() => there.troupe.send(event as HostEvent));
+
+describe('an event of the host', () => {
+  it.each([
+    ['of a type that nobody knows', { type: 'server.explode', server: 'db' }],
+    ['of XState itself', { type: 'xstate.stop' }],
+    ['that says a child is done', { type: 'xstate.done.actor.db.0', actorId: 'db.0' }],
+    ['that only charts send each other', { type: 'slot.granted', actorId: 'db.0' }],
+    ['that only the settings source sends', { type: 'settings.loaded', settings: {}, at: 0 }],
+    ['with a field too many', { type: 'server.stop', server: 'db', force: true }],
+    ['with a field too few', { type: 'server.stop' }],
+    ['with an empty name', { type: 'server.stop', server: '' }],
+    ['with a name that is no text', { type: 'server.stop', server: ['db'] }],
+    ['with half a fingerprint', { type: 'approval.grant', server: 'db', fingerprint: 'abc' }],
+    ['without a type', { server: 'db' }],
+    ['that is text', 'troupe.stop'],
+    ['that is nothing', null],
+  ])('%s is refused and does nothing', async (_, event) => {
+    const there = await stage({ settings: db });
+    expect(send(there, event)).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      outcome: 'not_executed',
+    });
+    await there.settle();
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.errors).toEqual([]);
+  });
+
+  it('with a mistyped name is refused with the closest one', async () => {
+    const there = await stage({ settings: db });
+    expect(send(there, { type: 'settings.relaod' }).message).toBe(
+      'There is no event to send to a troupe "settings.relaod". Did you mean "settings.reload"?',
+    );
+    expect(send(there, { type: 'xstate.stop' }).message).toContain('There are: settings.changed, ');
+  });
+
+  it('names the field that is wrong', async () => {
+    const there = await stage({ settings: db });
+    expect(send(there, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
+  });
+
+  it('about a server that does not exist is refused with the closest name', async () => {
+    const there = await stage({ settings: servers({ database: 'srv' }) });
+    const refused = send(there, { type: 'server.stop', server: 'databse' });
+    expect(refused).toMatchObject({ code: 'SERVER_UNKNOWN' });
+    expect(refused.message).toContain('Did you mean database?');
+    await there.apply(servers({}));
+    expect(send(there, { type: 'server.stop', server: 'database' })).toMatchObject({
+      code: 'SERVER_REMOVED',
+    });
+  });
+
+  it('replaces what the host itself contributes', async () => {
+    const there = await stage({ settings: db, hostSettings: servers({ own: 'mine' }) });
+    expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
+    there.troupe.send({ type: 'settings.changed', settings: servers({ other: 'mine' }) });
+    await there.settle();
+    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db', 'other']);
+  });
+});
+
+describe('a listener', () => {
+  it('of an event that does not exist is refused with the closest name', async () => {
+    const { troupe } = await stage({ settings: db });
+    const listen = (name: string) => thrownBy(() => troupe.on(name as 'reconciled', () => {}));
+    expect(listen('status.chnged')).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      message: 'There is no event to listen to "status.chnged". Did you mean "status.changed"?',
+    });
+    expect(listen('constructor').message).toContain('There are: status.changed, ');
+  });
+
+  it('that throws is reported once each time and harms nobody', async () => {
+    const there = await stage({ settings: db });
+    const told: string[] = [];
+    there.troupe.on('status.changed', () => {
+      throw new Error('oops');
+    });
+    there.troupe.on('status.changed', ({ status }) => told.push(status.state));
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(told).toEqual(['backingOff']);
+    expect(there.errors).toMatchObject([{ message: 'A listener of "status.changed" threw.' }]);
+  });
+
+  it('may call back into the troupe: the wish is taken after what goes on', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const end = there.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'connecting') there.troupe.send({ type: 'server.stop', server: 'db' });
+    });
+    there.sessions.of('db').fail(crash());
+    await there.advance(30_000);
+    end();
+    expect(there.sessions.of('db').commands).toEqual([
+      'session.open',
+      'session.close',
+      'session.kill',
+    ]);
+    expect(there.stateOf('db')).toBe('stopped');
+    expect(there.errors).toEqual([]);
+  });
+
+  it('may call a tool at the moment the server is ready', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const made: ReturnType<typeof watch>[] = [];
+    there.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'ready') made.push(watch(there.troupe.callTool('mcp__db__query')));
+    });
+    there.obedient = null;
+    there.sessions.of('db').open();
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer({ content: [] });
+    await there.settle();
+    expect(made.map(({ state }) => state)).toEqual(['done']);
+  });
+
+  it('may stop the troupe and wait for its end', async () => {
+    const there = await stage({ settings: db });
+    const ends: ReturnType<typeof watch>[] = [];
+    there.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'backingOff') ends.push(watch(there.troupe.stop()));
+    });
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(new Set(ends.map(({ state }) => state))).toEqual(new Set(['done']));
+    expect(there.clock.pendingCount).toBe(0);
+  });
+
+  it('sees in the troupe what it is told', async () => {
+    const there = await stage({ settings: db, obedient: [] });
+    const differences: string[] = [];
+    there.troupe.on('status.changed', ({ status }) => {
+      if (there.troupe.status(status.name)?.state !== status.state) differences.push(status.state);
+    });
+    there.obedient = null;
+    there.sessions.of('db').open();
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    expect(differences).toEqual([]);
+  });
+
+  it('is told nothing after it has left, and may leave while it is told', async () => {
+    const there = await stage({ settings: db });
+    const told: string[] = [];
+    const listener = ({ status }: { status: { state: string } }): void => {
+      told.push(status.state);
+      end();
+    };
+    const end = there.troupe.on('status.changed', listener);
+    const endOther = there.troupe.on('status.changed', listener);
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(told).toEqual(['backingOff', 'backingOff']);
+    endOther();
+    await there.advance(60_000);
+    expect(told).toHaveLength(2);
+  });
+
+  it('of problems hears of them once, and the good content stays in force', async () => {
+    const there = await stage({ settings: db });
+    const heard: number[] = [];
+    there.troupe.on('settings.invalid', ({ problems }) => heard.push(problems.length));
+    await there.apply('{ "mcpServers": ');
+    there.files.touch();
+    await there.advance(1_000);
+    expect(heard).toEqual([1]);
+    expect(there.troupe.snapshot().troupe.problems).toHaveLength(1);
+    expect(there.stateOf('db')).toBe('ready');
+    await there.apply(db);
+    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+  });
+
+  it('hears once that an edit counts from the next start, whatever else is edited meanwhile', async () => {
+    const there = await stage({ settings: db });
+    const heard: string[] = [];
+    there.troupe.on('settings.invalid', ({ problems }) => {
+      heard.push(problems.map(({ line, key }) => `${line} ${key}`).join());
+    });
+    const gate = '"mcp": { "startupGateMs": 400 }';
+    await there.apply(`{ ${gate} }`);
+    await there.apply(`{\n// moved\n${gate}, "mcpServers": { "b": { "command": "b" } } }`);
+    expect(heard).toEqual(['1 mcp.startupGateMs']);
+    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ line: 3 }]);
+    await there.apply(db);
+    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+    expect(heard).toHaveLength(1);
+  });
+
+  it('of passes hears what was done and how long it took', async () => {
+    const there = await stage({ settings: db });
+    const passes: string[] = [];
+    there.troupe.on('reconciled', ({ plan, durationMs }) => {
+      passes.push(`${plan.map(({ server, step }) => `${server} ${step}`).join()} ${durationMs}`);
+    });
+    await there.apply(servers({ db: 'newer' }));
+    expect(passes).toEqual(['db replace 0', 'db spawn 0']);
+    expect(there.troupe.snapshot().troupe.lastReconcile).toMatchObject({ steps: 1 });
+    there.troupe.send({ type: 'settings.reload' });
+    there.troupe.send({ type: 'system.woke' });
+    await there.settle();
+    // A pass that does nothing is not worth telling.
+    expect(passes).toHaveLength(2);
+  });
+});

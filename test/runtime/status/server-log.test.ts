@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { ServerLogs } from '../../../src/runtime/status/server-log.ts';
+import { bringUp, crash, nextAttempt, servers, stage } from '../stage.ts';
+
+const words = (line: string) => ({ atMs: 0, session: 1, stream: 'stderr', line }) as const;
+
+describe('the log of a server', () => {
+  it('keeps the last 64 KB, whether the lines are few or many', () => {
+    const logs = new ServerLogs();
+    for (let count = 0; count < 100; count += 1) logs.append('db', words('x'.repeat(2_000)));
+    for (let count = 0; count < 10_000; count += 1) logs.append('chatty', words('y'));
+    expect(logs.of('db')).toHaveLength(30);
+    expect(logs.of('db')?.at(-1)?.number).toBe(100);
+    expect(logs.of('chatty')?.length).toBe(508);
+    expect(logs.of('nobody')).toBeUndefined();
+  });
+
+  it('is kept of the servers that were removed last, as far as 4 MB reach', () => {
+    const logs = new ServerLogs();
+    const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
+    for (const name of names)
+      for (let count = 0; count < 40; count += 1) logs.append(name, words('x'.repeat(2_000)));
+    logs.retain(new Set(['s0']), names.slice(1));
+    const kept = names.filter((name) => logs.of(name) !== undefined);
+    expect(kept).toHaveLength(1 + 65);
+    expect(kept.slice(0, 2)).toEqual(['s0', 's35']);
+  });
+
+  it('tells what became of the server, and is announced line by line', async () => {
+    const there = await stage({ settings: servers({ db: 'db' }), obedient: [] });
+    const announced: string[] = [];
+    there.troupe.on('server.log', ({ server, number, line }) =>
+      announced.push(`${server} ${number} ${line}`),
+    );
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await nextAttempt(there, 'db');
+    there.sessions.of('db').fail(crash('It would not start.'));
+    await there.settle();
+    const told = there.troupe
+      .logs('db')
+      ?.map(({ session, stream, line }) => `${session} ${stream} ${line}`);
+    expect(told).toEqual([
+      '1 troupe queued, attempt 1',
+      '1 troupe connecting, attempt 1',
+      '1 troupe loadingTools, attempt 1',
+      '1 troupe ready with 1 tool',
+      '1 troupe lost: It died.',
+      expect.stringMatching(/^1 troupe next attempt in \d\.\ds \(retrying\)$/),
+      '2 troupe queued, attempt 2',
+      '2 troupe connecting, attempt 2',
+      '2 troupe did not start: It would not start.',
+      expect.stringMatching(/^2 troupe next attempt in \d\.\ds \(retrying\)$/),
+    ]);
+    expect(announced[0]).toBe('db 3 loadingTools, attempt 1');
+    expect(announced.at(-1)).toMatch(/^db 10 next attempt/);
+  });
+
+  it('can still be read after the server was removed', async () => {
+    const there = await stage({ settings: servers({ db: 'db', other: 'other' }) });
+    await there.apply(servers({ other: 'other' }));
+    expect(there.troupe.status('db')).toBeUndefined();
+    expect(there.troupe.logs('db')?.map(({ line }) => line)).toContain('ready with 1 tool');
+    expect(there.troupe.logs('dbb')).toBeUndefined();
+  });
+});

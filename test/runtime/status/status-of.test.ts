@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import { createActor } from 'xstate';
+import { type ServerContext, serverMachine } from '../../../machines/server/server.ts';
+import type { CliHost } from '../../../src/cli/cli-host.ts';
+import { createProgram } from '../../../src/cli/program.ts';
+import { failureKinds } from '../../../src/domain/failure.ts';
+import {
+  blockedReasons,
+  degradedReasons,
+  reasonsOf,
+  type ServerState,
+  type StateReason,
+  serverStates,
+} from '../../../src/domain/server-state.ts';
+import type { DesiredServer } from '../../../src/domain/settings.ts';
+import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { nextStepFor } from '../../../src/runtime/status/next-step.ts';
+import type { RefusingLists } from '../../../src/runtime/status/refusing-rule.ts';
+import { type ServerSnapshot, statusOf } from '../../../src/runtime/status/status-of.ts';
+
+const desired: DesiredServer = {
+  name: 'db',
+  generation: 'g1',
+  transport: 'stdio',
+  enabled: true,
+  startup: 'eager',
+  trust: false,
+  tools: { include: ['*'], exclude: [] },
+  policy: defaultPolicy,
+  source: { file: '/project/troupe.json', key: 'mcpServers.db', line: 7, scope: 'config' },
+  gated: false,
+};
+
+const stamps = { sinceMs: Date.UTC(2026, 0, 1), waitingSinceMs: Date.UTC(2026, 0, 1, 0, 0, 5) };
+
+type ConnectionValue = ServerSnapshot['value']['connection'];
+
+function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): ServerSnapshot {
+  const input = {
+    actorId: 'db.0',
+    name: 'db',
+    generation: 'g1',
+    transport: 'stdio',
+    startup: 'eager',
+    policy: defaultPolicy,
+    verdict: 'disabled',
+    stopWanted: false,
+    startWanted: false,
+    succeeds: false,
+    hasStoredCatalog: false,
+    seed: 1,
+  } as const;
+  const { context: first } = createActor(serverMachine, { input }).getSnapshot();
+  const context: ServerContext = { ...first, session: 3, attempt: 2, delayMs: 1_500, ...more };
+  return serverMachine.resolveState({
+    value: { connection: connection as ConnectionValue, catalog: 'none', circuit: 'closed' },
+    context,
+  });
+}
+
+const ready = { engaged: { ready: { health: 'steady', activity: 'idle' } } };
+
+/** Where the chart is for each public state and reason; a new one does not compile without a row. */
+const places: Record<ServerState, unknown> = {
+  disabled: { parked: 'disabled' },
+  blocked: (reason: string) => ({ parked: { blocked: reason } }),
+  dormant: { parked: 'dormant' },
+  queued: { engaged: { starting: 'queued' } },
+  connecting: { engaged: { starting: 'connecting' } },
+  loadingTools: { engaged: { starting: 'loadingTools' } },
+  ready,
+  degraded: () => ({ engaged: { ready: { health: 'degraded', activity: 'busy' } } }),
+  backingOff: (reason: string) => ({ parked: { backingOff: reason } }),
+  authRequired: { parked: 'authRequired' },
+  suspended: (reason: string) => ({ parked: { suspended: reason } }),
+  failed: (reason: string) => ({ parked: { failed: reason } }),
+  stopping: { engaged: 'closing' },
+  stopped: { parked: 'stopped' },
+};
+
+interface Case {
+  readonly state: ServerState;
+  readonly reason: StateReason | undefined;
+  readonly snapshot: ServerSnapshot;
+}
+
+const cases = serverStates.flatMap((state): readonly Case[] => {
+  const place = places[state];
+  if (typeof place !== 'function')
+    return [{ state, reason: undefined, snapshot: snapshotIn(place) }];
+  return reasonsOf[state].map((reason) => {
+    const impairments = degradedReasons.filter((candidate) => candidate === reason);
+    return { state, reason, snapshot: snapshotIn(place(reason), { impairments }) };
+  });
+});
+
+const host = {
+  version: '0',
+  stdout: { write: () => true },
+  stderr: { write: () => true },
+  env: {},
+};
+const typed = createProgram(host as unknown as CliHost, () => {}).commands.map((c) => c.name());
+/** What a person can type; an action that names a command must name one of these. */
+const actionCommands = new RegExp(`^troupe (${typed.join('|')}) db$`);
+const listed = { file: '/project/troupe.json', key: 'mcp', line: 9, scope: 'user' } as const;
+const lists: RefusingLists = {
+  hostAllowed: null,
+  limits: [
+    { list: 'excluded', names: ['db'], source: listed },
+    { list: 'allowed', names: [], source: listed },
+  ],
+  budget: { max: 1, mode: 'enforce', source: listed },
+};
+const actionSentences = [
+  /^set "enabled": true for db in \/project\/troupe\.json:7$/,
+  /^trust the folder that brings it in \/project\/troupe\.json:7: start with --trust$/,
+  /^remove db from mcp\.excluded in \/project\/troupe\.json:9$/,
+  /^add db to mcp\.allowed in \/project\/troupe\.json:9$/,
+  /^stop or disable another server, or raise admission\.maxServers in mcp\.policy of \/project\/troupe\.json$/,
+  /^mend \/project\/troupe\.json:7$/,
+  /^log in to db, then troupe restart db$/,
+];
+
+describe('the status of a server', () => {
+  it.each(cases)('reads $state $reason where the chart is there', ({ state, reason, snapshot }) => {
+    const status = statusOf(snapshot, desired, stamps, 4);
+    expect(status.state).toBe(state);
+    expect(status.reason).toBe(reason);
+    expect(status).toMatchObject({ name: 'db', tools: 4, restarts: 2, generation: 'g1' });
+  });
+
+  it.each(cases)(
+    'tells one step that helps, and only where one is needed: $state $reason',
+    ({ state, reason }) => {
+      const condition = reason === undefined ? { state } : { state, reason };
+      const action = nextStepFor(desired, condition, lists);
+      const needsNone: ServerState[] = [
+        'dormant',
+        'queued',
+        'connecting',
+        'loadingTools',
+        'ready',
+        'degraded',
+        'backingOff',
+        'stopping',
+      ];
+      expect(action === undefined).toBe(needsNone.includes(state));
+      if (action === undefined) return;
+      const isKnown = [actionCommands, ...actionSentences].some((form) => form.test(action));
+      expect(isKnown, action).toBe(true);
+    },
+  );
+
+  it('tells the first of several impairments, in their fixed order', () => {
+    const place = { engaged: { ready: { health: 'degraded', activity: 'idle' } } };
+    const impairments = degradedReasons.toReversed();
+    expect(statusOf(snapshotIn(place, { impairments }), desired, stamps, 0).reason).toBe(
+      degradedReasons[0],
+    );
+  });
+
+  it('tells since when, and when the next attempt comes, in ISO 8601', () => {
+    const waiting = snapshotIn({ parked: { backingOff: 'retrying' } });
+    expect(statusOf(waiting, desired, stamps, 0)).toMatchObject({
+      since: '2026-01-01T00:00:00.000Z',
+      nextAttemptAt: '2026-01-01T00:00:06.500Z',
+      attempt: 2,
+    });
+    expect(statusOf(snapshotIn(ready), desired, stamps, 0)).not.toHaveProperty('nextAttemptAt');
+    expect(statusOf(snapshotIn(ready), desired, stamps, 0)).not.toHaveProperty('attempt');
+  });
+
+  it('counts the first try as one also before it began', () => {
+    const queued = snapshotIn({ engaged: { starting: 'queued' } }, { attempt: 0, session: 0 });
+    expect(statusOf(queued, desired, stamps, 0)).toMatchObject({ attempt: 1, restarts: 0 });
+  });
+
+  it.each(failureKinds)('tells the last failure with a code that callers know: %s', (kind) => {
+    const lastError = { kind, message: 'Oh.', exitCode: 3, signal: 'SIGKILL', stderrTail: ['a'] };
+    const status = statusOf(snapshotIn(ready, { lastError }), desired, stamps, 0);
+    expect(status.lastError).toMatchObject(lastError);
+    expect(status.lastError?.code).toMatch(/^[A-Z_]+$/);
+  });
+
+  it('tells what is wrong with an entry that cannot be used, and where', () => {
+    const invalid = { file: '/project/troupe.json', line: 9, key: 'mcpServers.db', message: 'bad' };
+    const blocked = snapshotIn({ parked: { blocked: 'invalidConfig' } });
+    expect(statusOf(blocked, { ...desired, invalid }, stamps, 0)).toMatchObject({
+      lastError: { code: 'INVALID_CONFIG', message: '/project/troupe.json:9 mcpServers.db: bad' },
+      action: 'mend /project/troupe.json:9',
+    });
+    const placeless = { file: 'host settings', message: 'bad' };
+    expect(
+      statusOf(blocked, { ...desired, invalid: placeless }, stamps, 0).lastError?.message,
+    ).toBe('host settings: bad');
+  });
+
+  it('reads stopping while an actor is taken down', () => {
+    expect(statusOf(snapshotIn('retired'), desired, stamps, 0).state).toBe('stopping');
+  });
+
+  it('has a place for every reason there is', () => {
+    const told = new Set(cases.map(({ reason }) => reason));
+    const all: readonly StateReason[] = Object.values(reasonsOf).flat();
+    for (const reason of [...all, ...blockedReasons]) expect(told).toContain(reason);
+  });
+});

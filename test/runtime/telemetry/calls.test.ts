@@ -1,0 +1,405 @@
+import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
+import { describe, expect, it } from 'vitest';
+import { openTelemetry } from '../../../actors/host/open-telemetry.ts';
+import {
+  recordTelemetry,
+  rememberActiveSpans,
+  type TelemetryRecorder,
+} from '../../support/telemetry-recorder.ts';
+import {
+  call,
+  callFailure,
+  crash,
+  pong,
+  remote,
+  type Stage,
+  servers,
+  setUp,
+  stage,
+  tool,
+  watch,
+} from '../stage.ts';
+
+type Entry = Parameters<typeof servers>[0][string];
+
+async function staged(entry: Entry = 'srv', recorder = recordTelemetry()) {
+  const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
+  const there = await stage({ settings: servers({ db: entry }), telemetry });
+  return { there, recorder };
+}
+
+async function answered(there: Stage, made: { readonly state: string }, nth = 0): Promise<void> {
+  await there.settle();
+  there.sessions.of('db').calls[nth]?.answer(pong);
+  await there.settle();
+  expect(made.state).not.toBe('pending');
+}
+
+/** The parts of the only call, in order, as `name status`. */
+function partsOf(recorder: TelemetryRecorder): readonly string[] {
+  const whole = recorder
+    .spans()
+    .find(({ kind, name }) => kind === SpanKind.CLIENT && name.includes('/'));
+  return recorder
+    .spans()
+    .filter(({ parentSpanContext }) => parentSpanContext?.spanId === whole?.spanContext().spanId)
+    .map(({ name, attributes: { 'error.type': error } }) =>
+      error === undefined ? name : `${name} ${String(error)}`,
+    );
+}
+
+const attempt = 'mcp_troupe.call.attempt';
+const duration = 'mcp.client.operation.duration';
+
+describe('a call of a tool', () => {
+  it('is one span, with the sending below it, and one number', async () => {
+    const { there, recorder } = await staged();
+    const made = call(there, 'db');
+    await there.advance(250);
+    await answered(there, made);
+    const span = recorder.span('tools/call query');
+    expect(span.kind).toBe(SpanKind.CLIENT);
+    expect(span.status).toEqual({ code: SpanStatusCode.UNSET });
+    const labels = {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'query',
+      'mcp_troupe.server.name': 'db',
+      'network.transport': 'pipe',
+      'mcp_troupe.call.outcome': 'executed',
+    };
+    expect(span.attributes).toEqual({ ...labels, 'mcp_troupe.call.attempts': 1 });
+    expect(partsOf(recorder)).toEqual([attempt]);
+    expect(recorder.span(attempt).attributes).toEqual({ 'mcp_troupe.call.attempt': 1 });
+    expect(await recorder.points(duration)).toEqual([
+      { metric: duration, unit: 's', attributes: labels, value: 1, sum: 0.25 },
+    ]);
+  });
+
+  it('says over which network it goes', async () => {
+    const { there, recorder } = await staged(remote);
+    await answered(there, call(there, 'db'));
+    expect(recorder.span('tools/call query').attributes).toMatchObject({
+      'network.transport': 'tcp',
+      'network.protocol.name': 'http',
+    });
+  });
+
+  it('is an error that ran when the tool says so', async () => {
+    const { there, recorder } = await staged();
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer({ ...pong, isError: true });
+    await there.settle();
+    expect(made.state).toBe('done');
+    const { status, attributes } = recorder.span('tools/call query');
+    expect(status).toEqual({ code: SpanStatusCode.ERROR, message: 'tool_error' });
+    expect(attributes).toMatchObject({
+      'error.type': 'tool_error',
+      'mcp_troupe.call.outcome': 'executed',
+    });
+  });
+
+  it('has the code of its error, that of the server, and what became of it', async () => {
+    const { there, recorder } = await staged();
+    const made = call(there, 'db');
+    await there.settle();
+    const answer = callFailure('serverError', true, { rpcCode: -32_050 });
+    there.sessions.of('db').calls[0]?.fail(answer);
+    await there.settle();
+    expect(made.error?.code).toBe('SERVER_ERROR');
+    const { status, attributes } = recorder.span('tools/call query');
+    expect(status).toEqual({ code: SpanStatusCode.ERROR, message: 'SERVER_ERROR' });
+    expect(attributes).toMatchObject({
+      'error.type': 'SERVER_ERROR',
+      'rpc.response.status_code': '-32050',
+      'mcp_troupe.call.outcome': made.error?.outcome,
+    });
+    expect(partsOf(recorder)).toEqual([`${attempt} SERVER_ERROR`]);
+  });
+
+  it('ends at its deadline', async () => {
+    const { there, recorder } = await staged();
+    const made = call(there, 'db', { timeoutMs: 5_000 });
+    await there.advance(5_000);
+    expect(made.error?.code).toBe('TIMEOUT');
+    expect(recorder.span('tools/call query').attributes).toMatchObject({
+      'error.type': 'TIMEOUT',
+      'mcp_troupe.call.outcome': 'unknown',
+    });
+    const [{ sum, attributes } = {}] = await recorder.points(duration);
+    expect(sum).toBe(5);
+    expect(attributes).toMatchObject({ 'error.type': 'TIMEOUT' });
+  });
+
+  it('ends with its caller', async () => {
+    const { there, recorder } = await staged();
+    const caller = new AbortController();
+    const made = call(there, 'db', { signal: caller.signal });
+    await there.settle();
+    caller.abort();
+    await there.settle();
+    expect(made.error?.code).toBe('CANCELLED');
+    expect(recorder.span('tools/call query').status.message).toBe('CANCELLED');
+    expect(partsOf(recorder)).toEqual([`${attempt} CANCELLED`]);
+  });
+
+  it('shows that it was sent again, and why', async () => {
+    const { there, recorder } = await staged({
+      command: 'srv',
+      policy: { call: { replay: 'once' } },
+    });
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await there.advance(1_000);
+    await answered(there, made);
+    const { attributes, events, status } = recorder.span('tools/call query');
+    expect(status.code).toBe(SpanStatusCode.UNSET);
+    expect(attributes).toMatchObject({ 'mcp_troupe.call.attempts': 2 });
+    expect(events.map(({ name, attributes: about }) => ({ name, about }))).toEqual([
+      {
+        name: 'mcp_troupe.call.replay',
+        about: { 'error.type': 'CRASHED', 'mcp_troupe.call.replay': 'mayRepeat' },
+      },
+    ]);
+    expect(partsOf(recorder)).toEqual([`${attempt} CRASHED`, 'mcp_troupe.call.wait', attempt]);
+  });
+
+  it('shows that it waited for a server that had to be started', async () => {
+    const { there, recorder } = await staged({ command: 'srv', startup: 'lazy' });
+    expect(there.stateOf('db')).toBe('dormant');
+    there.obedient = new Set();
+    const made = call(there, 'db');
+    await there.advance(2_000);
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([tool('query')]);
+    await answered(there, made);
+    expect(partsOf(recorder)).toEqual(['mcp_troupe.call.wait', attempt]);
+    const { attributes } = recorder.span('mcp_troupe.call.wait');
+    expect(attributes).toEqual({
+      'mcp_troupe.server.state': expect.stringMatching(/dormant|queued|connecting/),
+    });
+    const [{ sum } = {}] = await recorder.points(duration);
+    expect(sum).toBe(2);
+  });
+
+  it('shows that it stood in line', async () => {
+    const { there, recorder } = await staged();
+    for (let index = 0; index < 17; index += 1) call(there, 'db');
+    await there.settle();
+    const { calls } = there.sessions.of('db');
+    expect(calls).toHaveLength(16);
+    for (const each of calls) each.answer(pong);
+    await there.settle();
+    calls[16]?.answer(pong);
+    await there.settle();
+    const queue = recorder.span('mcp_troupe.call.queue');
+    const { spanId } = queue.parentSpanContext ?? {};
+    const parts = recorder.spans().filter((span) => span.parentSpanContext?.spanId === spanId);
+    expect(parts.map(({ name }) => name)).toEqual(['mcp_troupe.call.queue', attempt]);
+  });
+
+  it('shows that a person was asked', async () => {
+    const recorder = recordTelemetry();
+    const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
+    const there = await stage({
+      settings: servers({ db: 'srv' }),
+      telemetry,
+      permission: () => 'ask',
+      askPermission: () => 'deny',
+    });
+    const made = call(there, 'db');
+    await there.settle();
+    expect(made.error?.code).toBe('PERMISSION_DENIED');
+    expect(partsOf(recorder)).toEqual(['mcp_troupe.call.permission']);
+    expect(recorder.span('tools/call').attributes).toMatchObject({
+      'mcp_troupe.call.outcome': 'not_executed',
+      'mcp_troupe.call.attempts': 0,
+    });
+  });
+
+  it('names no server and no tool that a caller made up', async () => {
+    const { there, recorder } = await staged();
+    watch(there.troupe.callServerTool('invented', 'thing'));
+    watch(there.troupe.callServerTool('db', 'thing'));
+    watch(there.troupe.callTool('mcp__invented__thing'));
+    await there.settle();
+    const spans = recorder.spans().filter(({ name }) => name === 'tools/call');
+    expect(spans.map(({ attributes }) => String(attributes['error.type'])).toSorted()).toEqual([
+      'SERVER_UNKNOWN',
+      'TOOL_UNKNOWN',
+      'TOOL_UNKNOWN',
+    ]);
+    expect(await recorder.text()).not.toMatch(/invented|thing/);
+  });
+
+  it('counts the time before settings were read', async () => {
+    const recorder = recordTelemetry();
+    const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
+    const there = setUp({ settings: servers({ db: 'srv' }), telemetry });
+    await answered(there, call(there, 'db'));
+    expect(recorder.span('tools/call query').status.code).toBe(SpanStatusCode.UNSET);
+  });
+
+  it('ends when it ends, and not with a receipt', async () => {
+    const { there, recorder } = await staged({
+      command: 'srv',
+      policy: { call: { backgroundAfterMs: 2_000 } },
+    });
+    const made = call(there, 'db');
+    await there.advance(2_000);
+    expect(made.state).toBe('done');
+    expect(recorder.spans().map(({ name }) => name)).not.toContain('tools/call query');
+    await there.advance(3_000);
+    await answered(there, made);
+    const { events } = recorder.span('tools/call query');
+    expect(events.map(({ name }) => name)).toEqual(['mcp_troupe.call.background']);
+    expect(await recorder.points(duration)).toMatchObject([{ value: 1, sum: 5 }]);
+  });
+
+  it('is told of by a snapshot of the catalog, too', async () => {
+    const { there, recorder } = await staged();
+    const made = watch(there.troupe.catalog().callTool('mcp__db__query'));
+    await answered(there, made);
+    expect(recorder.span('tools/call query').kind).toBe(SpanKind.CLIENT);
+  });
+
+  it('tells nothing of what it was given or got, nor any sentence', async () => {
+    const { there, recorder } = await staged({
+      command: 'srv',
+      args: ['secret-arg'],
+      env: { TOKEN: 'secret-env' },
+    });
+    const made = watch(there.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
+    const other = watch(there.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
+    await there.settle();
+    const [first, second] = there.sessions.of('db').calls;
+    first?.answer({ content: [{ type: 'text', text: 'secret-result' }] });
+    const message = 'secret-message';
+    second?.fail(callFailure('serverError', true, { rpcCode: 1, message, rpcData: { message } }));
+    there.sessions.of('db').fail(crash('secret-crash'));
+    await there.advance(1_000);
+    expect([made.state, other.state]).toEqual(['done', 'refused']);
+    const text = await recorder.text();
+    expect(text).toContain('tools/call query');
+    expect(text).not.toContain('secret');
+  });
+});
+
+describe('another request', () => {
+  it('is a span by its method, and does not name what it is about', async () => {
+    const { there, recorder } = await staged();
+    const read = watch(there.troupe.readResource('db', 'file:///private/notes'));
+    await there.settle();
+    there.sessions.of('db').calls[0]?.answer({ contents: [] });
+    await there.settle();
+    expect(read.state).toBe('done');
+    expect(recorder.span('resources/read').attributes).toEqual({
+      'mcp.method.name': 'resources/read',
+      'mcp_troupe.server.name': 'db',
+      'network.transport': 'pipe',
+      'mcp_troupe.call.outcome': 'executed',
+      'mcp_troupe.call.attempts': 1,
+    });
+    expect(await recorder.text()).not.toContain('private');
+  });
+});
+
+describe('the trace of a caller', () => {
+  it('is gone on with', async () => {
+    rememberActiveSpans();
+    const { there, recorder } = await staged();
+    const turn = recorder.tracerProvider.getTracer('host').startSpan('turn');
+    const made = context.with(trace.setSpan(ROOT_CONTEXT, turn), () => call(there, 'db'));
+    await answered(there, made);
+    const { parentSpanContext } = recorder.span('tools/call query');
+    expect(parentSpanContext?.spanId).toBe(turn.spanContext().spanId);
+  });
+
+  it('is active for what the host does meanwhile', async () => {
+    rememberActiveSpans();
+    const recorder = recordTelemetry();
+    const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
+    let active: string | undefined;
+    const there = await stage({
+      settings: servers({ db: 'srv' }),
+      telemetry,
+      permission: () => {
+        active = trace.getActiveSpan()?.spanContext().spanId;
+        return 'allow';
+      },
+    });
+    await answered(there, call(there, 'db'));
+    expect(active).toBe(recorder.span('tools/call query').spanContext().spanId);
+  });
+
+  it('may be named instead', async () => {
+    const { there, recorder } = await staged();
+    const traceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
+    await answered(there, call(there, 'db', { traceContext }));
+    expect(recorder.span('tools/call query').parentSpanContext).toMatchObject({
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      spanId: 'b7ad6b7169203331',
+    });
+  });
+
+  it('has no parts that nobody records', async () => {
+    const { there, recorder } = await staged(
+      'srv',
+      recordTelemetry({ sampler: new AlwaysOffSampler() }),
+    );
+    await answered(there, call(there, 'db'));
+    expect(recorder.spans()).toEqual([]);
+    expect(await recorder.points(duration)).toMatchObject([{ value: 1 }]);
+  });
+});
+
+describe('telemetry that throws', () => {
+  const broken = (): never => {
+    throw new Error('broken');
+  };
+  const span = {
+    isRecording: () => true,
+    setAttributes: broken,
+    addEvent: broken,
+    setStatus: broken,
+    updateName: broken,
+    end: broken,
+    spanContext: broken,
+  };
+  const meter = {
+    createHistogram: () => ({ record: broken }),
+    createCounter: () => ({ add: broken }),
+    createUpDownCounter: () => ({ add: broken }),
+  };
+
+  it.each([
+    ['when spans begin', { startSpan: broken }],
+    ['at everything about a span', { startSpan: () => span }],
+  ])('%s breaks no call and no server, and is told once', async (_when, tracer) => {
+    const messages: string[] = [];
+    const telemetry = openTelemetry(
+      {
+        tracerProvider: { getTracer: () => tracer },
+        meterProvider: { getMeter: () => meter },
+        propagator: { inject: broken, extract: broken },
+      },
+      (message) => messages.push(message),
+    );
+    const there = await stage({ settings: servers({ db: 'srv' }), telemetry });
+    const made = call(there, 'db', { traceContext: { traceparent: 'any' } });
+    await answered(there, made);
+    expect(made.state).toBe('done');
+    const lost = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(lost.error?.code).toBe('CRASHED');
+    await there.advance(60_000);
+    expect(there.stateOf('db')).toBe('ready');
+    expect(there.errors).toEqual([]);
+    expect(messages).toHaveLength(1);
+  });
+});

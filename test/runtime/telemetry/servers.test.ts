@@ -1,0 +1,182 @@
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
+import { describe, expect, it } from 'vitest';
+import { openTelemetry } from '../../../actors/host/open-telemetry.ts';
+import { recordTelemetry, type TelemetryRecorder, told } from '../../support/telemetry-recorder.ts';
+import { bringUp, crash, failure, nextAttempt, servers, stage } from '../stage.ts';
+
+const connect = 'mcp_troupe.server.connect';
+
+async function staged(
+  entries: Parameters<typeof servers>[0] = { db: 'srv' },
+  obedient?: readonly string[],
+) {
+  const recorder = recordTelemetry();
+  const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
+  const settings = servers(entries);
+  const there = await stage({ settings, telemetry, ...(obedient && { obedient }) });
+  return { there, recorder };
+}
+
+/** The present states, as `name state`. */
+async function statesIn(recorder: TelemetryRecorder): Promise<readonly string[]> {
+  const points = await recorder.points('mcp_troupe.server.state');
+  expect(points.filter(({ value }) => value !== 0 && value !== 1)).toEqual([]);
+  return points
+    .filter(({ value }) => value === 1)
+    .map(({ attributes: { 'mcp_troupe.server.name': name, 'mcp_troupe.server.state': state } }) =>
+      [name, state].join(' '),
+    )
+    .toSorted();
+}
+
+async function numbers(recorder: TelemetryRecorder, metric: string) {
+  const points = await recorder.points(`mcp_troupe.server.${metric}`);
+  return points.map(({ attributes, value }) => ({ ...attributes, value }));
+}
+
+describe('a try to connect', () => {
+  it('is a span of its own, with its phases and how long it took', async () => {
+    const { there, recorder } = await staged({ db: 'srv' }, []);
+    await there.advance(250);
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    const span = recorder.span(connect);
+    expect(told(span)).toEqual({
+      name: connect,
+      status: { code: SpanStatusCode.UNSET },
+      attributes: {
+        'mcp_troupe.server.name': 'db',
+        'network.transport': 'pipe',
+        'mcp_troupe.server.attempt': 1,
+        'mcp_troupe.server.role': 'present',
+        'mcp_troupe.server.state': 'ready',
+      },
+    });
+    expect(span.kind).toBe(SpanKind.CLIENT);
+    expect(span.parentSpanContext).toBeUndefined();
+    const phases = span.events.map(({ name }) => name);
+    expect(phases.slice(-2)).toEqual(['loadingTools', 'ready']);
+    expect(phases).toContain('connecting');
+    expect(await recorder.points('mcp_troupe.server.connect.duration')).toMatchObject([
+      { unit: 's', attributes: { 'mcp_troupe.server.name': 'db' }, value: 1, sum: 0.25 },
+    ]);
+  });
+
+  it('fails with the code that its status has, and the next one is another', async () => {
+    const { there, recorder } = await staged({ db: 'srv' }, []);
+    there.sessions.of('db').open();
+    there.sessions.of('db').fail(crash('secret words'));
+    await there.settle();
+    const code = there.troupe.status('db')?.lastError?.code;
+    expect(recorder.span(connect).status).toEqual({ code: SpanStatusCode.ERROR, message: code });
+    await nextAttempt(there, 'db');
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    const tries = recorder
+      .spans()
+      .map(({ attributes, status }) => [
+        attributes['mcp_troupe.server.attempt'],
+        attributes['error.type'],
+        status.code,
+      ]);
+    expect(tries).toEqual([
+      [1, code, SpanStatusCode.ERROR],
+      [2, undefined, SpanStatusCode.UNSET],
+    ]);
+    expect(await recorder.text()).not.toContain('secret');
+  });
+
+  it('is no failure when somebody stops it', async () => {
+    const { there, recorder } = await staged({ db: 'srv' }, []);
+    there.obedient = null;
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.advance(1_000);
+    expect(there.stateOf('db')).toBe('stopped');
+    const { status, attributes } = recorder.span(connect);
+    expect(status.code).toBe(SpanStatusCode.UNSET);
+    expect(attributes['mcp_troupe.server.state']).toBe('stopped');
+  });
+
+  it('ends with the troupe', async () => {
+    const { there, recorder } = await staged({ db: 'srv' }, []);
+    const stopped = there.troupe.stop();
+    await there.advance(6_000);
+    await stopped;
+    expect(recorder.span(connect).ended).toBe(true);
+  });
+
+  it('of a successor is told beside the server that still serves', async () => {
+    const { there, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
+    await there.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
+    await there.advance(1_000);
+    const roles = recorder
+      .spans()
+      .map(({ attributes, status }) => [
+        attributes['mcp_troupe.server.role'],
+        attributes['mcp_troupe.server.state'],
+        status.code,
+      ]);
+    expect(roles).toEqual([
+      ['present', 'ready', SpanStatusCode.UNSET],
+      ['successor', 'ready', SpanStatusCode.UNSET],
+    ]);
+  });
+});
+
+describe('a server', () => {
+  it('is in one state at any time, and in none when it is gone', async () => {
+    const { there, recorder } = await staged({ db: 'srv', web: 'srv' }, ['web']);
+    expect(await statesIn(recorder)).toEqual(['db connecting', 'web ready']);
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    expect(await statesIn(recorder)).toEqual(['db ready', 'web ready']);
+    there.sessions.of('db').fail(failure('transport'));
+    await there.settle();
+    expect(await statesIn(recorder)).toEqual(['db backingOff', 'web ready']);
+    await there.apply(servers({ db: 'srv' }));
+    await there.advance(1_000);
+    expect((await statesIn(recorder)).filter((each) => each.startsWith('web'))).toEqual([]);
+    const stopped = there.troupe.stop();
+    await there.advance(6_000);
+    await stopped;
+    expect(await statesIn(recorder)).toEqual([]);
+  });
+
+  it('is counted whenever it moves, and when it is started again', async () => {
+    const { there, recorder } = await staged();
+    for (let count = 0; count < 2; count += 1) {
+      there.troupe.send({ type: 'server.restart', server: 'db' });
+      await there.advance(5_000);
+    }
+    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 2 });
+    const about = { 'mcp_troupe.server.name': 'db' };
+    expect(await numbers(recorder, 'restarts')).toEqual([{ ...about, value: 2 }]);
+    expect(await numbers(recorder, 'transitions')).toContainEqual({
+      ...about,
+      'mcp_troupe.server.state': 'ready',
+      value: 3,
+    });
+    await there.apply(servers({ db: 'other' }));
+    await there.advance(5_000);
+    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 0 });
+    expect(await numbers(recorder, 'restarts')).toEqual([{ ...about, value: 2 }]);
+  });
+
+  it('is one of many at most', async () => {
+    const { BoundedLabels } = await import('../../../src/runtime/telemetry/bounded-labels.ts');
+    const labels = new BoundedLabels();
+    const names = Array.from({ length: 2_500 }, (_, index) => labels.of(`server-${index}`));
+    expect(new Set(names).size).toBe(2_001);
+    expect([names[1_999], names[2_000]]).toEqual(['server-1999', '_OTHER']);
+    expect(labels.of('server-7')).toBe('server-7');
+  });
+});
+
+it('tells how long passes took that changed something', async () => {
+  const { there, recorder } = await staged();
+  const before = await recorder.points('mcp_troupe.reconcile.duration');
+  expect(before).toMatchObject([{ unit: 's', value: 1 }]);
+  await there.apply(servers({ db: 'srv', web: 'srv' }));
+  const [after] = await recorder.points('mcp_troupe.reconcile.duration');
+  expect(after?.value).toBe(2);
+});

@@ -1,0 +1,223 @@
+/**
+ * A picture of a chart in the page: lights its states, moves a dot along what was just
+ * taken, lets timers run down on their arrows. The picture is one of ours, but it is read
+ * as data all the same: nothing in it can run, and its style comes with the page.
+ */
+
+import type { LitStates } from '../../model/lit-states.ts';
+import type { Box, Size } from '../../model/viewport.ts';
+
+const svgName = 'http://www.w3.org/2000/svg';
+
+export interface ShownTimer {
+  /** Arrow that it belongs to; where the picture has none, the state. */
+  readonly transition: string;
+  readonly state: string;
+  readonly text: string;
+  /** What is left of it, 0 to 1. */
+  readonly left: number;
+}
+
+/** What the pointer or the keyboard is on. */
+export type Target =
+  | { readonly kind: 'state'; readonly path: string }
+  | { readonly kind: 'arrow'; readonly transitions: readonly string[] };
+
+export class ChartDrawing {
+  readonly svg: SVGSVGElement;
+  readonly size: Size;
+  readonly states = new Map<string, SVGGElement>();
+  readonly #arrows = new Map<string, SVGGElement[]>();
+  readonly #timers: SVGGElement;
+
+  constructor(text: string) {
+    this.svg = parsed(text);
+    const { width, height } = this.svg.viewBox.baseVal;
+    this.size = { width, height };
+    for (const state of this.svg.querySelectorAll<SVGGElement>('[data-state]')) {
+      this.states.set(state.dataset['state'] ?? '', state);
+    }
+    for (const arrow of this.svg.querySelectorAll<SVGGElement>('[data-transitions]')) {
+      for (const transition of (arrow.dataset['transitions'] ?? '').split(' ')) {
+        this.#arrows.set(transition, [...(this.#arrows.get(transition) ?? []), arrow]);
+      }
+    }
+    this.#timers = group('timers');
+    this.svg.append(this.#timers);
+    this.#describe();
+  }
+
+  light({ lit, within }: LitStates): void {
+    for (const [path, state] of this.states) {
+      state.classList.toggle('lit', lit.has(path));
+      state.classList.toggle('within', within.has(path));
+      const words = lit.has(path) ? ', active' : within.has(path) ? ', active inside' : '';
+      state.setAttribute('aria-label', `State ${path}${words}`);
+    }
+  }
+
+  /** Shows once which way the chart just went. Only what is drawn here can be shown. */
+  animate(edges: readonly string[], isCalm: boolean): void {
+    for (const old of this.svg.querySelectorAll('.taken')) old.classList.remove('taken');
+    for (const edge of edges) {
+      for (const arrow of this.#arrows.get(edge) ?? []) {
+        arrow.classList.add('taken');
+        if (!isCalm) this.#moveAlong(arrow);
+      }
+    }
+  }
+
+  /** An event that no state accepted: the active states shrug. */
+  shrug(isCalm: boolean): void {
+    for (const state of this.svg.querySelectorAll<SVGGElement>('.state.lit')) {
+      state.classList.add('shrugging');
+      const end = (): void => state.classList.remove('shrugging');
+      if (isCalm) setTimeout(end, 600);
+      else {
+        state
+          .animate(
+            [0, -4, 4, -3, 2, 0].map((x) => ({ transform: `translateX(${x}px)` })),
+            { duration: 360 },
+          )
+          .finished.then(end, end);
+      }
+    }
+  }
+
+  showTimers(timers: readonly ShownTimer[]): void {
+    const shown = timers.flatMap((timer) => {
+      const place = this.#placeOf(timer);
+      return place === undefined ? [] : [{ ...timer, place }];
+    });
+    while (this.#timers.children.length > shown.length) this.#timers.lastElementChild?.remove();
+    while (this.#timers.children.length < shown.length) this.#timers.append(timerBadge());
+    shown.forEach(({ place, text, left }, index) => {
+      const badge = this.#timers.children[index];
+      if (badge !== undefined) fillBadge(badge, place, text, left);
+    });
+  }
+
+  /** The box around states, in the picture's own measure. */
+  boxOf(paths: Iterable<string>): Box | undefined {
+    const boxes = [...paths].flatMap((path) => {
+      const rect = this.states.get(path)?.querySelector<SVGRectElement>('.box');
+      return rect === null || rect === undefined ? [] : [rect.getBBox()];
+    });
+    if (boxes.length === 0) return undefined;
+    const x = Math.min(...boxes.map((box) => box.x));
+    const y = Math.min(...boxes.map((box) => box.y));
+    return {
+      x,
+      y,
+      width: Math.max(...boxes.map((box) => box.x + box.width)) - x,
+      height: Math.max(...boxes.map((box) => box.y + box.height)) - y,
+    };
+  }
+
+  choose(target: Target | undefined): void {
+    for (const old of this.svg.querySelectorAll('.chosen')) old.classList.remove('chosen');
+    if (target?.kind === 'state') this.states.get(target.path)?.classList.add('chosen');
+    else {
+      for (const transition of target?.transitions ?? []) {
+        for (const arrow of this.#arrows.get(transition) ?? []) arrow.classList.add('chosen');
+      }
+    }
+  }
+
+  #describe(): void {
+    this.svg.setAttribute('role', 'group');
+    for (const [path, state] of this.states) {
+      state.setAttribute('tabindex', '0');
+      state.setAttribute('role', 'button');
+      state.setAttribute('aria-label', `State ${path}`);
+    }
+  }
+
+  #moveAlong(arrow: SVGGElement): void {
+    const way = arrow.querySelector<SVGPathElement>('.way');
+    if (way === null) return;
+    const length = way.getTotalLength();
+    const trace = way.cloneNode() as SVGPathElement;
+    trace.setAttribute('class', 'trace');
+    trace.dataset['moving'] = '';
+    arrow.append(trace);
+    const head = Math.min(length, 60);
+    trace
+      .animate(
+        [
+          { strokeDasharray: `${head} ${length + head}`, strokeDashoffset: head },
+          { strokeDasharray: `${head} ${length + head}`, strokeDashoffset: -length },
+        ],
+        { duration: Math.min(1_400, 450 + length * 0.5), easing: 'ease-in-out' },
+      )
+      .finished.finally(() => trace.remove())
+      .catch(() => undefined);
+  }
+
+  #placeOf({ transition, state }: ShownTimer): { x: number; y: number } | undefined {
+    for (const arrow of this.#arrows.get(transition) ?? []) {
+      const way = arrow.querySelector<SVGPathElement>('.way');
+      if (way === null) continue;
+      // Near its beginning, where whoever follows the active state is looking.
+      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 2, badge.width));
+      return { x, y };
+    }
+    const box = this.boxOf([state]);
+    return box === undefined ? undefined : { x: box.x + box.width - 40, y: box.y };
+  }
+}
+
+function parsed(text: string): SVGSVGElement {
+  // The policy of the page forbids style inside of a picture.
+  const plain = text.replace(/<style>[^<]*<\/style>/u, '');
+  const { documentElement } = new DOMParser().parseFromString(plain, 'image/svg+xml');
+  if (!(documentElement instanceof SVGSVGElement)) throw new Error('The picture cannot be read.');
+  for (const strange of documentElement.querySelectorAll(
+    'script,style,foreignObject,a,image,use',
+  )) {
+    strange.remove();
+  }
+  return document.importNode(documentElement, true);
+}
+
+function group(name: string): SVGGElement {
+  const element = document.createElementNS(svgName, 'g');
+  element.setAttribute('class', name);
+  return element;
+}
+
+const badge = { width: 76, height: 17 };
+
+function timerBadge(): SVGGElement {
+  const element = group('timer');
+  for (const name of ['timer-back', 'timer-left']) {
+    const rect = document.createElementNS(svgName, 'rect');
+    rect.setAttribute('class', name);
+    rect.setAttribute('width', String(badge.width));
+    rect.setAttribute('height', String(badge.height));
+    rect.setAttribute('rx', '8.5');
+    element.append(rect);
+  }
+  const text = document.createElementNS(svgName, 'text');
+  text.setAttribute('text-anchor', 'middle');
+  text.setAttribute('x', String(badge.width / 2));
+  text.setAttribute('y', '12.5');
+  element.append(text);
+  return element;
+}
+
+function fillBadge(
+  element: Element,
+  place: { x: number; y: number },
+  text: string,
+  left: number,
+): void {
+  const x = place.x - badge.width / 2;
+  const y = place.y - badge.height / 2;
+  element.setAttribute('transform', `translate(${x} ${y})`);
+  element
+    .querySelector('.timer-left')
+    ?.setAttribute('width', String(Math.max(0, Math.min(1, left)) * badge.width));
+  const label = element.querySelector('text');
+  if (label !== null && label.textContent !== text) label.textContent = text;
+}

@@ -1,0 +1,200 @@
+/** The picture itself: zoom and pan, what is lit, what moves, and the card that explains. */
+
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
+import {
+  type MachineFacts,
+  type PictureFacts,
+  transitionOfTimer,
+} from '../../model/chart-facts.ts';
+import { countdown } from '../../model/durations.ts';
+import { afterTimer, litStates } from '../../model/lit-states.ts';
+import { shownLine } from '../../model/shown-text.ts';
+import { now, useTicks } from '../../page/clock.ts';
+import { usePage } from '../../page/store.ts';
+import { IconButton } from '../controls.tsx';
+import { ChartCard } from './card.tsx';
+import { ChartDrawing, type ShownTimer, type Target } from './drawing.ts';
+import { useStage } from './use-stage.ts';
+
+interface ChartStageProps {
+  readonly text: string;
+  readonly picture: PictureFacts;
+  readonly actor: PicturedActor;
+  readonly machine: MachineFacts;
+  readonly isFork: boolean;
+  readonly onOpen: (file: string) => void;
+}
+
+export function ChartStage({ text, picture, actor, machine, isFork, onOpen }: ChartStageProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [pointed, setPointed] = useState<Target>();
+  const [pinned, setPinned] = useState<Target>();
+  const drawing = useMemo(() => new ChartDrawing(text), [text]);
+  const lit = useMemo(() => {
+    const states = litStates(actor.leaves, new Set(drawing.states.keys()));
+    const isWhole = picture.of === actor.machine;
+    return isWhole ? { ...states, within: new Set([...states.within, picture.of]) } : states;
+  }, [drawing, actor.leaves]);
+  const stage = useStage(frame, drawing, lit.lit);
+  useLayoutEffect(() => drawing.light(lit), [drawing, lit]);
+  useLayoutEffect(() => drawing.choose(pinned ?? pointed), [drawing, pinned, pointed]);
+  useMoves(drawing, actor, isFork);
+  useTimers(drawing, actor, machine);
+  usePointing(frame, drawing, setPointed, setPinned);
+  const target = pinned ?? pointed;
+  return (
+    <>
+      <div
+        ref={frame}
+        id="chart-stage"
+        class={isFork ? 'chart-stage forked' : 'chart-stage'}
+        role="group"
+        aria-label={`${picture.title}: ${actor.leaves.join(', ')}`}
+        tabIndex={0}
+        onKeyDown={stage.press}
+      />
+      <div class="chart-zoom" role="group" aria-label="Zoom">
+        <IconButton icon="minus" label="Smaller (−)" onPress={() => stage.zoom(1 / 1.25)} />
+        <span class="number zoom-scale" ref={stage.scaleText} />
+        <IconButton icon="plus" label="Larger (+)" onPress={() => stage.zoom(1.25)} />
+        <IconButton icon="fit" label="The whole chart (0)" onPress={stage.fit} />
+        <IconButton
+          icon="target"
+          label="Follow what is active (F)"
+          pressed={stage.isFollowing}
+          onPress={stage.toggleFollowing}
+        />
+      </div>
+      <Ignored actor={actor} isFork={isFork} />
+      {target === undefined || actor.machine === undefined ? null : (
+        <ChartCard
+          target={target}
+          facts={machine}
+          machine={actor.machine}
+          isPinned={pinned !== undefined}
+          onClose={() => setPinned(undefined)}
+          onGo={setPinned}
+          onOpen={onOpen}
+        />
+      )}
+    </>
+  );
+}
+
+const isCalm = (): boolean => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+
+/** Shows each step once, when it is new. */
+function useMoves(drawing: ChartDrawing, actor: PicturedActor, isFork: boolean): void {
+  const moves = usePage((state) => (state.revision, state.world.moves.get(actor.actor)));
+  const seen = useRef({ step: moves?.step?.n ?? 0, ignored: moves?.ignored?.n ?? 0, edges: 0 });
+  useEffect(() => {
+    if (isFork || moves === undefined) return;
+    const { step, ignored } = moves;
+    const isNew =
+      step !== undefined &&
+      (step.n !== seen.current.step || step.edges.length !== seen.current.edges);
+    if (isNew) drawing.animate(step.edges, isCalm());
+    if (ignored !== undefined && ignored.n > seen.current.ignored) drawing.shrug(isCalm());
+    seen.current = { step: step?.n ?? 0, ignored: ignored?.n ?? 0, edges: step?.edges.length ?? 0 };
+  }, [drawing, moves, isFork]);
+}
+
+/** What a chart sets for a deadline that there is not; timers know no longer one. */
+const longestTimerMs = 2_147_483_647;
+
+function useTimers(drawing: ChartDrawing, actor: PicturedActor, machine: MachineFacts): void {
+  const known = useMemo(
+    () =>
+      actor.timers.flatMap(({ id, delay, ms, armedAt }) => {
+        if (ms >= longestTimerMs) return [];
+        const after = afterTimer(id, delay);
+        const transition = after === undefined ? undefined : transitionOfTimer(machine, after);
+        if (after === undefined || transition === undefined) return [];
+        const state = after.state.replace(new RegExp(`^${actor.machine}\\.`, 'u'), '');
+        return [{ transition, state, ms, due: armedAt + ms }];
+      }),
+    [actor.timers, machine],
+  );
+  useTicks(known.length > 0);
+  useLayoutEffect(() => {
+    const time = now();
+    const shown: readonly ShownTimer[] = known.map(({ transition, state, ms, due }) => ({
+      transition,
+      state,
+      text: countdown(due - time),
+      left: ms === 0 ? 0 : (due - time) / ms,
+    }));
+    drawing.showTimers(shown);
+  });
+}
+
+/** What the pointer or the focus is on; a press keeps it. */
+function usePointing(
+  frame: RefObject<HTMLElement | null>,
+  drawing: ChartDrawing,
+  point: (target: Target | undefined) => void,
+  pin: (target: Target | undefined) => void,
+): void {
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return undefined;
+    const hover = (event: Event): void => point(targetOf(event.target));
+    const leave = (): void => point(undefined);
+    const press = (event: MouseEvent): void => {
+      // The end of a drag is no press.
+      if (element.dataset['dragged'] !== undefined) return;
+      pin(targetOf(event.target));
+    };
+    const key = (event: KeyboardEvent): void => {
+      if (event.key !== 'Enter' && event.key !== ' ') return;
+      const target = targetOf(event.target);
+      if (target === undefined) return;
+      event.preventDefault();
+      pin(target);
+    };
+    element.addEventListener('pointerover', hover);
+    element.addEventListener('focusin', hover);
+    element.addEventListener('pointerleave', leave);
+    element.addEventListener('click', press);
+    element.addEventListener('keydown', key);
+    return () => {
+      element.removeEventListener('pointerover', hover);
+      element.removeEventListener('focusin', hover);
+      element.removeEventListener('pointerleave', leave);
+      element.removeEventListener('click', press);
+      element.removeEventListener('keydown', key);
+    };
+  }, [frame, drawing]);
+}
+
+function targetOf(element: EventTarget | null): Target | undefined {
+  if (!(element instanceof Element)) return undefined;
+  const found = element.closest<SVGElement>('[data-transitions],[data-state]');
+  if (found === null) return undefined;
+  const { transitions, state } = found.dataset;
+  if (transitions !== undefined) return { kind: 'arrow', transitions: transitions.split(' ') };
+  return state === undefined ? undefined : { kind: 'state', path: state };
+}
+
+const ignoredMs = 2_500;
+
+/** Says for a moment which event the chart has just ignored. */
+function Ignored({ actor, isFork }: { actor: PicturedActor; isFork: boolean }) {
+  const ignored = usePage((state) => (state.revision, state.world.moves.get(actor.actor)?.ignored));
+  const [shown, setShown] = useState<typeof ignored>();
+  const first = useRef(ignored);
+  useEffect(() => {
+    if (ignored === undefined || ignored === first.current || isFork) return undefined;
+    setShown(ignored);
+    const timer = setTimeout(() => setShown(undefined), ignoredMs);
+    return () => clearTimeout(timer);
+  }, [ignored, isFork]);
+  if (shown === undefined) return null;
+  return (
+    <p class="ignored" key={shown.n}>
+      ignored <code>{shownLine(shown.type)}</code>
+    </p>
+  );
+}

@@ -1,0 +1,192 @@
+/** Zoom and pan of the picture by wheel, pointer, touch and keys; and following what is active. */
+
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import {
+  centredOn,
+  fitted,
+  kept,
+  panned,
+  type Size,
+  sees,
+  type Viewport,
+  zoomed,
+} from '../../model/viewport.ts';
+import type { ChartDrawing } from './drawing.ts';
+
+/** Below this, the words in the boxes cannot be read. */
+const readable = 0.8;
+const panStep = 80;
+
+export interface Stage {
+  readonly isFollowing: boolean;
+  readonly scaleText: RefObject<HTMLSpanElement | null>;
+  readonly zoom: (factor: number) => void;
+  readonly fit: () => void;
+  readonly toggleFollowing: () => void;
+  readonly press: (event: KeyboardEvent) => void;
+}
+
+export function useStage(
+  frame: RefObject<HTMLDivElement | null>,
+  drawing: ChartDrawing,
+  lit: ReadonlySet<string>,
+): Stage {
+  const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
+  const scaleText = useRef<HTMLSpanElement>(null);
+  const [isFollowing, setFollowing] = useState(true);
+
+  const sizeOf = (): Size => ({
+    width: frame.current?.clientWidth ?? 0,
+    height: frame.current?.clientHeight ?? 0,
+  });
+  const set = (next: Viewport, isSmooth = false): void => {
+    viewport.current = kept(next, drawing.size, sizeOf());
+    const { x, y, scale } = viewport.current;
+    drawing.svg.classList.toggle('smooth', isSmooth);
+    drawing.svg.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+    if (scaleText.current !== null) scaleText.current.textContent = `${Math.round(scale * 100)} %`;
+  };
+  const follow = (isSmooth: boolean): void => {
+    const size = sizeOf();
+    const whole = fitted(drawing.size, size);
+    if (whole.scale >= readable) {
+      set(whole, isSmooth);
+      return;
+    }
+    const box = drawing.boxOf(lit);
+    if (box === undefined) set(whole, isSmooth);
+    else if (!sees(viewport.current, box, size) || viewport.current.scale < readable) {
+      set(centredOn(box, size, Math.max(readable, viewport.current.scale)), isSmooth);
+    }
+  };
+
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (element === null) return undefined;
+    element.replaceChildren(drawing.svg);
+    viewport.current = { x: 0, y: 0, scale: readable };
+    follow(false);
+    const observer = new ResizeObserver(() => set(viewport.current));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [drawing]);
+  useEffect(() => {
+    if (isFollowing) follow(true);
+  }, [lit, isFollowing]);
+  useEffect(
+    () =>
+      listenForPointers(
+        frame.current,
+        () => viewport.current,
+        set,
+        () => setFollowing(false),
+      ),
+    [drawing],
+  );
+
+  const middle = (): { x: number; y: number } => {
+    const { width, height } = sizeOf();
+    return { x: width / 2, y: height / 2 };
+  };
+  const move = (next: Viewport): void => {
+    setFollowing(false);
+    set(next, true);
+  };
+  const zoom = (factor: number): void => move(zoomed(viewport.current, factor, middle()));
+  const fit = (): void => move(fitted(drawing.size, sizeOf()));
+  const toggleFollowing = (): void => setFollowing(!isFollowing);
+  const keys: Readonly<Record<string, () => void>> = {
+    '+': () => zoom(1.25),
+    '=': () => zoom(1.25),
+    '-': () => zoom(1 / 1.25),
+    '0': fit,
+    f: toggleFollowing,
+    ArrowLeft: () => move(panned(viewport.current, panStep, 0)),
+    ArrowRight: () => move(panned(viewport.current, -panStep, 0)),
+    ArrowUp: () => move(panned(viewport.current, 0, panStep)),
+    ArrowDown: () => move(panned(viewport.current, 0, -panStep)),
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = keys[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    action();
+  };
+  return { isFollowing, scaleText, zoom, fit, toggleFollowing, press };
+}
+
+interface Finger {
+  readonly x: number;
+  readonly y: number;
+}
+
+// Less is a press with an unsteady hand.
+const dragPixels = 4;
+
+function listenForPointers(
+  element: HTMLElement | null,
+  get: () => Viewport,
+  set: (viewport: Viewport) => void,
+  touched: () => void,
+): (() => void) | undefined {
+  if (element === null) return undefined;
+  const fingers = new Map<number, Finger>();
+  let start: Finger | undefined;
+  const at = (event: MouseEvent): Finger => {
+    const { left, top } = element.getBoundingClientRect();
+    return { x: event.clientX - left, y: event.clientY - top };
+  };
+  const wheel = (event: WheelEvent): void => {
+    event.preventDefault();
+    touched();
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
+    if (event.shiftKey) set(panned(get(), -event.deltaY * lines, 0));
+    else set(zoomed(get(), Math.exp((-event.deltaY * lines) / 400), at(event)));
+  };
+  const down = (event: PointerEvent): void => {
+    fingers.set(event.pointerId, at(event));
+    start = at(event);
+    delete element.dataset['dragged'];
+  };
+  const move = (event: PointerEvent): void => {
+    const before = fingers.get(event.pointerId);
+    if (before === undefined) return;
+    const here = at(event);
+    const other = [...fingers].find(([id]) => id !== event.pointerId)?.[1];
+    if (other !== undefined) {
+      const ratio = distance(here, other) / Math.max(1, distance(before, other));
+      set(zoomed(get(), ratio, { x: (here.x + other.x) / 2, y: (here.y + other.y) / 2 }));
+    } else if (
+      element.dataset['dragged'] !== undefined ||
+      (start !== undefined && distance(start, here) > dragPixels)
+    ) {
+      if (element.dataset['dragged'] === undefined) element.setPointerCapture(event.pointerId);
+      element.dataset['dragged'] = '';
+      touched();
+      set(panned(get(), here.x - before.x, here.y - before.y));
+    } else return;
+    fingers.set(event.pointerId, here);
+  };
+  const up = (event: PointerEvent): void => {
+    fingers.delete(event.pointerId);
+  };
+  element.addEventListener('wheel', wheel, { passive: false });
+  element.addEventListener('pointerdown', down);
+  element.addEventListener('pointermove', move);
+  element.addEventListener('pointerup', up);
+  element.addEventListener('pointercancel', up);
+  return () => {
+    element.removeEventListener('wheel', wheel);
+    element.removeEventListener('pointerdown', down);
+    element.removeEventListener('pointermove', move);
+    element.removeEventListener('pointerup', up);
+    element.removeEventListener('pointercancel', up);
+  };
+}
+
+function distance(a: Finger, b: Finger): number {
+  return Math.hypot(a.x - b.x, a.y - b.y);
+}

@@ -1,0 +1,63 @@
+/** All keys, and what the marks stand for. */
+
+import { statesByConcern } from '../../model/fleet-list.ts';
+import { globalKeys } from '../../page/keyboard.ts';
+import { StateName } from '../marks.tsx';
+import { Dialog } from './dialog.tsx';
+
+const chartKeys = [
+  { keys: '+ −', does: 'Larger, smaller' },
+  { keys: '0', does: 'The whole chart' },
+  { keys: 'F', does: 'Follow what is active' },
+  { keys: '← ↑ → ↓', does: 'Move the chart' },
+  { keys: 'Tab', does: 'To the next state' },
+];
+
+const fleetKeys = [
+  { keys: '← ↑ → ↓', does: 'To the next tile' },
+  { keys: 'Enter', does: 'Choose the server' },
+];
+
+export function HelpDialog() {
+  return (
+    <Dialog title="Keys and colours" isWide>
+      <div class="help">
+        <section>
+          <h3>Everywhere</h3>
+          <Keys keys={globalKeys} />
+          <h3>In the fleet</h3>
+          <Keys keys={fleetKeys} />
+          <h3>In a chart</h3>
+          <Keys keys={chartKeys} />
+        </section>
+        <section>
+          <h3>States, by how much they want you</h3>
+          <ul class="state-legend">
+            {statesByConcern.map((state) => (
+              <li key={state}>
+                <StateName state={state} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      </div>
+    </Dialog>
+  );
+}
+
+function Keys({ keys }: { keys: readonly { readonly keys: string; readonly does: string }[] }) {
+  return (
+    <dl class="keys">
+      {keys.map(({ keys: names, does }) => (
+        <div key={names}>
+          <dt>
+            {names.split(' ').map((name) => (
+              <kbd key={name}>{name}</kbd>
+            ))}
+          </dt>
+          <dd>{does}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

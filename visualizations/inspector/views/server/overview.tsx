@@ -1,0 +1,178 @@
+/** How a server is, why, and what went wrong last. */
+
+import type { Explanation } from '../../../../src/domain/host/explanation.ts';
+import type { LastError, ServerStatus } from '../../../../src/domain/host/status.ts';
+import { spoken } from '../../model/announcements.ts';
+import { duration } from '../../model/durations.ts';
+import { shownLine } from '../../model/shown-text.ts';
+import { command } from '../../page/api.ts';
+import { usePage } from '../../page/store.ts';
+import { useAsked } from '../../page/use-asked.ts';
+import { CopyButton } from '../controls.tsx';
+import { Countdown } from '../fleet/tile.tsx';
+
+export function Overview({ name }: { name: string }) {
+  const status = usePage((state) => (state.revision, state.world.servers.get(name)));
+  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const { answer } = useAsked(isNow ? `explain ${name}` : undefined, status, () =>
+    command<Explanation>('explain', { server: name }),
+  );
+  if (status === undefined) return null;
+  return (
+    <>
+      <NextStep status={status} explanation={answer} />
+      <Facts status={status} />
+      {status.lastError === undefined ? null : (
+        <Failure error={status.lastError} at={answer?.lastFailure?.at} />
+      )}
+      {answer === undefined ? null : <Why explanation={answer} />}
+    </>
+  );
+}
+
+function NextStep({
+  status,
+  explanation,
+}: {
+  status: ServerStatus;
+  explanation: Explanation | undefined;
+}) {
+  const step = explanation?.nextStep ?? status.action;
+  if (step === undefined) return null;
+  return (
+    <p class="next-step">
+      <span>What would help</span>
+      <code>{shownLine(step, 500)}</code>
+      <CopyButton text={step} label="Copy" />
+    </p>
+  );
+}
+
+function Facts({ status }: { status: ServerStatus }) {
+  const { source } = status;
+  const place =
+    source.file === undefined
+      ? source.key
+      : `${source.file}${source.line === undefined ? '' : `:${source.line}`}`;
+  return (
+    <dl class="facts">
+      <Fact name="Circuit">{spoken(status.circuit)}</Fact>
+      <Fact name="Catalog">{`${status.catalog}, ${status.tools === 1 ? '1 tool' : `${status.tools} tools`}`}</Fact>
+      <Fact name="Transport">
+        {status.era === undefined
+          ? status.transport
+          : `${status.transport}, ${status.era} protocol`}
+      </Fact>
+      {status.pid === undefined ? null : <Fact name="Process">{String(status.pid)}</Fact>}
+      {status.attempt === undefined ? null : <Fact name="Try">{String(status.attempt)}</Fact>}
+      <Fact name="Restarts">{String(status.restarts)}</Fact>
+      {status.nextAttemptAt === undefined ? null : (
+        <div>
+          <dt>Next try in</dt>
+          <dd>
+            <Countdown to={status.nextAttemptAt} />
+          </dd>
+        </div>
+      )}
+      <Fact name="Generation">{status.generation.slice(0, 12)}</Fact>
+      <div class="fact-wide">
+        <dt>Declared in</dt>
+        <dd class="mono place">
+          <span>{shownLine(place)}</span>
+          <CopyButton text={place} label="Copy" />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="number">{shownLine(children)}</dd>
+    </div>
+  );
+}
+
+function Failure({ error, at }: { error: LastError; at: string | undefined }) {
+  const { code, kind, message, exitCode, signal, stderrTail } = error;
+  const end = [
+    exitCode === undefined ? undefined : `exit code ${exitCode}`,
+    signal === undefined ? undefined : `ended by ${signal}`,
+  ].filter((part) => part !== undefined);
+  return (
+    <section class="failure" aria-label="Last failure">
+      <h3>
+        Last failure{' '}
+        <span class="soft">{at === undefined ? '' : new Date(at).toLocaleTimeString()}</span>
+      </h3>
+      <p class="failure-message">{shownLine(message, 600)}</p>
+      <p class="failure-facts">
+        <code>{shownLine(code)}</code>
+        <span>{spoken(kind)}</span>
+        {end.map((part) => (
+          <span key={part}>{shownLine(part)}</span>
+        ))}
+      </p>
+      {stderrTail === undefined || stderrTail.length === 0 ? null : (
+        <pre class="stderr" tabIndex={0} aria-label="Last lines of its stderr">
+          {stderrTail.map((line) => `${shownLine(line, 2_000)}\n`)}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+/** The line of the chart that decided, the timers, and who could move it. */
+function Why({ explanation }: { explanation: Explanation }) {
+  const { decision, timers, movedBy, admission, budgets, queue } = explanation;
+  return (
+    <section class="why">
+      <h3>Why it is so</h3>
+      <ul class="lines">
+        {decision === undefined ? null : (
+          <li>
+            <code>{decision.guard}</code> held in <code>{decision.table}</code>
+            {decision.passed.length === 0 ? null : (
+              <span class="soft">, after {decision.passed.length} that did not</span>
+            )}
+          </li>
+        )}
+        <li>
+          Admission: {spoken(admission.verdict)}, by <code>{admission.rule}</code>
+        </li>
+        {queue === undefined ? null : (
+          <li>
+            Place {queue.position} of {queue.waiting} in the line for {queue.permits} {queue.pool}{' '}
+            permits
+          </li>
+        )}
+        {budgets === undefined ? null : (
+          <li class="number">
+            Tries used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
+          </li>
+        )}
+        {timers.map(({ name, dueAt, totalMs, to }) => (
+          <li key={name}>
+            <code>{name}</code> of {duration(totalMs)}, left: <Countdown to={dueAt} />
+            {to === undefined ? null : <span class="soft"> → {spoken(to.state)}</span>}
+          </li>
+        ))}
+      </ul>
+      {movedBy.length === 0 ? null : (
+        <details>
+          <summary>What would move it</summary>
+          <ul class="lines">
+            {movedBy.map(({ event, sentBy, to, failure }) => (
+              <li key={`${event} ${sentBy} ${failure ?? ''}`}>
+                <code>{event}</code> <span class="soft">by the {sentBy}</span> → {spoken(to.state)}
+                {to.reason === undefined ? '' : `, ${spoken(to.reason)}`}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}

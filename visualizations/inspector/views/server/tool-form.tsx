@@ -1,0 +1,191 @@
+/** Tries a tool: a form made from its schema, and what came of it. */
+
+import { useId, useMemo, useState } from 'preact/hooks';
+import type { ExposedTool, ToolResult } from '../../../../src/domain/tool.ts';
+import { argumentsOf, type Field, type FormProblem, fieldsOf } from '../../model/schema-form.ts';
+import { shownLine } from '../../model/shown-text.ts';
+import { command, messageOf, RefusedError } from '../../page/api.ts';
+import { type Outcome, ToolOutcome } from './tool-outcome.tsx';
+
+interface CallReport {
+  readonly result: ToolResult;
+  readonly meta: {
+    readonly attempts: number;
+    readonly durationMs: number;
+    readonly background?: string;
+  };
+}
+
+export function ToolForm({ tool }: { tool: ExposedTool }) {
+  const fields = useMemo(() => fieldsOf(tool.inputSchema), [tool.inputSchema]);
+  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
+  const [problems, setProblems] = useState<readonly FormProblem[]>([]);
+  const [outcome, setOutcome] = useState<Outcome>();
+  const call = async (permission?: 'allow'): Promise<void> => {
+    const answer = argumentsOf(fields, typed);
+    setProblems('problems' in answer ? answer.problems : []);
+    if ('problems' in answer) return;
+    setOutcome({ kind: 'waiting' });
+    const began = performance.now();
+    try {
+      const report = await command<CallReport>('call', {
+        server: tool.server,
+        tool: tool.tool,
+        arguments: answer.args,
+        ...(permission === undefined ? {} : { permission }),
+      });
+      setOutcome({
+        kind: 'answered',
+        result: report.result,
+        tookMs: report.meta.durationMs,
+        attempts: report.meta.attempts,
+      });
+    } catch (error) {
+      const document = error instanceof RefusedError ? error.document : {};
+      setOutcome({
+        kind: 'failed',
+        message: messageOf(error),
+        document,
+        tookMs: performance.now() - began,
+      });
+    }
+  };
+  return (
+    <form
+      class="tool-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void call();
+      }}
+    >
+      {fields.length === 0 ? <p class="soft">It takes no arguments.</p> : null}
+      {fields.map((field) => (
+        <FieldRow
+          key={field.name}
+          field={field}
+          value={typed[field.name] ?? field.initial}
+          problem={problems.find((each) => each.field === field.name)?.message}
+          onInput={(value) => setTyped((all) => ({ ...all, [field.name]: value }))}
+        />
+      ))}
+      <p class="form-foot">
+        <button type="submit" class="main-button" disabled={outcome?.kind === 'waiting'}>
+          {outcome?.kind === 'waiting' ? <span class="spinner" aria-hidden="true" /> : null}
+          Call
+        </button>
+        {problems.length === 0 ? null : (
+          <span class="problem" role="alert">
+            {problems.length === 1
+              ? 'One field needs your attention.'
+              : `${problems.length} fields need your attention.`}
+          </span>
+        )}
+      </p>
+      <div aria-live="polite">
+        {outcome === undefined ? null : (
+          <ToolOutcome outcome={outcome} onAllow={() => void call('allow')} />
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface FieldRowProps {
+  readonly field: Field;
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly onInput: (value: string) => void;
+}
+
+function FieldRow({ field, value, problem, onInput }: FieldRowProps) {
+  const id = useId();
+  const notes = [field.description, field.hint].filter((note) => note !== undefined);
+  return (
+    <div class={problem === undefined ? 'form-row' : 'form-row wrong'}>
+      <label for={id}>
+        <span class="mono">{shownLine(field.title, 120)}</span>
+        {field.required ? <span class="required">required</span> : null}
+      </label>
+      <Input id={id} field={field} value={value} onInput={onInput} />
+      {problem === undefined ? null : <p class="problem">{shownLine(problem)}</p>}
+      {notes.map((note) => (
+        <p key={note} class="field-note" id={`${id}-note`}>
+          {shownLine(note, 600)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+interface InputProps {
+  readonly id: string;
+  readonly field: Field;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+function Input({ id, field, value, onInput }: InputProps) {
+  const common = { id, name: field.name, 'aria-required': field.required, class: 'field' };
+  switch (field.kind) {
+    case 'choice':
+      return (
+        <select {...common} value={value} onChange={(event) => onInput(event.currentTarget.value)}>
+          <option value="">{field.required ? 'Choose…' : 'leave out'}</option>
+          {field.options?.map(({ label }, place) => (
+            <option key={label} value={String(place)}>
+              {shownLine(label, 120)}
+            </option>
+          ))}
+        </select>
+      );
+    case 'boolean':
+      return (
+        <select {...common} value={value} onChange={(event) => onInput(event.currentTarget.value)}>
+          <option value="">{field.required ? 'Choose…' : 'leave out'}</option>
+          <option value="true">true</option>
+          <option value="false">false</option>
+        </select>
+      );
+    case 'json':
+    case 'list':
+      return (
+        <textarea
+          {...common}
+          class="field mono"
+          rows={3}
+          spellcheck={false}
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      );
+    case 'number':
+    case 'integer':
+      return (
+        <input
+          {...common}
+          type="text"
+          inputMode="decimal"
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      );
+    case 'text':
+      return field.isLong ? (
+        <textarea
+          {...common}
+          rows={3}
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      ) : (
+        <input
+          {...common}
+          type="text"
+          autocomplete="off"
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      );
+  }
+}

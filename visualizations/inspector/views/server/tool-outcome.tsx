@@ -1,0 +1,122 @@
+/** What a tool answered, as text and pictures only: nothing of it becomes markup. */
+
+import type { ErrorDocument } from '../../../../src/domain/caller-code.ts';
+import type { ToolResult } from '../../../../src/domain/tool.ts';
+import { duration } from '../../model/durations.ts';
+import { shownLine, shownLines } from '../../model/shown-text.ts';
+import { CopyButton } from '../controls.tsx';
+
+export type Outcome =
+  | { readonly kind: 'waiting' }
+  | {
+      readonly kind: 'answered';
+      readonly result: ToolResult;
+      readonly tookMs: number;
+      readonly attempts: number;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly message: string;
+      readonly document: Partial<ErrorDocument>;
+      readonly tookMs: number;
+    };
+
+const outcomeWords: Readonly<Record<ErrorDocument['outcome'], string>> = {
+  not_executed: 'It was not executed.',
+  executed: 'It was executed.',
+  unknown: 'Nobody can tell whether it was executed.',
+};
+
+export function ToolOutcome({ outcome, onAllow }: { outcome: Outcome; onAllow: () => void }) {
+  switch (outcome.kind) {
+    case 'waiting':
+      return <p class="soft">Waiting for the answer…</p>;
+    case 'failed':
+      return <FailedCall outcome={outcome} onAllow={onAllow} />;
+    case 'answered':
+      return <Answer result={outcome.result} tookMs={outcome.tookMs} attempts={outcome.attempts} />;
+  }
+}
+
+function FailedCall({
+  outcome,
+  onAllow,
+}: {
+  outcome: Extract<Outcome, { kind: 'failed' }>;
+  onAllow: () => void;
+}) {
+  const { document, message, tookMs } = outcome;
+  return (
+    <section class="outcome outcome-bad" data-outcome="failed">
+      <p class="outcome-head">
+        <b>{document.code ?? 'Failed'}</b>
+        <span class="number soft">{duration(tookMs)}</span>
+      </p>
+      <p>{shownLine(message, 1_000)}</p>
+      <p class="soft">
+        {document.outcome === undefined ? null : outcomeWords[document.outcome]}
+        {document.retryable === true ? ' It may be tried again.' : null}
+      </p>
+      {document.code === 'PERMISSION_DENIED' ? (
+        <button type="button" class="plain-button" onClick={onAllow}>
+          Allow it once
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+interface AnswerProps {
+  readonly result: ToolResult;
+  readonly tookMs: number;
+  readonly attempts: number;
+}
+
+function Answer({ result, tookMs, attempts }: AnswerProps) {
+  const isError = result.isError === true;
+  const structured = result.structuredContent;
+  return (
+    <section
+      class={isError ? 'outcome outcome-bad' : 'outcome outcome-good'}
+      data-outcome={isError ? 'error' : 'ok'}
+    >
+      <p class="outcome-head">
+        <b>{isError ? 'The tool answered an error' : 'Answered'}</b>
+        <span class="number soft">
+          {duration(tookMs)}
+          {attempts > 1 ? `, sent ${attempts} times` : ''}
+        </span>
+        <CopyButton text={JSON.stringify(result, null, 2)} label="Copy" />
+      </p>
+      {result.content.map((part, place) => (
+        <Part key={String(place)} part={part} />
+      ))}
+      {structured === undefined ? null : (
+        <details open={result.content.length === 0}>
+          <summary>Structured content</summary>
+          <pre class="code">{shownLines(JSON.stringify(structured, null, 2))}</pre>
+        </details>
+      )}
+    </section>
+  );
+}
+
+// What browsers decode without running anything; an SVG could hold links to elsewhere.
+const safeImages = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/u;
+
+function Part({ part }: { part: Readonly<Record<string, unknown>> }) {
+  const { type, text, data, mimeType } = part;
+  if (type === 'text' && typeof text === 'string')
+    return <pre class="answer-text">{shownLines(text)}</pre>;
+  if (
+    type === 'image' &&
+    typeof data === 'string' &&
+    typeof mimeType === 'string' &&
+    safeImages.test(mimeType)
+  ) {
+    return (
+      <img class="answer-image" src={`data:${mimeType};base64,${data}`} alt="Answer of the tool" />
+    );
+  }
+  return <pre class="code">{shownLines(JSON.stringify(part, null, 2), 4_000)}</pre>;
+}
