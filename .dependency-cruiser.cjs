@@ -56,6 +56,14 @@ module.exports = {
       from: {},
       to: { circular: true },
     },
+    {
+      name: 'no-cycles-between-folders',
+      comment: 'Folders that import each other are one folder with a wall through it.',
+      severity: 'error',
+      scope: 'folder',
+      from: {},
+      to: { circular: true },
+    },
     ...allowed.map(({ folder, name, may }) => ({
       name: `layer-${name}`,
       comment: `${name} may import only: ${may.join(' ')}`,

@@ -10,7 +10,6 @@ import type { Failure } from '../../src/domain/failure.ts';
 import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
 import type { SessionInput } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
-import { launchAsApproved } from '../processes/executable-path.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import type {
   Connection,
@@ -22,14 +21,8 @@ import type { Liveness } from '../transports/http/liveness.ts';
 import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { nameNotApproved } from '../values/env-file.ts';
+import { launchAsApproved } from '../values/executable-path.ts';
 import { needsFinding } from '../values/source.ts';
-import { type AskableThings, capabilitiesFor } from './calls/question.ts';
-// A type only: what speaks MCP is loaded late, which the file itself explains.
-import type * as speech from './client.ts';
-import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './era.ts';
-import type { SessionPorts, SessionTarget } from './ports.ts';
-import type * as sessionRemote from './remote.ts';
-import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 import {
   assertFolder,
   explainSpawn,
@@ -37,7 +30,14 @@ import {
   resolveSpec,
   SettingError,
   type SpecValues,
-} from './target.ts';
+} from '../values/target.ts';
+import { type AskableThings, capabilitiesFor } from './calls/question.ts';
+// A type only: what speaks MCP is loaded late, which the file itself explains.
+import type * as speech from './client.ts';
+import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './era.ts';
+import type { SessionPorts, SessionTarget } from './ports.ts';
+import type * as sessionRemote from './remote.ts';
+import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
 type Speech = typeof speech;
 /** What a session needs of late: what speaks MCP, and what reaches remote servers. */

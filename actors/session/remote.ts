@@ -10,7 +10,7 @@ import type { Connection, ConnectionSetup } from '../transports/connection/conne
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
-import type { HttpEndpoint } from './target.ts';
+import type { HttpEndpoint } from '../values/target.ts';
 
 /** Connects nothing yet. `onLost` hears once that the server no longer answers, and why. */
 export async function connectRemote(

@@ -19,7 +19,7 @@ import { redactWords } from '../../src/policies/text/redact-words.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-briefly.ts';
 import type { StdioLaunch } from '../processes/system.ts';
-import { resolveSpec } from '../session/target.ts';
+import { resolveSpec } from '../values/target.ts';
 
 export interface DockerLookPorts {
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/em
 import type { SessionEvidence } from '../../src/domain/session.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { SettingError } from '../session/target.ts';
+import { SettingError } from '../values/target.ts';
 import {
   type Connection,
   type ConnectionSetup,

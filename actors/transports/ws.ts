@@ -10,7 +10,7 @@ import { type RawData, WebSocket } from 'ws';
 import type { SessionEvidence } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import type { HttpEndpoint } from '../session/target.ts';
+import type { HttpEndpoint } from '../values/target.ts';
 import {
   type Connection,
   type ConnectionSetup,

@@ -20,11 +20,11 @@ import {
 } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
-import { SettingError, type SpecValues } from '../session/target.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
 import { createInputs } from './inputs.ts';
 import { createKeychain, type KeyringPackage } from './keychain.ts';
+import { SettingError, type SpecValues } from './target.ts';
 
 export interface ValuePorts {
   readonly clock: Clock;

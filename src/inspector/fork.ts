@@ -10,13 +10,19 @@ import {
   type ServerEvent,
   serverMachine,
 } from '../../machines/server/server.ts';
+import {
+  activeStates,
+  builtInAction,
+  createInertScope,
+  type Effect,
+  parentTargetId,
+} from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
 import type { ForkView, InspectionRecord, PicturedActor } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { delayNameOf, edgeOf, leavesOf, stateValueOf } from '../recorder/chart-names.ts';
 import { changedFacts } from '../recorder/context-facts.ts';
-import { createInertScope, type Effect } from '../runtime/explain/inert-scope.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 import { exampleOf, possibleEvents } from './fork-events.ts';
 
@@ -68,7 +74,7 @@ export class ServerFork {
       state: {
         ...actor,
         life: this.#snapshot.status,
-        leaves: leavesOf(this.#snapshot._nodes),
+        leaves: leavesOf(activeStates(this.#snapshot)),
         timers: this.#timers,
       },
       events: possibleEvents(this.#snapshot, this.#now()),
@@ -170,7 +176,7 @@ export class ServerFork {
       kind: 'state',
       actor,
       life: next.status,
-      leaves: leavesOf(next._nodes),
+      leaves: leavesOf(activeStates(next)),
       ...(changed === undefined ? {} : { changed }),
     });
   }
@@ -194,28 +200,24 @@ export class ServerFork {
     }
   }
 
-  #noteEffect({ type, params }: Effect): void {
+  #noteEffect(effect: Effect): void {
     const { actor } = this.#start.actor;
-    const { event, id, delay, sendId, targetId } = (params ?? {}) as {
-      readonly event?: { readonly type: string };
-      readonly id?: string;
-      readonly delay?: number;
-      readonly sendId?: string;
-      readonly targetId?: string;
-    };
-    if (type === 'xstate.sendTo' && event !== undefined) {
+    const action = builtInAction(effect);
+    if (action?.type === 'xstate.sendTo') {
+      const { event, targetId } = action.params;
       this.#note({ kind: 'event', from: actor, to: this.#keyOf(targetId), type: event.type });
-    } else if (type === 'xstate.raise' && id !== undefined && delay !== undefined) {
-      this.#arm(id, delay);
-    } else if (type === 'xstate.cancel' && sendId !== undefined) {
-      this.#disarm(sendId);
+    } else if (action?.type === 'xstate.raise') {
+      const { id, delay } = action.params;
+      if (id !== undefined && delay !== undefined) this.#arm(id, delay);
+    } else if (action?.type === 'xstate.cancel') {
+      this.#disarm(action.params.sendId);
     }
   }
 
   /** The actor that an event goes to: the root, or the session that would be there. */
   #keyOf(targetId: string | undefined): string {
     const { actor, parent } = this.#start.actor;
-    return targetId === '#_parent' ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
+    return targetId === parentTargetId ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
   }
 
   #arm(id: string, ms: number): void {

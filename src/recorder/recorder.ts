@@ -8,6 +8,15 @@
 
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { nameOf } from '../../machines/troupe/context.ts';
+import {
+  activeStatesIfAny,
+  type BuiltInAction,
+  builtInAction,
+  machineIdOf,
+  parentOf,
+  scheduledBy,
+  transitionsOfStep,
+} from '../../machines/xstate-internals.ts';
 import { type Clock, longestTimerMs } from '../domain/clock.ts';
 import type {
   ActorKey,
@@ -143,7 +152,7 @@ export class Recorder implements InspectionSource {
         this.#noteSnapshot(actor, event.snapshot);
         return;
       case '@xstate.action':
-        this.#noteAction(actor, event.action);
+        this.#noteAction(actor, builtInAction(event.action));
         return;
       case '@xstate.actor':
       default:
@@ -165,11 +174,10 @@ export class Recorder implements InspectionSource {
 
   #noteStep(
     actor: ActorFile,
-    {
-      event: { type },
-      _transitions: transitions,
-    }: Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>,
+    step: Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>,
   ): void {
+    const { type } = step.event;
+    const transitions = transitionsOfStep(step);
     const [first] = transitions;
     if (first !== undefined) {
       // Taken at once: the event that is named beside it did not cause it.
@@ -187,22 +195,25 @@ export class Recorder implements InspectionSource {
     else if (now.nodes !== stand.nodes || now.context !== stand.context) this.#enter(actor, stand);
   }
 
-  #noteAction(actor: ActorFile, action: { readonly type: string; readonly params: unknown }): void {
-    if (action.type === 'xstate.raise') {
-      this.#noteRaised(actor, action.params as Raised);
-    } else if (action.type === 'xstate.cancel') {
-      const { sendId: id } = action.params as { readonly sendId: string };
+  #noteAction(actor: ActorFile, action: BuiltInAction | undefined): void {
+    if (action?.type === 'xstate.raise') {
+      this.#noteRaised(actor, action.params);
+    } else if (action?.type === 'xstate.cancel') {
+      const { sendId: id } = action.params;
       if (actor.timers.delete(id)) this.#noteTimerEnd(actor, id, false);
-    } else if (action.type === 'xstate.stopChild' && action.params !== undefined) {
-      // Who was never started ends without a word.
-      const child = this.#fileOf(action.params as AnyActorRef);
+    } else if (action?.type === 'xstate.stopChild' && action.params !== undefined) {
+      // An actor that never started ends without an event of its own.
+      const child = this.#fileOf(action.params);
       if (!child.isStarted) this.#end(child, 'stopped');
     }
   }
 
-  #noteRaised(actor: ActorFile, { event, delay, id = event.type }: Raised): void {
-    // Without a delay it is word from one region to another; the longest is a chart's way to have no timer.
-    if (typeof delay !== 'number' || delay >= longestTimerMs) return;
+  #noteRaised(
+    actor: ActorFile,
+    { event, delay, id = event.type }: Extract<BuiltInAction, { type: 'xstate.raise' }>['params'],
+  ): void {
+    // Without a delay one region informs another; the longest delay is a chart's way to have no timer.
+    if (delay === undefined || delay >= longestTimerMs) return;
     const t = this.#now();
     actor.timers.delete(id);
     actor.timers.set(id, { id, ms: delay, armedAt: t, event });
@@ -245,9 +256,9 @@ export class Recorder implements InspectionSource {
   #open(ref: AnyActorRef): ActorFile {
     // Everything that is read here is there from the first line of its constructor on.
     const { sessionId: key, id } = ref;
-    const parentRef: AnyActorRef | undefined = ref._parent;
+    const parentRef = parentOf(ref);
     const parent = parentRef === undefined ? undefined : this.#fileOf(parentRef);
-    const machine = machineKeyOf((ref as unknown as WithLogic).logic.id);
+    const machine = machineKeyOf(machineIdOf(ref));
     const server = machine === 'server' ? nameOf(id) : parent?.server;
     const file: ActorFile = {
       key,
@@ -271,9 +282,8 @@ export class Recorder implements InspectionSource {
     const snapshot = ref.getSnapshot() as LooseSnapshot;
     file.now = standOf(snapshot);
     file.isStarted = true;
-    for (const scheduled of Object.values(ref.system.getSnapshot()._scheduledEvents)) {
-      const { source, event, id, delay, startedAt } = scheduled;
-      if ((source as unknown) !== ref || delay >= longestTimerMs) continue;
+    for (const { event, id, delay, startedAt } of scheduledBy(ref)) {
+      if (delay >= longestTimerMs) continue;
       // XState stamps with the time of day, whatever clock it was given.
       const armedAt = Math.min(0, startedAt - Date.now());
       file.timers.set(id, { id, ms: delay, armedAt, event });
@@ -322,24 +332,16 @@ export class Recorder implements InspectionSource {
 
 /** Of a chart where it is, of all others only how they stand. */
 function standOf(snapshot: unknown): Stand {
-  const { status, _nodes: nodes = newStand.nodes, context } = snapshot as LooseSnapshot;
-  return { life: status, nodes, context };
+  const { status, context } = snapshot as LooseSnapshot;
+  return {
+    life: status,
+    nodes: activeStatesIfAny(snapshot) ?? newStand.nodes,
+    context,
+  };
 }
 
 interface LooseSnapshot {
   readonly status: ActorLife;
-  readonly _nodes?: Stand['nodes'];
   readonly context?: object;
   readonly children?: Readonly<Record<string, AnyActorRef>>;
-}
-
-interface WithLogic {
-  readonly logic: { readonly id?: unknown };
-}
-
-/** What XState says of an event that a chart sends to itself. */
-interface Raised {
-  readonly id?: string;
-  readonly delay?: unknown;
-  readonly event: { readonly type: string };
 }

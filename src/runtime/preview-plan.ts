@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { approvedPathOf } from '../../actors/processes/executable-path.ts';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { readSettings } from '../../actors/settings/reader.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { envFileNamesOf } from '../../actors/values/env-file.ts';
+import { approvedPathOf } from '../../actors/values/executable-path.ts';
 import { planOf } from '../../machines/troupe/troupe.ts';
 import type { Step } from '../domain/plan.ts';
 import { decisionsOf } from '../policies/approvals/records.ts';

@@ -2,11 +2,11 @@ import type {
   AnyEventObject,
   AnyMachineSnapshot,
   AnyStateMachine,
-  AnyStateNode,
   EventFrom,
   EventObject,
   SnapshotFrom,
 } from 'xstate';
+import { activeStates } from '../../machines/xstate-internals.ts';
 import { fieldOf } from './chart-parts.ts';
 
 /** Payload variants of one event type: a list, or what makes one for a snapshot. */
@@ -55,8 +55,7 @@ export function alphabetOf(
 
   return (snapshot) => {
     const types = new Set<string>();
-    const states: readonly AnyStateNode[] = snapshot._nodes;
-    for (const state of states) {
+    for (const state of activeStates(snapshot)) {
       for (const descriptor of state.transitions.keys()) {
         for (const type of namedBy(descriptor, snapshot, chosen)) types.add(type);
       }

@@ -7,7 +7,7 @@ import type {
   InputFrom,
   SnapshotFrom,
 } from 'xstate';
-import { createInertScope, type Effect } from '../runtime/explain/inert-scope.ts';
+import { activeStates, createInertScope, type Effect } from '../../machines/xstate-internals.ts';
 import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
 import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
 import { unreached } from './explore-goals.ts';
@@ -190,7 +190,7 @@ class Search {
     if (known !== undefined) return known;
     this.#indexByKey.set(key, place.index);
     this.#places.push(place);
-    for (const state of snapshot._nodes) this.#visited.add(state);
+    for (const state of activeStates(snapshot)) this.#visited.add(state);
     for (const [name, reached] of this.#reachedBy) {
       if (this.#options.goals?.[name]?.(snapshot) === true) reached.add(place.index);
     }

@@ -3,12 +3,12 @@
  * through all states, checks of how a chart is written, and readable stories.
  */
 
+export type { Effect } from '../../machines/xstate-internals.ts';
 export type { Clock } from '../domain/clock.ts';
 export type { Failure } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';
 export type { CallFailure, SessionCommand, SessionInput } from '../domain/session.ts';
 export type { ListedTool } from '../domain/tool.ts';
-export type { Effect } from '../runtime/explain/inert-scope.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {

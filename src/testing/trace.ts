@@ -1,6 +1,12 @@
 import type { AnyActorRef, AnyEventObject, InspectionEvent } from 'xstate';
+import {
+  activeStatesIfAny,
+  builtInAction,
+  parentOf,
+  transitionsOfStep,
+} from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
-import { enteredLeaves } from './trace-states.ts';
+import { childrenOf } from './chart-parts.ts';
 
 /** How a {@link Trace} is written. */
 export interface TraceOptions {
@@ -123,7 +129,7 @@ function tell(
     case '@xstate.microstep': {
       // Before an actor starts it has computed its first state; its story begins with the start.
       if (actor.snapshot === undefined) return;
-      const isUnanswered = inspected._transitions.length === 0;
+      const isUnanswered = transitionsOfStep(inspected).length === 0;
       if (isUnanswered && !inspected.event.type.startsWith('xstate.')) {
         story.add(`${name} ignores ${inspected.event.type}`);
       }
@@ -136,8 +142,8 @@ function tell(
       return;
     }
     case '@xstate.action': {
-      const emitted = emittedType(inspected.action);
-      if (emitted !== undefined) story.add(`${name} emits ${emitted}`);
+      const action = builtInAction(inspected.action);
+      if (action?.type === 'xstate.emit') story.add(`${name} emits ${action.params.event.type}`);
       return;
     }
     default:
@@ -158,6 +164,16 @@ function changesOf(
     .filter(([name, value]) => !(name in before) || before[name] !== value)
     .map(([name, value]) => `${name} ${String(value)}`)
     .join(', ');
+}
+
+/** Dotted paths of the leaf states that are in the second snapshot but not in the first; none for other actors. */
+function enteredLeaves(before: unknown, after: unknown): readonly string[] {
+  const known = new Set(activeStatesIfAny(before));
+  return (activeStatesIfAny(after) ?? [])
+    .filter((state) => childrenOf(state).length === 0 && state.path.length > 0)
+    .filter((state) => !known.has(state))
+    .toSorted((one, other) => one.order - other.order)
+    .map((state) => state.path.join('.'));
 }
 
 function deliveryLine(event: AnyEventObject, source: string, target: string): string {
@@ -182,25 +198,13 @@ function messageOf(error: unknown): string {
 
 // A child says so to its parent by an event; the root has nobody to tell.
 function isRootDone(ref: AnyActorRef, snapshot: { readonly status?: unknown }): boolean {
-  return ref._parent === undefined && snapshot.status === 'done';
-}
-
-function emittedType(action: {
-  readonly type: string;
-  readonly params: unknown;
-}): string | undefined {
-  if (action.type !== 'xstate.emit') return undefined;
-  const { params } = action;
-  if (typeof params !== 'object' || params === null || !('event' in params)) return undefined;
-  const { event } = params;
-  const isEvent = typeof event === 'object' && event !== null && 'type' in event;
-  return isEvent ? String(event.type) : undefined;
+  return parentOf(ref) === undefined && snapshot.status === 'done';
 }
 
 function nameOf(ref: AnyActorRef): string {
-  const parent: AnyActorRef | undefined = ref._parent;
+  const parent = parentOf(ref);
   const own = isGeneratedId(ref.id) ? sourceName(ref) : ref.id;
-  return parent?._parent === undefined ? own : `${nameOf(parent)}/${own}`;
+  return parent === undefined || parentOf(parent) === undefined ? own : `${nameOf(parent)}/${own}`;
 }
 
 // XState numbers nameless actors through the whole process, so their ids differ from run to run.

@@ -7,7 +7,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FailureCause } from '../../../src/domain/failure.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
-import { SettingError } from '../../session/target.ts';
+import { SettingError } from '../../values/target.ts';
 import type { Seen } from './connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './messages.ts';
 import { RequestFailedError } from './request-failed.ts';

@@ -17,7 +17,7 @@ import {
 } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../../../src/domain/session.ts';
-import type { HttpEndpoint } from '../../session/target.ts';
+import type { HttpEndpoint } from '../../values/target.ts';
 import {
   type Connection,
   type ConnectionSetup,

@@ -21,9 +21,9 @@ import type { SessionEvidence } from '../../../src/domain/session.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { endGroup, killGroup } from '../../processes/ending.ts';
-import { assertSameProgram } from '../../processes/executable-path.ts';
 import { forgetGroup, processSystem, watchGroup } from '../../processes/groups.ts';
 import type { Group, StdioLaunch } from '../../processes/system.ts';
+import { assertSameProgram } from '../../values/executable-path.ts';
 import {
   type Connection,
   type ConnectionSetup,

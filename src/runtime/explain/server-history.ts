@@ -5,6 +5,7 @@
  */
 
 import type { InspectionEvent } from 'xstate';
+import { transitionsOfStep } from '../../../machines/xstate-internals.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
@@ -33,7 +34,7 @@ export class ServerHistories {
   /** Sees every event of the charts, of which it takes the decisions of servers. */
   readonly inspect = (event: InspectionEvent): void => {
     if (event.type !== '@xstate.microstep') return;
-    const row = rowTaken(event._transitions);
+    const row = rowTaken(transitionsOfStep(event));
     if (row !== undefined) this.#rows.set(event.actorRef, row);
   };
 

@@ -11,6 +11,7 @@ import {
   type ServerSnapshot,
   serverMachine,
 } from '../../../machines/server/server.ts';
+import { activeStates } from '../../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../../domain/clock.ts';
 import type { Decision, StateName } from '../../domain/host/explanation.ts';
 
@@ -203,13 +204,13 @@ function holds(row: AnyTransitionDefinition, context: ServerContext): boolean {
 
 function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
   // The nodes of a living server belong to its own copy of the machine.
-  return new Set(snapshot._nodes.map(({ path }) => nodeAt(...path)));
+  return new Set(activeStates(snapshot).map(({ path }) => nodeAt(...path)));
 }
 
 /** Every event that some present state answers, the timers left out. */
 export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   return new Set(
-    snapshot._nodes.flatMap(({ ownEvents }) =>
+    activeStates(snapshot).flatMap(({ ownEvents }) =>
       (ownEvents as readonly string[]).filter((type) => !type.startsWith('xstate.')),
     ),
   );
@@ -229,8 +230,9 @@ export interface SetTimer {
   readonly followsSettings: boolean;
 }
 
-export function timersOf({ _nodes: nodes, context }: ServerSnapshot): readonly SetTimer[] {
-  return nodes.flatMap((node) =>
+export function timersOf(snapshot: ServerSnapshot): readonly SetTimer[] {
+  const { context } = snapshot;
+  return activeStates(snapshot).flatMap((node) =>
     node.after
       .filter((row) => holds(row, context))
       .flatMap((row) => {

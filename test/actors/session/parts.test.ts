@@ -12,13 +12,13 @@ import { describe, expect, it } from 'vitest';
 import { createCoalescer, listAll } from '../../../actors/session/catalog/list.ts';
 import { createThrottle } from '../../../actors/session/catalog/throttle.ts';
 import { toolKind } from '../../../actors/session/catalog/tool.ts';
-import { resolveSpec } from '../../../actors/session/target.ts';
 import { createEnvelopeReader } from '../../../actors/transports/connection/envelope.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
 import { streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';
 import { Reopening } from '../../../actors/transports/http/reopening.ts';
 import { createLineReader } from '../../../actors/transports/stdio/lines.ts';
+import { resolveSpec } from '../../../actors/values/target.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 

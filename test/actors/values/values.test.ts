@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-
-import { resolveSpec } from '../../../actors/session/target.ts';
 import { readEnvFile } from '../../../actors/values/env-file.ts';
 import { createKeychain } from '../../../actors/values/keychain.ts';
 import { createValueSource, needsFinding, type ValuePorts } from '../../../actors/values/source.ts';
+import { resolveSpec } from '../../../actors/values/target.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { InputRequest } from '../../../src/domain/input.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';

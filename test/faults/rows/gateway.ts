@@ -179,7 +179,7 @@ const shown: readonly (readonly [id: string, inject: string, test: string])[] = 
   [
     'F170',
     'secrets planted in env, headers, addresses and arguments',
-    'runtime/planted-secrets.test.ts',
+    'security/planted-secrets.test.ts',
   ],
   ['F171', 'a page that reads slowly while events flow', 'inspector/inspector-server.test.ts'],
   ['F172', 'a client cancels what another called', 'gateway/http-gateway.test.ts'],

@@ -2,9 +2,9 @@
 
 import type { AnyMachineSnapshot, AnyStateNode, EventObject } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../../machines/server/server.ts';
+import { createInertScope } from '../../../machines/xstate-internals.ts';
 import type { FailureKind } from '../../../src/domain/failure.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
-import { createInertScope } from '../../../src/runtime/explain/inert-scope.ts';
 import {
   attempts,
   type ServerSnapshot,

@@ -6,8 +6,8 @@ import {
   type TroupeInput,
   troupeMachine,
 } from '../../../machines/troupe/troupe.ts';
+import { createInertScope } from '../../../machines/xstate-internals.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
-import { createInertScope } from '../../../src/runtime/explain/inert-scope.ts';
 import { entry, settingsOf } from '../story.ts';
 
 export type TroupeSnapshot = SnapshotFrom<typeof troupeMachine>;

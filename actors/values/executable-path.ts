@@ -10,9 +10,9 @@ import type { Variables } from '../../src/policies/expand-variables.ts';
 import { digestOf } from '../../src/policies/fingerprint.ts';
 import { looksSecret } from '../../src/policies/text/redact.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
-import { resolveSpec, SettingError } from '../session/target.ts';
-import { environmentOf } from './environment.ts';
-import type { StdioLaunch } from './system.ts';
+import { environmentOf } from '../processes/environment.ts';
+import type { StdioLaunch } from '../processes/system.ts';
+import { resolveSpec, SettingError } from './target.ts';
 
 export interface Executable {
   /** Absolute path where the command was found. */

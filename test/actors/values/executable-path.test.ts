@@ -11,13 +11,13 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { StdioLaunch } from '../../../actors/processes/system.ts';
 import {
   approvedPathOf,
   assertSameProgram,
   findExecutable,
   launchAsApproved,
-} from '../../../actors/processes/executable-path.ts';
-import type { StdioLaunch } from '../../../actors/processes/system.ts';
+} from '../../../actors/values/executable-path.ts';
 import type { StdioSpec } from '../../../src/domain/server-spec.ts';
 
 let folder = '';

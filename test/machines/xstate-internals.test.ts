@@ -1,0 +1,281 @@
+/**
+ * The contract with XState beyond its public API. When an upgrade breaks a test
+ * here, change `machines/xstate-internals.ts`; nothing else reads these fields.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { describe, expect, it } from 'vitest';
+import {
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  assign,
+  cancel,
+  createActor,
+  emit,
+  fromCallback,
+  fromPromise,
+  type InspectionEvent,
+  sendParent,
+  sendTo,
+  setup,
+  stopChild,
+} from 'xstate';
+import {
+  activeStates,
+  activeStatesIfAny,
+  builtInAction,
+  createInertScope,
+  type Effect,
+  machineIdOf,
+  parentOf,
+  parentTargetId,
+  scheduledBy,
+  transitionsOfStep,
+} from '../../machines/xstate-internals.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+
+const started: string[] = [];
+const child = fromCallback<{ type: 'greet' }>(() => {
+  started.push('child');
+});
+
+/** A chart with one of each: regions, a timer, a child, and every built-in action that is read. */
+const sample = setup({
+  types: {
+    context: {} as { count: number },
+    events: {} as { type: 'go' | 'count' | 'nothing' },
+    emitted: {} as { type: 'went' },
+  },
+  actors: { child },
+  actions: {
+    custom: (_args, { word }: { readonly word: string }) => {
+      started.push(word);
+    },
+    greet: sendTo('child', { type: 'greet' }),
+    report: sendParent({ type: 'child.went' }),
+    say: emit({ type: 'went' }),
+    stop: stopChild('child'),
+    forget: cancel('reminder'),
+    count: assign({ count: ({ context }) => context.count + 1 }),
+  },
+  delays: { patience: 1_000 },
+}).createMachine({
+  id: 'sample',
+  context: { count: 0 },
+  type: 'parallel',
+  states: {
+    work: {
+      initial: 'idle',
+      states: {
+        idle: {
+          after: { patience: 'late' },
+          on: {
+            go: {
+              target: 'late',
+              actions: [
+                { type: 'custom', params: { word: 'hello' } },
+                'greet',
+                'report',
+                'say',
+                'forget',
+                'stop',
+              ],
+            },
+            count: { actions: 'count' },
+          },
+        },
+        late: {},
+      },
+    },
+    health: { invoke: { src: 'child', id: 'child' } },
+  },
+});
+
+const idle = sample.root.states['work']?.states['idle'];
+
+/** Runs the sample below a parent, and collects what inspection shows of it. */
+function startSample() {
+  const seen: InspectionEvent[] = [];
+  const clock = new VirtualClock();
+  const parentMachine = setup({ actors: { sample } }).createMachine({
+    id: 'parent',
+    invoke: { src: 'sample', id: 'sample' },
+  });
+  const root = createActor(parentMachine, { clock, inspect: (event) => seen.push(event) });
+  root.start();
+  const ref = root.getSnapshot().children['sample'] as unknown as AnyActorRef;
+  const steps = () =>
+    seen.flatMap((event) =>
+      event.type === '@xstate.microstep' && event.actorRef === ref ? [event] : [],
+    );
+  const actions = () =>
+    seen.flatMap((event) =>
+      event.type === '@xstate.action' && event.actorRef === ref ? [event.action] : [],
+    );
+  return { root, ref, clock, steps, actions };
+}
+
+function builtIns(actions: readonly Effect[]) {
+  return actions.flatMap((action) => builtInAction(action) ?? []);
+}
+
+const timerId = 'xstate.after.patience.sample.work.idle';
+
+describe('the internals of XState', () => {
+  it('list the active states of a snapshot as nodes of its machine, with their ancestors', () => {
+    const snapshot = createActor(sample).getSnapshot();
+    const paths = activeStates(snapshot).map((node) => node.path.join('.'));
+    expect(paths.sort()).toEqual(['', 'health', 'work', 'work.idle']);
+    expect(activeStates(snapshot)).toContain(idle);
+  });
+
+  it('list the active states of charts only', () => {
+    expect(activeStatesIfAny(createActor(sample).getSnapshot())).toHaveLength(4);
+    expect(activeStatesIfAny(createActor(fromPromise(async () => 1)).getSnapshot())).toBe(
+      undefined,
+    );
+    expect(activeStatesIfAny(undefined)).toBe(undefined);
+  });
+
+  it('say which transitions a step took, as they stand in the machine', () => {
+    const { ref, steps } = startSample();
+    const before = steps().length;
+    ref.send({ type: 'count' });
+    ref.send({ type: 'nothing' });
+    ref.send({ type: 'go' });
+    const taken = steps().slice(before).map(transitionsOfStep);
+    expect(taken).toEqual([idle?.transitions.get('count'), [], idle?.transitions.get('go')]);
+  });
+
+  it('know the parent of an actor and the machine that it runs', () => {
+    const { root, ref } = startSample();
+    expect(parentOf(root)).toBe(undefined);
+    expect(parentOf(ref)).toBe(root);
+    expect(machineIdOf(root)).toBe('parent');
+    expect(machineIdOf(ref)).toBe('sample');
+    const inner = (ref.getSnapshot() as AnyMachineSnapshot).children['child'] as AnyActorRef;
+    expect(parentOf(inner)).toBe(ref);
+    expect(machineIdOf(inner)).toBe(undefined);
+  });
+
+  it('list the timers of an actor until they fire, stamped with the time of day', () => {
+    const { root, ref, clock } = startSample();
+    expect(scheduledBy(root)).toEqual([]);
+    const [timer] = scheduledBy(ref);
+    expect(timer).toMatchObject({ id: timerId, delay: 1_000, event: { type: timerId } });
+    expect(Math.abs(Date.now() - (timer?.startedAt ?? 0))).toBeLessThan(60_000);
+    clock.advanceBy(1_000);
+    expect(scheduledBy(ref)).toEqual([]);
+  });
+
+  it('show built-in actions with their parameters in inspection', () => {
+    const { ref, actions } = startSample();
+    const inner = (ref.getSnapshot() as AnyMachineSnapshot).children['child'];
+    const timers = builtIns(actions()).filter(({ type }) => type === 'xstate.raise');
+    expect(timers).toMatchObject([
+      { params: { event: { type: timerId }, id: timerId, delay: 1_000 } },
+    ]);
+    const before = actions().length;
+    ref.send({ type: 'go' });
+    const shown = actions().slice(before);
+    expect(shown.filter((action) => builtInAction(action) === undefined)).toEqual([
+      { type: 'custom', params: { word: 'hello' } },
+    ]);
+    expect(builtIns(shown)).toMatchObject([
+      { type: 'xstate.cancel', params: { sendId: timerId } },
+      { type: 'xstate.sendTo', params: { event: { type: 'greet' }, targetId: 'child' } },
+      {
+        type: 'xstate.sendTo',
+        params: { event: { type: 'child.went' }, targetId: parentTargetId },
+      },
+      { type: 'xstate.emit', params: { event: { type: 'went' } } },
+      { type: 'xstate.cancel', params: { sendId: 'reminder' } },
+      { type: 'xstate.stopChild', params: { id: 'child' } },
+    ]);
+    const stopped = builtIns(shown).find(({ type }) => type === 'xstate.stopChild');
+    expect(stopped?.params).toBe(inner);
+  });
+});
+
+describe('an inert scope', () => {
+  it('computes a chart, and executes, starts and schedules nothing', () => {
+    started.length = 0;
+    const inert = createInertScope();
+    const { scope, observed } = inert;
+    inert.begin(undefined);
+    const first = sample.getInitialSnapshot(scope);
+    expect(first.value).toEqual({ work: 'idle', health: {} });
+    expect(first.children.child?.getSnapshot().status).toBe('active');
+    expect(observed.effects.map(({ type }) => type)).toEqual(['xstate.raise', 'xstate.spawnChild']);
+
+    inert.begin(first);
+    observed.effects.length = 0;
+    observed.transitions.length = 0;
+    const next = sample.transition(first, { type: 'go' }, scope);
+    expect(next.value).toEqual({ work: 'late', health: {} });
+    expect(next.children).toEqual({});
+    expect(observed.transitions).toEqual(idle?.transitions.get('go'));
+    expect(observed.effects.map(({ type }) => type)).toEqual([
+      'xstate.cancel',
+      'custom',
+      'xstate.sendTo',
+      'xstate.sendTo',
+      'xstate.emit',
+      'xstate.cancel',
+      'xstate.stopChild',
+    ]);
+    expect(started).toEqual([]);
+    // The earlier snapshot can be continued another way, as a search does.
+    expect(sample.transition(first, { type: 'count' }, scope).context).toEqual({ count: 1 });
+  });
+
+  it('shows an action its own snapshot and a parent under every system id', () => {
+    const seen: unknown[] = [];
+    const curious = setup({}).createMachine({
+      on: {
+        look: {
+          actions: assign(({ self, system }) => {
+            seen.push(self.getSnapshot(), parentOf(self as AnyActorRef), system.get('anyone'));
+            return {};
+          }),
+        },
+      },
+    });
+    const inert = createInertScope();
+    const first = curious.getInitialSnapshot(inert.scope);
+    inert.begin(first);
+    curious.transition(first, { type: 'look' }, inert.scope);
+    const [own, parent, other] = seen;
+    expect(own).toBe(first);
+    expect(parent).toMatchObject({ id: 'parent' });
+    expect(other).toBe(parent);
+  });
+});
+
+describe('the private fields of XState', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const filesIn = (folder: string): readonly string[] =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) =>
+      path.join(folder, file),
+    );
+  const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+
+  it('are read by no other shipped file', () => {
+    const builds = filesIn('node_modules/xstate/dist').filter((file) => file.endsWith('.cjs.js'));
+    const fields = builds.flatMap((file) =>
+      [...textOf(file).matchAll(/(?<=\.)_[a-z]\w*|\b_[a-z]\w*(?=:)/giu)].map(([field]) => field),
+    );
+    const names = [...new Set(fields)];
+    expect(names).toEqual(expect.arrayContaining(['_nodes', '_parent', '_transitions']));
+
+    // The logic of a running actor is as private, whatever its name.
+    const privateField = new RegExp(`\\b(?:${names.join('|')})\\b|\\.logic\\b`, 'u');
+    const readers = ['src', 'machines', 'actors']
+      .flatMap(filesIn)
+      .filter((file) => file.endsWith('.ts') && privateField.test(textOf(file)));
+    expect(readers).toEqual([path.join('machines', 'xstate-internals.ts')]);
+  });
+});
