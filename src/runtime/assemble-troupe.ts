@@ -17,6 +17,7 @@ import type { ApprovalRequest } from '../domain/host/approval.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type { Stream } from '../domain/host/stream.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState } from '../domain/server-state.ts';
@@ -50,9 +51,10 @@ import { type RootRef, type Sighting, StatusBoard } from './status/board.ts';
 import { BudgetWatch } from './status/budget-watch.ts';
 import { ProblemList } from './status/problem-list.ts';
 import { countSessions } from './status/session-count.ts';
+import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { CallOptions, StartReport, Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { afterFirstPass } from './waits/first-pass.ts';
-import { isReadyAgain, waitForStatus } from './waits/for-status.ts';
+import { isReadyAgain, presentStatus, waitForStatus } from './waits/for-status.ts';
 import { waitForRequired } from './waits/required-servers.ts';
 import { TroupeProgress } from './waits/troupe-progress.ts';
 
@@ -85,6 +87,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #values: ValueSource;
   readonly #onGiven = startAnswered(() => ({ root: this.#root, board: this.#board }));
   protected readonly asked: Questions;
+  declare readonly [Symbol.observable]: () => Stream<readonly ServerStatus[]>;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
@@ -164,6 +167,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       sessions,
       absentError: (server) => this.#absentError(server),
     });
+    streamable(this, allStatuses(this.#board, parts.report));
     this.inspection = inspectionOf(options, this, this.#root, this.#listeners, parts);
     this.#ended = this.#follow();
     this.#root.start();
@@ -202,6 +206,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
   status(server: string): ServerStatus | undefined {
     return this.#board.status(server);
   }
+
+  readonly server: Troupe['server'] = (name) => serverHandle(name, this.#board, this.#parts.report);
 
   explain(server: string): Explanation | undefined {
     return this.#records.explain(server, this.#board, this.#root.getSnapshot());
@@ -436,10 +442,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         server,
         wanted,
         isOver: () => this.isOver(),
-        answer: (sighting) =>
-          sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting)
-            ? sighting.status
-            : undefined,
+        answer: (sighting) => presentStatus(sighting, matches),
       },
       options,
     );
