@@ -1,66 +1,79 @@
 /**
- * Whether a session to the server exists, and where the server rests when none does.
+ * Whether a session to the server exists, and where the server rests without one.
  *
- * Every loss and every wish meets in `settling`, which is left at once: its one
- * table decides, first match first, from what is wanted (retire, admission, stop)
- * and what was lost where to rest; only a backoff that ran out goes straight back
- * to `engaged`. Only `engaged` has a session actor, which opens nothing until its
- * permit is there. Stop wins every race: commands leave through `closing`, where
- * further ones are only noted, so that none restarts or shortens the deadline
- * after which the session is ended by force. "(stays)" means that only actions
- * run: the idle deadline, for one, raises `server.idled`.
+ * Every loss and every wish leads to `settling`, which is left at once. Its tables
+ * are asked in sequence, each takes the first row that holds: `admitting` answers
+ * what is wanted (retire, admission, stop), `answeringLoss` answers a lost session,
+ * and `wanting` starts the server if it is in demand. A resting state with several
+ * reasons picks its reason in a table of its own, `choosing`. Only a backoff that
+ * ran out goes straight to `engaged`. Only `engaged` has a session actor, which
+ * opens nothing before its permit is granted. Stop wins every race: commands leave
+ * through `closing`, which only notes further ones, so that none restarts or
+ * shortens the deadline after which the session is ended by force. "(stays)" means
+ * that only actions run: the idle deadline, for one, raises `server.idled`.
  *
  * ```text
  * [*] -> settling
- * settling -- always [isRetiring] --> retired
- * settling -- always [isDisabled] --> parked.disabled
- * settling -- always [isBlockedBy(untrusted)] --> parked.blocked.untrusted
- * settling -- always [isBlockedBy(excluded)] --> parked.blocked.excluded
- * settling -- always [isBlockedBy(notAllowed)] --> parked.blocked.notAllowed
- * settling -- always [isBlockedBy(invalidConfig)] --> parked.blocked.invalidConfig
- * settling -- always [isBlockedBy(pendingApproval)] --> parked.blocked.pendingApproval
- * settling -- always [isBlockedBy(rejected)] --> parked.blocked.rejected
- * settling -- always [isBlockedBy(overBudget)] --> parked.blocked.overBudget
- * settling -- always [isStopWanted] --> parked.stopped
- * settling -- always [hasLost(authRequired)] --> parked.authRequired
- * settling -- always [isCrashLooping(suspend)] --> parked.suspended.crashLoop
- * settling -- always [isReconnectStorm(suspend)] --> parked.suspended.reconnectStorm
- * settling -- always [isCrashLooping(fail)] --> parked.failed.crashLoop
- * settling -- always [isReconnectStorm(fail)] --> parked.failed.reconnectStorm
- * settling -- always [hasLost(capabilityMissing)] --> parked.failed.capabilityMissing
- * settling -- always [hasLost(versionUnsupported)] --> parked.failed.versionUnsupported
- * settling -- always [isBusyStart] --> parked.backingOff.retrying
- * settling -- always [sleepsAfterGivingUp] --> parked.dormant
- * settling -- always [isRestartForbidden] --> parked.failed.restartNever
- * settling -- always [hasAttemptsLeft] --> parked.backingOff.retrying
- * settling -- always [isLostRemote] --> parked.backingOff.lost
- * settling -- always [isLost] --> parked.failed.attemptsExhausted
- * settling -- always [isUndemanded] --> parked.dormant
- * settling -- always --> engaged
+ * settling:
+ *   [*] -> admitting
+ *   admitting -- always [isRetiring] --> retired
+ *   admitting -- always [isDisabled] --> parked.disabled
+ *   admitting -- always [isBlocked] --> parked.blocked
+ *   admitting -- always [isStopWanted] --> parked.stopped
+ *   admitting -- always [isLost] --> answeringLoss
+ *   admitting -- always --> wanting
+ *   answeringLoss -- always [hasLost(authRequired)] --> parked.authRequired
+ *   answeringLoss -- always [isStorming(suspend)] --> parked.suspended
+ *   answeringLoss -- always [isBeyondRetry] --> parked.failed
+ *   answeringLoss -- always [isBusyStart] --> parked.backingOff
+ *   answeringLoss -- always [sleepsAfterGivingUp] --> parked.dormant
+ *   answeringLoss -- always [isRestartForbidden] --> parked.failed
+ *   answeringLoss -- always [isTriedAgain] --> parked.backingOff
+ *   answeringLoss -- always --> parked.failed
+ *   wanting -- always [isUndemanded] --> parked.dormant
+ *   wanting -- always --> engaged
  * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
  *           server.relieve | admission.granted | admission.withdrawn | spec.updated --> settling
  * parked:
  *   [*] -> dormant
  *   blocked:
- *     [*] -> untrusted
- *     excluded, notAllowed, pendingApproval, rejected, invalidConfig, overBudget
+ *     [*] -> choosing
+ *     choosing -- always [isBlockedBy(untrusted)] --> untrusted
+ *     choosing -- always [isBlockedBy(excluded)] --> excluded
+ *     choosing -- always [isBlockedBy(notAllowed)] --> notAllowed
+ *     choosing -- always [isBlockedBy(pendingApproval)] --> pendingApproval
+ *     choosing -- always [isBlockedBy(rejected)] --> rejected
+ *     choosing -- always [isBlockedBy(invalidConfig)] --> invalidConfig
+ *     choosing -- always [isBlockedBy(overBudget)] --> overBudget
+ *     untrusted, excluded, notAllowed, pendingApproval, rejected, invalidConfig, overBudget
  *   dormant -- server.demanded --> settling
  *   backingOff -- server.demanded | spec.updated --> (stays)
  *   backingOff:
- *     [*] -> retrying
+ *     [*] -> choosing
+ *     choosing -- always [isBusyStart] --> retrying
+ *     choosing -- always [hasAttemptsLeft] --> retrying
+ *     choosing -- always [isLostRemote] --> lost
  *     retrying -- server.woke [isNotAskedToWait] --> retrying
  *     retrying -- after reconnectBackoff --> engaged
  *     lost -- server.woke [isNotAskedToWait] --> lost
  *     lost -- after reconnectBackoff --> engaged
  *   suspended -- spec.updated | admission.granted --> (stays)
  *   suspended:
- *     [*] -> crashLoop
- *     reconnectStorm
+ *     [*] -> choosing
+ *     choosing -- always [isCrashLooping(suspend)] --> crashLoop
+ *     choosing -- always [isReconnectStorm(suspend)] --> reconnectStorm
+ *     crashLoop, reconnectStorm
  *   failed:
- *     [*] -> attemptsExhausted
+ *     [*] -> choosing
+ *     choosing -- always [isCrashLooping(fail)] --> crashLoop
+ *     choosing -- always [isReconnectStorm(fail)] --> reconnectStorm
+ *     choosing -- always [hasLost(capabilityMissing)] --> capabilityMissing
+ *     choosing -- always [hasLost(versionUnsupported)] --> versionUnsupported
+ *     choosing -- always [isRestartForbidden] --> restartNever
+ *     choosing -- always [isLost] --> attemptsExhausted
  *     crashLoop -- spec.updated | admission.granted --> (stays)
  *     reconnectStorm -- spec.updated | admission.granted --> (stays)
- *     capabilityMissing, versionUnsupported, restartNever
+ *     attemptsExhausted, capabilityMissing, versionUnsupported, restartNever
  *   disabled, authRequired, stopped
  * engaged invokes session
  * engaged -- server.stop | server.retire | server.relieve | server.restart | server.reconnect |
@@ -162,87 +175,47 @@ export const connectionRegion = serverSetup.createStateConfig({
   initial: 'settling',
   states: {
     settling: {
-      always: [
-        { guard: 'isRetiring', target: 'retired' },
-        { guard: 'isDisabled', target: 'parked.disabled' },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'untrusted' } },
-          target: 'parked.blocked.untrusted',
+      initial: 'admitting',
+      states: {
+        admitting: {
+          always: [
+            { guard: 'isRetiring', target: '#connection.retired' },
+            { guard: 'isDisabled', target: '#connection.parked.disabled' },
+            { guard: 'isBlocked', target: '#connection.parked.blocked' },
+            { guard: 'isStopWanted', target: '#connection.parked.stopped' },
+            { guard: 'isLost', target: 'answeringLoss' },
+            { target: 'wanting' },
+          ],
         },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'excluded' } },
-          target: 'parked.blocked.excluded',
+        answeringLoss: {
+          always: [
+            {
+              guard: { type: 'hasLost', params: { kind: 'authRequired' } },
+              target: '#connection.parked.authRequired',
+            },
+            {
+              guard: { type: 'isStorming', params: { action: 'suspend' } },
+              target: '#connection.parked.suspended',
+            },
+            { guard: 'isBeyondRetry', target: '#connection.parked.failed' },
+            { guard: 'isBusyStart', target: '#connection.parked.backingOff' },
+            {
+              guard: 'sleepsAfterGivingUp',
+              actions: 'restUntilDemanded',
+              target: '#connection.parked.dormant',
+            },
+            { guard: 'isRestartForbidden', target: '#connection.parked.failed' },
+            { guard: 'isTriedAgain', target: '#connection.parked.backingOff' },
+            { target: '#connection.parked.failed' },
+          ],
         },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'notAllowed' } },
-          target: 'parked.blocked.notAllowed',
+        wanting: {
+          always: [
+            { guard: 'isUndemanded', target: '#connection.parked.dormant' },
+            { target: '#connection.engaged' },
+          ],
         },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'invalidConfig' } },
-          target: 'parked.blocked.invalidConfig',
-        },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'pendingApproval' } },
-          target: 'parked.blocked.pendingApproval',
-        },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'rejected' } },
-          target: 'parked.blocked.rejected',
-        },
-        {
-          guard: { type: 'isBlockedBy', params: { reason: 'overBudget' } },
-          target: 'parked.blocked.overBudget',
-        },
-        { guard: 'isStopWanted', target: 'parked.stopped' },
-        {
-          guard: { type: 'hasLost', params: { kind: 'authRequired' } },
-          target: 'parked.authRequired',
-        },
-        {
-          guard: { type: 'isCrashLooping', params: { action: 'suspend' } },
-          target: 'parked.suspended.crashLoop',
-        },
-        {
-          guard: { type: 'isReconnectStorm', params: { action: 'suspend' } },
-          target: 'parked.suspended.reconnectStorm',
-        },
-        {
-          guard: { type: 'isCrashLooping', params: { action: 'fail' } },
-          target: 'parked.failed.crashLoop',
-        },
-        {
-          guard: { type: 'isReconnectStorm', params: { action: 'fail' } },
-          target: 'parked.failed.reconnectStorm',
-        },
-        {
-          guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
-          target: 'parked.failed.capabilityMissing',
-        },
-        {
-          guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
-          target: 'parked.failed.versionUnsupported',
-        },
-        {
-          guard: 'isBusyStart',
-          actions: 'drawReconnectDelay',
-          target: 'parked.backingOff.retrying',
-        },
-        {
-          guard: 'sleepsAfterGivingUp',
-          actions: 'restUntilDemanded',
-          target: 'parked.dormant',
-        },
-        { guard: 'isRestartForbidden', target: 'parked.failed.restartNever' },
-        {
-          guard: 'hasAttemptsLeft',
-          actions: 'drawReconnectDelay',
-          target: 'parked.backingOff.retrying',
-        },
-        { guard: 'isLostRemote', actions: 'drawLostDelay', target: 'parked.backingOff.lost' },
-        { guard: 'isLost', target: 'parked.failed.attemptsExhausted' },
-        { guard: 'isUndemanded', target: 'parked.dormant' },
-        { target: 'engaged' },
-      ],
+      },
     },
     parked: parkedStates,
     engaged: engagedStates,

@@ -1,9 +1,12 @@
 /** What one server knows: what it was born with, and what has happened to it since. */
 
-import type { Failure } from '../../src/domain/failure.ts';
-import type { ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import { type Failure, isPermanent } from '../../src/domain/failure.ts';
+import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
+import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
+import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restart-decision.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 
 export interface ServerInput {
@@ -44,7 +47,7 @@ export interface ServerContext extends ServerInput {
   readonly quietWaits: number;
   /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
   readonly hasServed: boolean;
-  /** The loss that `settling` has yet to answer. */
+  /** The loss that `answeringLoss` has yet to answer. */
   readonly loss: Failure | null;
   /** The last failure, for people. */
   readonly lastError: Failure | null;
@@ -169,7 +172,29 @@ export function mayShowStored(context: ServerContext): boolean {
   return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
 }
 
-export function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
+/** Draws the wait before the next try, with jitter. */
+export function reconnectWait(context: ServerContext): Partial<ServerContext> {
+  const busy = busyBackoffOf(context);
+  const chance = chanceOf(context.seed, context.session);
+  const waits = context.waits + 1;
+  const delayMs =
+    busy === null
+      ? restartDelay(context.policy.restart, waits, chance)
+      : busyDelay(busy, waits, chance);
+  return { waits, delayMs: honourRetryAfter(delayMs, context) };
+}
+
+/** Draws the long wait of a remote server that was given up. */
+export function quietWait(context: ServerContext): Partial<ServerContext> {
+  // `isLostRemote` admits only servers with such a rule.
+  const rule = afterGiveUpOf(context) as QuietRetries;
+  const chance = chanceOf(context.seed, context.session);
+  const quietWaits = context.quietWaits + 1;
+  const delayMs = quietDelay(rule, context.policy.restart.jitter, quietWaits, chance);
+  return { quietWaits, delayMs: honourRetryAfter(delayMs, context) };
+}
+
+function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {
   if (loss?.retryAfterMs === undefined) return delayMs;
   const { retryAfterMinMs, retryAfterMaxMs } = policy.restart;
   const asked = Math.min(Math.max(loss.retryAfterMs, retryAfterMinMs), retryAfterMaxMs);
@@ -177,7 +202,7 @@ export function honourRetryAfter(delayMs: number, { loss, policy }: ServerContex
 }
 
 /** A loss has reached the limit of a storm that is answered in this way. */
-export function trips(
+function trips(
   times: readonly number[],
   { loss }: ServerContext,
   storm: StormLimit | null,
@@ -186,9 +211,25 @@ export function trips(
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
 }
 
+/** Says whether too many sessions that served ended by a crash. */
+export function isCrashLooping(context: ServerContext, action: StormLimit['action']): boolean {
+  return trips(context.crashTimes, context, context.policy.storm.crashLoop, action);
+}
+
 /** Says whether too many sessions were lost in a short time, or ended in a flood; floods always suspend. */
 export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
   const { loss, floods, lossTimes, policy } = context;
   const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
   return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
+}
+
+/** Says whether either limit of lost sessions is reached. */
+export function isStorming(context: ServerContext, action: StormLimit['action']): boolean {
+  return isCrashLooping(context, action) || isReconnectStorm(context, action);
+}
+
+/** Says whether the server has failed whatever is left of its budget. */
+export function isBeyondRetry(context: ServerContext): boolean {
+  const { loss } = context;
+  return isStorming(context, 'fail') || (loss !== null && isPermanent(loss.kind));
 }

@@ -1,22 +1,26 @@
 /**
  * Where a server rests without a session: each state says why, and what would
- * end the rest. Every command only notes the wish and goes back to `settling`,
- * which decides anew. The picture is in `connection.ts`.
+ * end the rest. Every command only notes the wish and returns to `settling`,
+ * which decides again. A state with several reasons is entered through `choosing`,
+ * a table that is left at once. The picture is in `connection.ts`.
  */
 
 import { serverSetup, settle } from './setup.ts';
 
-// As a suspended one, it stays where it is whatever is edited. Being admitted again
+// The windows have served their purpose: the server's next life is counted from zero.
+const byStorm = { entry: 'forgetWindows' } as const;
+
+// Like a suspended server, it stays where it is whatever is edited. Being admitted again
 // would bring its stored tools back, as if it were to start.
 const failedByStorm = {
-  entry: 'forgetWindows',
+  ...byStorm,
   on: {
     'spec.updated': { actions: 'applySpec' },
     'admission.granted': { actions: ['noteAdmitted', 'announceGivingUp'] },
   },
 } as const;
 
-// Whatever was out of reach may be back, and the wait was for another time.
+// What was out of reach may be back, and the wait was chosen before the machine slept.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
 
 export const parkedStates = serverSetup.createStateConfig({
@@ -37,8 +41,34 @@ export const parkedStates = serverSetup.createStateConfig({
     blocked: {
       tags: ['needsUser', 'atRest'],
       entry: ['announceRest', 'reportRest'],
-      initial: 'untrusted',
+      initial: 'choosing',
       states: {
+        choosing: {
+          always: [
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'untrusted' } },
+              target: 'untrusted',
+            },
+            { guard: { type: 'isBlockedBy', params: { reason: 'excluded' } }, target: 'excluded' },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'notAllowed' } },
+              target: 'notAllowed',
+            },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'pendingApproval' } },
+              target: 'pendingApproval',
+            },
+            { guard: { type: 'isBlockedBy', params: { reason: 'rejected' } }, target: 'rejected' },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'invalidConfig' } },
+              target: 'invalidConfig',
+            },
+            {
+              guard: { type: 'isBlockedBy', params: { reason: 'overBudget' } },
+              target: 'overBudget',
+            },
+          ],
+        },
         untrusted: {},
         excluded: {},
         notAllowed: {},
@@ -54,14 +84,20 @@ export const parkedStates = serverSetup.createStateConfig({
       on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
     },
     backingOff: {
-      initial: 'retrying',
+      initial: 'choosing',
       on: {
         // The wait under way goes on: a demand or a new number must not shorten it.
         'server.demanded': { actions: 'noteDemand' },
         'spec.updated': { actions: 'applySpec' },
       },
       states: {
-        // The wait was chosen on the way in.
+        choosing: {
+          always: [
+            { guard: 'isBusyStart', actions: 'drawReconnectDelay', target: 'retrying' },
+            { guard: 'hasAttemptsLeft', actions: 'drawReconnectDelay', target: 'retrying' },
+            { guard: 'isLostRemote', actions: 'drawLostDelay', target: 'lost' },
+          ],
+        },
         retrying: {
           on: { 'server.woke': { ...tryingSoon, target: 'retrying' } },
           after: { reconnectBackoff: '#connection.engaged' },
@@ -79,21 +115,55 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     suspended: {
       tags: ['needsUser', 'atRest'],
-      entry: ['forgetWindows', 'announceRest', 'reportRest'],
-      // The windows are forgotten here, so settling again would let the server go:
-      // an edit of its description must not end a suspension, nor being admitted twice.
+      entry: ['announceRest', 'reportRest'],
+      // The windows are forgotten here, so settling again would start the server:
+      // neither an edit of its settings nor a second admission may end a suspension.
       on: {
         'spec.updated': { actions: 'applySpec' },
         'admission.granted': { actions: 'noteAdmitted' },
       },
-      initial: 'crashLoop',
-      states: { crashLoop: {}, reconnectStorm: {} },
+      initial: 'choosing',
+      states: {
+        choosing: {
+          always: [
+            {
+              guard: { type: 'isCrashLooping', params: { action: 'suspend' } },
+              target: 'crashLoop',
+            },
+            {
+              guard: { type: 'isReconnectStorm', params: { action: 'suspend' } },
+              target: 'reconnectStorm',
+            },
+          ],
+        },
+        crashLoop: byStorm,
+        reconnectStorm: byStorm,
+      },
     },
     failed: {
       tags: ['needsUser', 'atRest'],
       entry: ['announceGivingUp', 'announceRest', 'reportRest'],
-      initial: 'attemptsExhausted',
+      initial: 'choosing',
       states: {
+        choosing: {
+          always: [
+            { guard: { type: 'isCrashLooping', params: { action: 'fail' } }, target: 'crashLoop' },
+            {
+              guard: { type: 'isReconnectStorm', params: { action: 'fail' } },
+              target: 'reconnectStorm',
+            },
+            {
+              guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
+              target: 'capabilityMissing',
+            },
+            {
+              guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
+              target: 'versionUnsupported',
+            },
+            { guard: 'isRestartForbidden', target: 'restartNever' },
+            { guard: 'isLost', target: 'attemptsExhausted' },
+          ],
+        },
         attemptsExhausted: {},
         capabilityMissing: {},
         versionUnsupported: {},

@@ -16,6 +16,7 @@
  * ```
  */
 
+import type { SnapshotFrom } from 'xstate';
 import { catalogRegion } from './catalog.ts';
 import { circuitRegion } from './circuit.ts';
 import { connectionRegion } from './connection.ts';
@@ -64,3 +65,5 @@ export const serverMachine = serverSetup.createMachine({
     circuit: circuitRegion,
   },
 });
+
+export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;

@@ -16,23 +16,19 @@ import {
 } from 'xstate';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type {
-  BreakerPolicy,
-  QuietRetries,
-  ServerPolicy,
-  StormLimit,
-} from '../../src/domain/policy.ts';
+import type { BreakerPolicy, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import { isRemote } from '../../src/domain/server-spec.ts';
 import type { BlockedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionCommand, SessionFact, SessionInput } from '../../src/domain/session.ts';
-import { busyDelay, quietDelay, restartDelay, wakeDelay } from '../../src/policies/backoff.ts';
+import { wakeDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
-  afterGiveUpOf,
-  busyBackoffOf,
   hasAttemptsLeft,
+  isBusyStart,
+  isLostRemote,
   isRestartForbidden,
+  sleepsAfterGivingUp,
 } from '../../src/policies/failures/restart-decision.ts';
 import { recordInWindow } from '../../src/policies/window-limit.ts';
 import {
@@ -44,14 +40,17 @@ import {
   floodLimitMs,
   hangOf,
   hasHung,
-  honourRetryAfter,
+  isBeyondRetry,
+  isCrashLooping,
   isReconnectStorm,
   isStored,
+  isStorming,
   lookTimeoutOf,
   mayShowStored,
+  quietWait,
+  reconnectWait,
   type ServerContext,
   type ServerInput,
-  trips,
 } from './context.ts';
 
 export type { ServerContext, ServerInput } from './context.ts';
@@ -340,25 +339,9 @@ export const serverSetup = setup({
       };
     }),
     /** Draws the wait before the next try, with jitter. */
-    drawReconnectDelay: assign(({ context }) => {
-      const busy = busyBackoffOf(context);
-      const chance = chanceOf(context.seed, context.session);
-      const waits = context.waits + 1;
-      const delayMs =
-        busy === null
-          ? restartDelay(context.policy.restart, waits, chance)
-          : busyDelay(busy, waits, chance);
-      return { waits, delayMs: honourRetryAfter(delayMs, context) };
-    }),
+    drawReconnectDelay: assign(({ context }) => reconnectWait(context)),
     /** Draws the long wait of a remote server that was given up. */
-    drawLostDelay: assign(({ context }) => {
-      // Only who has such a rule is let in.
-      const rule = afterGiveUpOf(context) as QuietRetries;
-      const chance = chanceOf(context.seed, context.session);
-      const quietWaits = context.quietWaits + 1;
-      const delayMs = quietDelay(rule, context.policy.restart.jitter, quietWaits, chance);
-      return { quietWaits, delayMs: honourRetryAfter(delayMs, context) };
-    }),
+    drawLostDelay: assign(({ context }) => quietWait(context)),
 
     // Word from one region to the others.
     announceListing: raise({ type: 'server.listed' }),
@@ -419,7 +402,9 @@ export const serverSetup = setup({
     isRetiring: ({ context }) => context.retiring,
     /** The settings switch it off. */
     isDisabled: ({ context }) => context.verdict === 'disabled',
-    /** It may not run, and this is why. */
+    /** The settings, a list or a person's decision keep it from running. */
+    isBlocked: ({ context: { verdict } }) => verdict !== 'admitted' && verdict !== 'disabled',
+    /** This is what keeps it from running. */
     isBlockedBy: ({ context }, params: { readonly reason: BlockedReason }) =>
       context.verdict === params.reason,
     /** A person stopped it, and nobody has asked for it since. */
@@ -427,30 +412,29 @@ export const serverSetup = setup({
     /** Its session ended by a failure of this kind. */
     hasLost: ({ context }, params: { readonly kind: Failure['kind'] }) =>
       context.loss?.kind === params.kind,
+    /** One of the two limits of lost sessions is reached, and the policy answers so. */
+    isStorming: ({ context }, params: Pick<StormLimit, 'action'>) =>
+      isStorming(context, params.action),
     /** Too many sessions that served ended by a crash, and the policy answers so. */
     isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
-      trips(context.crashTimes, context, context.policy.storm.crashLoop, params.action),
+      isCrashLooping(context, params.action),
     /** Too many sessions that served were lost, and the policy answers so, or too many ended in a flood. */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isReconnectStorm(context, params.action),
-    // Whoever sleeps when given up has to wait as well: a demand must not ask at once again.
-    isBusyStart: ({ context }) =>
-      busyBackoffOf(context) !== null &&
-      (!isRestartForbidden(context) || afterGiveUpOf(context) === 'untilDemanded'),
-    /** The tries are used up, and the policy lets it sleep until somebody needs it. */
-    sleepsAfterGivingUp: ({ context }) =>
-      context.loss !== null &&
-      afterGiveUpOf(context) === 'untilDemanded' &&
-      (isRestartForbidden(context) || !hasAttemptsLeft(context)),
-    /** The policy starts nobody again who ended like this. */
+    /** No further try would help, or the policy fails a server that storms. */
+    isBeyondRetry: ({ context }) => isBeyondRetry(context),
+    /** Its start was answered with "come back later", and the policy has waits of its own for that. */
+    isBusyStart: ({ context }) => isBusyStart(context),
+    /** The tries are used up, and the policy lets it sleep until a caller needs it. */
+    sleepsAfterGivingUp: ({ context }) => sleepsAfterGivingUp(context),
+    /** The policy does not restart a server that ended like this. */
     isRestartForbidden: ({ context }) => isRestartForbidden(context),
+    /** It is tried again after a wait: by its budget, or quietly after that. */
+    isTriedAgain: ({ context }) => hasAttemptsLeft(context) || isLostRemote(context),
     /** The budget of the start or outage has one more try. */
     hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
-    /** The tries are used up, but a remote server is looked for quietly, for ever. */
-    isLostRemote: ({ context }) =>
-      context.loss !== null &&
-      isRemote(context.transport) &&
-      typeof afterGiveUpOf(context) === 'object',
+    /** The tries are used up, but a remote server is retried quietly, for ever. */
+    isLostRemote: ({ context }) => isLostRemote(context),
     /** A session ended by a failure that nothing has answered yet. */
     isLost: ({ context }) => context.loss !== null,
     /** Nobody wants it to run now. */

@@ -1,7 +1,7 @@
 /** Which events may be put into a fork, each with an example of what it carries. */
 
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
-import { answeredEvents } from '../runtime/explain/server-chart.ts';
+import { answeredEvents } from '../runtime/status/server-chart.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 
 /** Where a fork stands: what its chart knows, and its time on the clock of the charts, in milliseconds. */

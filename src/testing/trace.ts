@@ -17,6 +17,13 @@ export interface TraceOptions {
    * secrets, and a golden file that shows every field changes with every field.
    */
   readonly describe?: (event: AnyEventObject) => string;
+  /**
+   * Picks values of an actor's context. A line shows those that changed with it,
+   * and the first line of an actor all of them. Default none, for the same reasons.
+   */
+  readonly describeContext?: (
+    context: Readonly<Record<string, unknown>>,
+  ) => Readonly<Record<string, unknown>>;
   /** Most lines to keep; the later ones are only counted. Default 100,000. */
   readonly limit?: number;
 }
@@ -44,30 +51,32 @@ const timeColumns = 9;
  *
  * ```text
  *      0 ms  host -> db: server.demanded
- *            db: connection.engaged.connecting
+ *            db: connection.engaged.connecting (attempt 1)
  *            db starts session
  *            db -> session: session.open
  *  5,000 ms  db: after connectTimeout
  * ```
  *
- * A line tells of an event sent, leaf states entered, an actor started, stopped,
- * done or failed, an event that nobody answered, or an event emitted. Actors are
- * named by their ids, below the first level with their parents: `db/session`.
+ * A line reports an event sent, leaf states entered and values changed, an actor
+ * started, stopped, done or failed, an event without an answer, or an event
+ * emitted. Actors are named by their ids, below the first level with their
+ * parents: `db/session`.
  */
 export function recordTrace(options: TraceOptions = {}): Trace {
   const story = new Story(options);
+  const { describe = () => '', describeContext = () => ({}) } = options;
   const actors = new WeakMap<object, ActorTrace>();
   const actorOf = (ref: AnyActorRef): ActorTrace => {
     const known = actors.get(ref);
     if (known !== undefined) return known;
-    const made = { name: nameOf(ref), snapshot: undefined };
+    const made = { name: nameOf(ref), snapshot: undefined, values: {} };
     actors.set(ref, made);
     return made;
   };
 
   const inspect = (event: InspectionEvent): void => {
     try {
-      tell(event, story, actorOf, options.describe ?? (() => ''));
+      tell(event, story, actorOf, { describe, describeContext });
     } catch (error) {
       story.add(`(the trace failed: ${String(error)})`);
     }
@@ -83,6 +92,7 @@ export function recordTrace(options: TraceOptions = {}): Trace {
 interface ActorTrace {
   readonly name: string;
   snapshot: unknown;
+  values: Readonly<Record<string, unknown>>;
 }
 
 type ActorOf = (ref: AnyActorRef) => ActorTrace;
@@ -91,16 +101,20 @@ function tell(
   inspected: InspectionEvent,
   story: Story,
   actorOf: ActorOf,
-  describe: (event: AnyEventObject) => string,
+  { describe, describeContext }: Required<Pick<TraceOptions, 'describe' | 'describeContext'>>,
 ): void {
   // Only actors of our own system are inspected, whose references are full ones.
   const ref = inspected.actorRef as AnyActorRef;
   const actor = actorOf(ref);
   const { name } = actor;
   const enter = (snapshot: unknown): void => {
-    const leaves = enteredLeaves(actor.snapshot, snapshot);
+    const leaves = enteredLeaves(actor.snapshot, snapshot).join(' + ');
+    const values = describeContext(contextOf(snapshot));
+    const changes = changesOf(actor.values, values);
     actor.snapshot = snapshot;
-    if (leaves.length > 0) story.add(`${name}: ${leaves.join(' + ')}`);
+    actor.values = values;
+    const news = [leaves, changes === '' ? '' : `(${changes})`].filter((part) => part !== '');
+    if (news.length > 0) story.add(`${name}: ${news.join(' ')}`);
   };
 
   switch (inspected.type) {
@@ -134,6 +148,22 @@ function tell(
     }
     default:
   }
+}
+
+function contextOf(snapshot: unknown): Readonly<Record<string, unknown>> {
+  if (typeof snapshot !== 'object' || snapshot === null || !('context' in snapshot)) return {};
+  const { context } = snapshot;
+  return typeof context === 'object' && context !== null ? { ...context } : {};
+}
+
+function changesOf(
+  before: Readonly<Record<string, unknown>>,
+  now: Readonly<Record<string, unknown>>,
+): string {
+  return Object.entries(now)
+    .filter(([name, value]) => !(name in before) || before[name] !== value)
+    .map(([name, value]) => `${name} ${String(value)}`)
+    .join(', ');
 }
 
 /** Dotted paths of the leaf states that are in the second snapshot but not in the first; none for other actors. */

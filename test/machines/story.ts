@@ -106,7 +106,7 @@ export interface StoryOptions {
 export function startStory(options: StoryOptions = {}): Story {
   const clock = new VirtualClock();
   const sessions = createScriptedSessions();
-  const trace = recordTrace({ clock, describe });
+  const trace = recordTrace({ clock, describe, describeContext });
   const root = createRootActor(options, sessions, clock, (event) => {
     trace.inspect(event);
     options.inspect?.(event);
@@ -204,4 +204,15 @@ function describe(event: AnyEventObject): string {
   if (server !== undefined) return `(${server})`;
   if (counts !== undefined) return `(${counts.local} local, ${counts.remote} remote)`;
   return demanded === true ? '(demanded)' : '';
+}
+
+/** What a server's next decision depends on. */
+function describeContext({
+  attempt,
+  loss,
+  demanded,
+  delayMs,
+}: Partial<ServerSnapshot['context']>): Readonly<Record<string, unknown>> {
+  if (attempt === undefined) return {};
+  return { attempt, loss: loss?.kind ?? 'none', demanded, delayMs };
 }

@@ -88,7 +88,7 @@ describe('records', () => {
         kind: 'step',
         actor: db?.actor,
         type: '',
-        edges: expect.arrayContaining(['server.connection.settling#24']) as unknown,
+        edges: expect.arrayContaining(['server.connection.settling.wanting#1']) as unknown,
       }),
       expect.objectContaining({
         kind: 'timer',

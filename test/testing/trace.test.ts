@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createActor, emit, fromCallback, fromPromise, setup } from 'xstate';
+import { assign, createActor, emit, fromCallback, fromPromise, setup } from 'xstate';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { sampleServerMachine } from '../support/sample-server.ts';
@@ -99,6 +99,36 @@ describe('trace', () => {
     });
     createActor(machine, { inspect: trace.inspect }).start().send({ type: 'go', n: 3 });
     expect(trace.toString()).toContain('host -> counter: go n=3\n');
+  });
+
+  it('shows the values of a context that the test asks for, whenever they change', () => {
+    const trace = recordTrace({ describeContext: ({ count }) => ({ count }) });
+    const counterSetup = setup({
+      types: { context: {} as { count: number; name: string } },
+      actions: { add: assign({ count: ({ context }) => context.count + 1 }) },
+    });
+    const machine = counterSetup.createMachine({
+      id: 'counter',
+      context: { count: 0, name: 'secret' },
+      initial: 'low',
+      states: {
+        low: { on: { add: { actions: 'add' }, rise: { actions: 'add', target: 'high' } } },
+        high: { on: { fall: 'low' } },
+      },
+    });
+    const actor = createActor(machine, { inspect: trace.inspect }).start();
+    for (const type of ['add', 'rise', 'fall'] as const) actor.send({ type });
+    expect(trace.toString().split('\n')).toEqual([
+      'counter starts',
+      'counter: low (count 0)',
+      'host -> counter: add',
+      'counter: (count 1)',
+      'host -> counter: rise',
+      'counter: high (count 2)',
+      'host -> counter: fall',
+      'counter: low',
+      '',
+    ]);
   });
 
   it('survives its own failure, for a throwing inspector would break the actor', () => {

@@ -15,19 +15,22 @@ export interface StateName {
   readonly reason?: StateReason;
 }
 
-/** Which line of a chart's table led to the present state. */
+/** Which row of a chart's table led to the present state. */
 export interface Decision {
-  /** Path of the deciding state in the chart: nearly always `connection.settling`. */
+  /**
+   * Path of the deciding state in the chart: a table of `connection.settling`, or `choosing`
+   * within the present state where several reasons lead to it.
+   */
   readonly table: string;
-  /** Name of the guard that held; `otherwise` for the last line, which has none. */
+  /** Name of the guard that held; `otherwise` for a last row, which has none. */
   readonly guard: string;
   /** What the guard was asked about, for example `{ "reason": "excluded" }`. */
   readonly params?: Readonly<Record<string, unknown>>;
-  /** Where the line leads in the chart. */
+  /** Where the row leads in the chart. */
   readonly target: string;
-  /** Place of the line in its table, from 1. */
+  /** Place of the row in its table, from 1. */
   readonly row: number;
-  /** The guards before it, in their order, which did not hold. */
+  /** The guards before it in its table, in their order, which did not hold. */
   readonly passed: readonly string[];
   /** True while the server stops: where it will rest if nothing else happens. */
   readonly isForecast: boolean;

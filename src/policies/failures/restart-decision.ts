@@ -63,3 +63,24 @@ export function busyBackoffOf({ hasServed, loss, policy }: LossFacts): BusyBacko
 export function afterGiveUpOf({ hasServed, policy }: LossFacts): AfterGiveUp {
   return hasServed ? policy.restart.afterGiveUp : policy.startup.afterGiveUp;
 }
+
+/**
+ * Says whether a busy server's start is repeated. A server that goes dormant after giving up
+ * also backs off; a new demand must not retry immediately.
+ */
+export function isBusyStart(facts: LossFacts): boolean {
+  if (busyBackoffOf(facts) === null) return false;
+  return !isRestartForbidden(facts) || afterGiveUpOf(facts) === 'untilDemanded';
+}
+
+/** Says whether a server that is not tried again sleeps until a caller needs it. */
+export function sleepsAfterGivingUp(facts: LossFacts): boolean {
+  if (facts.loss === null || afterGiveUpOf(facts) !== 'untilDemanded') return false;
+  return isRestartForbidden(facts) || !hasAttemptsLeft(facts);
+}
+
+/** Says whether a remote server without attempts left is retried quietly, for ever. */
+export function isLostRemote(facts: LossFacts): boolean {
+  const { loss, transport } = facts;
+  return loss !== null && isRemote(transport) && typeof afterGiveUpOf(facts) === 'object';
+}

@@ -20,10 +20,10 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { admit } from '../../policies/admission/admit.ts';
 import type { RootSnapshot, ServerRef } from '../status/board.ts';
 import { nextStepAfter } from '../status/next-step.ts';
+import { decisionOf, whatIf } from '../status/server-chart.ts';
 import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 import { type AdmissionFacts, admissionOf, openersOf } from './admission.ts';
 import { moversOf } from './movers.ts';
-import { decisionOf, whatIf } from './server-chart.ts';
 import type { ServerHistory } from './server-history.ts';
 
 /** What is known of the server to be explained. */

@@ -4,9 +4,9 @@ import type { ServerContext, ServerEvent } from '../../../machines/server/server
 import type { FailureKind } from '../../domain/failure.ts';
 import type { Mover, StateName } from '../../domain/host/explanation.ts';
 import type { DegradedReason } from '../../domain/server-state.ts';
+import { answeredEvents, whatIf } from '../status/server-chart.ts';
 import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 import type { Opener } from './admission.ts';
-import { answeredEvents, whatIf } from './server-chart.ts';
 
 /** One event to try, and how it is told. */
 interface Question {

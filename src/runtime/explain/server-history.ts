@@ -9,8 +9,8 @@ import { transitionsOfStep } from '../../../machines/xstate-internals.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
+import { rowTaken } from '../status/server-chart.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
-import { rowTaken } from './server-chart.ts';
 import { TimerStamps } from './timer-stamps.ts';
 
 export interface ServerHistory {

@@ -1,6 +1,6 @@
 import type { ServerPolicy } from '../../domain/policy.ts';
+import { type SetTimer, timersOf } from '../status/server-chart.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
-import { type SetTimer, timersOf } from './server-chart.ts';
 
 interface Stamp {
   readonly timer: SetTimer;

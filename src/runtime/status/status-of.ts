@@ -3,8 +3,7 @@
  * and programs see. Every face shows its result; none derives its own.
  */
 
-import type { SnapshotFrom } from 'xstate';
-import type { serverMachine } from '../../../machines/server/server.ts';
+import type { ServerSnapshot } from '../../../machines/server/server.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { Failure, FailureKind } from '../../domain/failure.ts';
 import type { LastError, ServerStatus, SuccessorStatus } from '../../domain/host/status.ts';
@@ -20,8 +19,9 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { type HeldCount, nextStepFor, stepForHeld } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
+import { decidedRest } from './server-chart.ts';
 
-export type ServerSnapshot = SnapshotFrom<typeof serverMachine>;
+export type { ServerSnapshot } from '../../../machines/server/server.ts';
 
 /** Wall times that a chart cannot know, stamped when the snapshot changed. */
 export interface Stamps {
@@ -50,8 +50,8 @@ export interface Condition {
 /** Where the connection region is, in the public words. */
 export function conditionOf(snapshot: ServerSnapshot): Condition {
   const { connection } = snapshot.value;
-  // Transient or final: seen only while the actor is being taken down.
-  if (typeof connection === 'string') return { state: 'stopping' };
+  // Final, or left at once: seen only while the actor is being taken down.
+  if (typeof connection === 'string' || 'settling' in connection) return { state: 'stopping' };
   if ('engaged' in connection) return engagedCondition(snapshot, connection.engaged);
   const { parked } = connection;
   if (typeof parked === 'string') return { state: parked };
@@ -150,9 +150,9 @@ export function successorStatusOf(
 }
 
 /**
- * The status that calls are judged by. While a server closes, admission and a
- * person's stop have often decided already where it will rest; a caller is told
- * so at once instead of waiting for the end of a session.
+ * The status that calls are judged by. While a server closes, admission or a
+ * person's stop has often decided already where it will rest: then a call is
+ * refused at once instead of waiting for the end of the session.
  */
 export function callStatusOf(
   status: ServerStatus,
@@ -165,12 +165,6 @@ export function callStatusOf(
   if (rest === undefined) return status;
   const action = nextStepFor(desired, rest, lists);
   return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
-}
-
-function decidedRest({ verdict, stopWanted }: ServerSnapshot['context']): Condition | undefined {
-  if (verdict === 'disabled') return { state: 'disabled' };
-  if (verdict !== 'admitted') return { state: 'blocked', reason: verdict };
-  return stopWanted ? { state: 'stopped' } : undefined;
 }
 
 const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {

@@ -38,7 +38,7 @@ describe('a server that really crashes', { timeout: patience }, () => {
     const explanation = JSON.parse(json.stdout) as Explanation;
     expect(explanation).toMatchObject({
       status: { state: 'failed' },
-      decision: { guard: 'isLost', table: 'connection.settling' },
+      decision: { guard: 'isLost', table: 'connection.parked.failed.choosing' },
       lastFailure: { kind: 'crashed', exitCode: 3, stderrTail: ['no config; token [redacted]'] },
       admission: { verdict: 'admitted', source: { file: place.settings, line: 3 } },
       budgets: { attempts: { used: 5, max: 5 } },

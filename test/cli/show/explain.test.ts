@@ -20,11 +20,11 @@ function explanationOf(more: Partial<Explanation> = {}): Explanation {
       lastError: { code: 'CRASHED', kind: 'crashed', message: 'It ended with exit code 3.' },
     }),
     decision: {
-      table: 'connection.settling',
+      table: 'connection.parked.backingOff.choosing',
       guard: 'hasAttemptsLeft',
       target: 'connection.parked.backingOff.retrying',
-      row: 17,
-      passed: ['isRetiring'],
+      row: 2,
+      passed: ['isBusyStart'],
       isForecast: false,
     },
     movedBy: [
@@ -89,8 +89,8 @@ Next: nothing to do; reconnectBackoff leads to queued in 10s
 
 last failure  CRASHED (crashed) 10s ago: It ended with exit code 3.
 exit          code 3
-decided by    hasAttemptsLeft -> connection.parked.backingOff.retrying (line 17
-              of connection.settling)
+decided by    hasAttemptsLeft -> connection.parked.backingOff.retrying (line 2
+              of connection.parked.backingOff.choosing)
 timers        reconnectBackoff in 10s of 20s -> queued
 moved by      server.stop -> stopped
               server.start, server.restart -> queued

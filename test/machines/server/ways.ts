@@ -26,11 +26,16 @@ type Leaves<Value> = Value extends string
 type Regions = ServerSnapshot['value'];
 type Region = keyof Regions;
 
+/** Tables of `always` rows: they are left at once. */
+type ConnectionTable = `settling.${string}` | `${string}.choosing`;
 /**
- * States in which an event can find the server. Not `settling` and `remembering`,
- * which are passed through, and not the ends, where XState delivers nothing more.
+ * States in which an event can find the server: neither those that are left at
+ * once nor the ends, where XState delivers nothing more.
  */
-export type ConnectionState = Exclude<Leaves<Regions['connection']>, 'settling' | 'retired'>;
+export type ConnectionState = Exclude<
+  Leaves<Regions['connection']>,
+  ConnectionTable | 'settling' | 'retired'
+>;
 export type CatalogState = Exclude<Regions['catalog'], 'remembering' | 'lost' | 'ended'>;
 export type CircuitState = Exclude<Regions['circuit'], 'ended'>;
 /** The regions within `ready`. */

@@ -7,7 +7,7 @@ import { World } from '../simulation/world.ts';
 
 const servers = namesOf(6);
 
-/** Remembers which line of the table each server actor took last, as the chart itself tells. */
+/** Remembers which row of the tables each server actor took last, as the chart itself reports. */
 function watchTables() {
   const lastRow = new Map<AnyActorRef, AnyTransitionDefinition>();
   const taken = new Set<string>();
@@ -15,9 +15,9 @@ function watchTables() {
     if (event.type !== '@xstate.microstep') return;
     for (const transition of event._transitions) {
       const target = transition.target?.[0]?.path ?? [];
-      if (target[0] !== 'connection') continue;
-      const isTable = transition.source.path.join('.') === 'connection.settling';
-      // A backoff that ran out goes straight back, past the table and without a guard.
+      if (target[0] !== 'connection' || isWithinEngaged(transition)) continue;
+      const isTable = transition.source.always?.includes(transition) === true;
+      // A backoff that ran out goes straight back, past the tables and without a guard.
       const isRetry = transition.source.path[1] === 'parked' && target[1] === 'engaged';
       if (!isTable && !isRetry) continue;
       lastRow.set(event.actorRef as AnyActorRef, transition);
@@ -25,6 +25,10 @@ function watchTables() {
     }
   };
   return { lastRow, taken, inspect };
+}
+
+function isWithinEngaged({ source }: AnyTransitionDefinition): boolean {
+  return source.path[1] === 'engaged';
 }
 
 function guardOf({ guard }: AnyTransitionDefinition): string {

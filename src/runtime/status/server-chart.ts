@@ -1,19 +1,19 @@
 /**
- * Answers questions about the chart of a server from the chart itself: which line
- * of a table led to a state, which timers run, where an event would lead. No rule
- * is written down here a second time, and nothing is sent to a living actor.
+ * Answers questions about a server's chart from the chart itself: which row of a
+ * table led to a state, which timers run, where an event would lead. No rule is
+ * written a second time here, and no living actor receives an event.
  */
 
 import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
 import {
   type ServerContext,
   type ServerEvent,
+  type ServerSnapshot,
   serverMachine,
 } from '../../../machines/server/server.ts';
 import { activeStates } from '../../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../../domain/clock.ts';
-import type { Decision } from '../../domain/host/explanation.ts';
-import type { ServerSnapshot } from '../status/status-of.ts';
+import type { Decision, StateName } from '../../domain/host/explanation.ts';
 
 interface Named {
   readonly type: string;
@@ -33,7 +33,13 @@ const { guards, delays, actions } = serverMachine.implementations as unknown as 
 };
 
 const root: AnyStateNode = serverMachine.root;
-const settling = nodeAt('connection', 'settling');
+const parked = nodeAt('connection', 'parked');
+// Where a server without a session rests is decided by tables that are left at once.
+const tables = [nodeAt('connection', 'settling'), parked].flatMap(tablesIn);
+const rows = tables.flatMap(rowsOf);
+const rowsBefore = new Map(
+  tables.map(({ id }, place) => [id, tables.slice(0, place).flatMap(rowsOf).length]),
+);
 const closing = nodeAt('connection', 'engaged', 'closing');
 const health = nodeAt('connection', 'engaged', 'ready', 'health');
 const listing = nodeAt('connection', 'engaged', 'ready', 'listing');
@@ -63,31 +69,73 @@ function nodeAt(...path: readonly string[]): AnyStateNode {
   return node;
 }
 
+function tablesIn(node: AnyStateNode): readonly AnyStateNode[] {
+  const below = Object.values<AnyStateNode>(node.states).flatMap(tablesIn);
+  return rowsOf(node).length === 0 ? below : [node, ...below];
+}
+
+function rowsOf({ always = [] }: AnyStateNode): readonly AnyTransitionDefinition[] {
+  return always;
+}
+
 /**
  * The decision that led to the present state; while the server stops, the one to come.
  *
- * @param lastRow - the line of the table that was taken last, from 0, as {@link rowTaken} told it
+ * @param lastRow - the row that was taken last, as {@link rowTaken} counts them
  */
 export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined): Decision {
   const active = activeNodes(snapshot);
-  const rows = settling.always ?? [];
   const leadsHere = (row: AnyTransitionDefinition | undefined): boolean =>
     row?.target?.some((node) => active.has(node)) === true;
-  if (active.has(closing)) {
-    const index = rows.findIndex((row) => holds(row, snapshot.context));
-    return decisionAt(rows, index, settling, true);
-  }
+  if (active.has(closing)) return decisionBy(rowsAhead(snapshot.context).at(-1), true);
   const degraded = degradedBy(active);
   if (degraded !== undefined) return degraded;
   // The context may have moved on since: a suspension forgets what it was counted by.
-  const isLast = lastRow !== undefined && leadsHere(rows[lastRow]);
-  return decisionAt(rows, isLast ? lastRow : rows.findIndex(leadsHere), settling, false);
+  const last = lastRow === undefined ? undefined : rows[lastRow];
+  // The innermost table comes last: it says more than the one that leads to it.
+  return decisionBy(leadsHere(last) ? last : rows.findLast(leadsHere), false);
 }
 
-/** Which line of the table a step of a server's chart took, from 0; undefined for any other step. */
+/** Which row a step of a server's chart took, counted from 0 over all tables; undefined for any other step. */
 export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | undefined {
-  const step = steps.find(({ source }) => source.id === settling.id);
-  return step === undefined ? undefined : step.source.always?.indexOf(step);
+  for (const step of steps) {
+    const before = rowsBefore.get(step.source.id);
+    if (before !== undefined) return before + rowsOf(step.source).indexOf(step);
+  }
+  return undefined;
+}
+
+/**
+ * Where admission or a stop has already decided that a server will rest; undefined
+ * when neither has. What a loss leads to is known only once the session has closed.
+ */
+export function decidedRest(context: ServerContext): StateName | undefined {
+  // A server that retires leaves its admission and its stop to its successor.
+  const ahead = rowsAhead({ ...context, retiring: false });
+  const [first, ...further] = ahead.map(({ target }) => target?.[0]?.path ?? []);
+  if (first?.[1] !== parked.key) return undefined;
+  const [state, reason] = (further.at(-1) ?? first).slice(2) as [
+    StateName['state'],
+    StateName['reason'],
+  ];
+  return { state, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** The rows that the tables would take one after the other. */
+function rowsAhead(context: ServerContext): readonly AnyTransitionDefinition[] {
+  const taken: AnyTransitionDefinition[] = [];
+  for (let table = tables[0]; table !== undefined; table = tableBehind(taken.at(-1))) {
+    const row = rowsOf(table).find((each) => holds(each, context));
+    if (row === undefined) break;
+    taken.push(row);
+  }
+  return taken;
+}
+
+function tableBehind(row: AnyTransitionDefinition | undefined): AnyStateNode | undefined {
+  const target = row?.target?.[0];
+  const entered = target?.type === 'compound' ? target.initial.target[0] : target;
+  return tables.find((table) => table === entered);
 }
 
 /** A degraded server is there all the same: what counts is what keeps it from being well. */
@@ -99,20 +147,26 @@ function degradedBy(active: ReadonlySet<AnyStateNode>): Decision | undefined {
     const target = region.states[to];
     const source = region.states[from];
     if (target === undefined || source === undefined || !active.has(target)) continue;
-    const rows = [...(source.always ?? []), ...[...source.transitions.values()].flat()];
-    const index = rows.findIndex((row) => row.target?.includes(target) === true);
-    if (index !== -1) return decisionAt(rows, index, source, false);
+    const ways = [...rowsOf(source), ...[...source.transitions.values()].flat()];
+    const index = ways.findIndex((way) => way.target?.includes(target) === true);
+    if (index !== -1) return decisionAt(ways, index, source, false);
   }
   return undefined;
 }
 
+function decisionBy(row: AnyTransitionDefinition | undefined, isForecast: boolean): Decision {
+  const table: AnyStateNode = row?.source ?? root;
+  const ways = rowsOf(table);
+  return decisionAt(ways, row === undefined ? -1 : ways.indexOf(row), table, isForecast);
+}
+
 function decisionAt(
-  rows: readonly AnyTransitionDefinition[],
+  ways: readonly AnyTransitionDefinition[],
   index: number,
   table: AnyStateNode,
   isForecast: boolean,
 ): Decision {
-  const row = rows[index];
+  const row = ways[index];
   const guard = guardOf(row);
   return {
     table: table.path.join('.'),
@@ -120,7 +174,7 @@ function decisionAt(
     ...(guard?.params === undefined ? {} : { params: guard.params }),
     target: row?.target?.[0]?.path.join('.') ?? '',
     row: index + 1,
-    passed: rows.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
+    passed: ways.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
     isForecast,
   };
 }
