@@ -8,6 +8,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AnyStateMachine } from 'xstate';
+import { permissionMachine } from '../machines/permission.ts';
+import { questionMachine } from '../machines/question.ts';
 import { serverMachine } from '../machines/server/server.ts';
 import { slotsMachine } from '../machines/slots.ts';
 import { troupeMachine } from '../machines/troupe/troupe.ts';
@@ -57,6 +59,18 @@ export const chartSubjects: readonly ChartSubject[] = [
     setup: 'slotsMachine',
     pictures: [shown('slots', 'The start permits', 'slots')],
   },
+  {
+    machine: permissionMachine,
+    chart: 'permissionMachine',
+    setup: 'permissionSetup',
+    pictures: [shown('permission', 'The permission of a call', 'permission')],
+  },
+  {
+    machine: questionMachine,
+    chart: 'questionMachine',
+    setup: 'questionSetup',
+    pictures: [shown('question', 'A question of a server', 'question')],
+  },
 ];
 
 /** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
@@ -70,8 +84,14 @@ export const diagramFiles: readonly DiagramFile[] = [
   text('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
   comment('machines/slots.ts', chartText(slotsMachine)),
   text('visualizations/slots.mmd', chartMermaid(slotsMachine)),
+  comment('machines/permission.ts', chartText(permissionMachine)),
+  text('visualizations/permission.mmd', chartMermaid(permissionMachine)),
+  comment('machines/question.ts', chartText(questionMachine)),
+  text('visualizations/question.mmd', chartMermaid(questionMachine)),
   picture('troupe', troupeMachine),
   picture('slots', slotsMachine),
+  picture('permission', permissionMachine),
+  picture('question', questionMachine),
   picture('server.connection', serverMachine, { of: 'connection', fold: [ready] }),
   picture('server.ready', serverMachine, { of: ready }),
   picture('server.catalog', serverMachine, { of: 'catalog' }),

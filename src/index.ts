@@ -73,6 +73,7 @@ export type {
   TroupeState,
   TroupeStatus,
 } from './domain/host/status.ts';
+export type { Stream, Streamable, StreamObserver } from './domain/host/stream.ts';
 export type { TelemetryProviders, TraceContext } from './domain/host/telemetry.ts';
 export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
 export type { LogLevel } from './domain/log-level.ts';
@@ -176,6 +177,7 @@ export type {
   InspectOptions,
   PluginSource,
   RequestReport,
+  ServerHandle,
   SettingsFile,
   StartReport,
   Troupe,

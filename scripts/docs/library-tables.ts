@@ -84,6 +84,10 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
     'inspection',
     'What the charts do, as records, once it was started: see [recording](docs/library.md#recording-what-the-charts-do).',
   ],
+  server: [
+    'server(name)',
+    'One server as `{ name, status() }`, also one that is yet to be added, and a [stream](docs/library.md#streams-of-statuses) of its statuses.',
+  ],
   explain: [
     'explain(server)',
     'Why a server is as it is: what decided, what would move it, which timers run, what was tried. See [explaining](docs/library.md#explaining).',

@@ -60,6 +60,19 @@ export type AskPermission = (
   options: { readonly signal: AbortSignal },
 ) => PermissionAnswer | Promise<PermissionAnswer>;
 
+/** Why a call may not go out. */
+export type PermissionDenial =
+  | 'rule'
+  | 'host'
+  | 'person'
+  | 'noPerson'
+  | 'late'
+  | 'broken'
+  | 'nonsense'
+  | 'hookNonsense'
+  /** The tool's definition changed after it was asked about. */
+  | 'toolChanged';
+
 /** A person's yes to more than one call. */
 export interface PermissionChoice {
   readonly server: string;

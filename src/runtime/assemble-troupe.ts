@@ -17,6 +17,7 @@ import type { ApprovalRequest } from '../domain/host/approval.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type { Stream } from '../domain/host/stream.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import { isUsable, type ServerState } from '../domain/server-state.ts';
@@ -24,7 +25,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
-import { CallDesk } from './calls/desk.ts';
+import { CallDispatcher } from './calls/dispatcher.ts';
 import { Catalogs } from './catalog/catalogs.ts';
 import { addressOf } from './catalog/tool-address.ts';
 import type { ToolAddress } from './catalog/tool-finding.ts';
@@ -39,9 +40,9 @@ import { hostPolicy } from './options/host-policy.ts';
 import { settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
 import { startAnswered } from './people/answered-servers.ts';
 import { ApprovalDesk, isApprovalOrder } from './people/approval-desk.ts';
-import { PermissionDesk } from './people/permission-desk.ts';
+import { Permissions } from './people/permissions.ts';
 import { PersonNeeds } from './people/person-needs.ts';
-import { createQuestions, type Questions } from './people/question-ports.ts';
+import { Questions } from './people/questions.ts';
 import { brokenActor, createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
@@ -50,9 +51,10 @@ import { type RootRef, type Sighting, StatusBoard } from './status/board.ts';
 import { BudgetWatch } from './status/budget-watch.ts';
 import { ProblemList } from './status/problem-list.ts';
 import { countSessions } from './status/session-count.ts';
+import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { CallOptions, StartReport, Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { afterFirstPass } from './waits/first-pass.ts';
-import { isReadyAgain, waitForStatus } from './waits/for-status.ts';
+import { isReadyAgain, presentStatus, waitForStatus } from './waits/for-status.ts';
 import { waitForRequired } from './waits/required-servers.ts';
 import { TroupeProgress } from './waits/troupe-progress.ts';
 
@@ -66,7 +68,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #parts: TroupeParts;
   readonly #root: RootRef;
   readonly #board: StatusBoard;
-  protected readonly desk: CallDesk;
+  protected readonly calls: CallDispatcher;
   protected readonly catalogs: Catalogs;
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
@@ -85,6 +87,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #values: ValueSource;
   readonly #onGiven = startAnswered(() => ({ root: this.#root, board: this.#board }));
   protected readonly asked: Questions;
+  declare readonly [Symbol.observable]: () => Stream<readonly ServerStatus[]>;
   readonly #problems = new ProblemList((problems) => {
     this.#listeners.emit('settings.invalid', { problems });
   });
@@ -155,7 +158,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       onSnapshot: this.#records.noteSnapshot,
       onToolsMayDiffer: () => this.catalogs.invalidate(),
     });
-    this.desk = new CallDesk({
+    this.calls = new CallDispatcher({
       ...parts,
       permissions: this.#createPermissions(options, settings.projectRoot),
       board: this.#board,
@@ -164,6 +167,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       sessions,
       absentError: (server) => this.#absentError(server),
     });
+    streamable(this, allStatuses(this.#board, parts.report));
     this.inspection = inspectionOf(options, this, this.#root, this.#listeners, parts);
     this.#ended = this.#follow();
     this.#root.start();
@@ -202,6 +206,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
   status(server: string): ServerStatus | undefined {
     return this.#board.status(server);
   }
+
+  readonly server: Troupe['server'] = (name) => serverHandle(name, this.#board, this.#parts.report);
 
   explain(server: string): Explanation | undefined {
     return this.#records.explain(server, this.#board, this.#root.getSnapshot());
@@ -248,14 +254,15 @@ class RunningTroupe extends ServerRequests implements Troupe {
   }
 
   #createQuestions(options: TroupeOptions, projectRoot: string): Questions {
-    const ports = { ...this.#parts, listeners: this.#listeners, remark: this.#records.remark };
-    return createQuestions(options, projectRoot, ports, () => this.#board);
+    const ports = { ...this.#parts, projectRoot, remark: this.#records.remark };
+    const board = (): StatusBoard => this.#board;
+    return new Questions(options, { ...ports, listeners: this.#listeners, board });
   }
 
-  #createPermissions(options: TroupeOptions, projectRoot: string): PermissionDesk {
+  #createPermissions(options: TroupeOptions, projectRoot: string): Permissions {
     const onProblems = this.#problems.setOfPermissions;
     const settings = () => this.#root.getSnapshot().context.settings;
-    return new PermissionDesk(options, this.#parts, { projectRoot, settings, onProblems });
+    return new Permissions(options, this.#parts, { projectRoot, settings, onProblems });
   }
 
   #createCatalogs(sessions: SessionRegistry): Catalogs {
@@ -297,7 +304,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#refuseIdleTalk(checked);
     const isEnd = checked.type === 'troupe.stop' || checked.type === 'troupe.kill';
     if (!isEnd) this.refuseWhenOver();
-    if (isEnd) this.closeDesks();
+    if (isEnd) this.closeRequests();
     if (isAnotherTry(checked)) this.#values.askAgain();
     // Nobody is left to obey.
     if (this.isOver()) return;
@@ -351,7 +358,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
       const end = (): void => {
         endWatch?.();
         this.#progress.noteEnd();
-        this.closeDesks();
+        this.closeRequests();
         this.#board.close();
         this.#records.close();
         void this.#close().then(() => settle());
@@ -361,7 +368,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
           const { context } = snapshot;
           this.#records.forgetWithRoot(context);
           this.#progress.noteSnapshot(snapshot);
-          if (this.#progress.state === 'stopping') this.closeDesks();
+          if (this.#progress.state === 'stopping') this.closeRequests();
           if (context.settings !== null) this.#problems.setOfSettings(context.settings.problems);
           if (this.#budget.look(context)) this.#root.send({ type: 'troupe.lookAgain' });
           this.#progress.checkReady();
@@ -436,10 +443,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         server,
         wanted,
         isOver: () => this.isOver(),
-        answer: (sighting) =>
-          sighting !== undefined && !sighting.leaving && matches(sighting.status, sighting)
-            ? sighting.status
-            : undefined,
+        answer: (sighting) => presentStatus(sighting, matches),
       },
       options,
     );

@@ -24,17 +24,23 @@ export class Listeners {
 
   emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
-      try {
-        const returned: unknown = listener(event);
-        // An async listener throws later, and would end the process if nobody heard it.
-        if (returned instanceof Promise) {
-          returned.catch((error: unknown) => {
-            this.#onThrow(name, error);
-          });
-        }
-      } catch (error) {
-        this.#onThrow(name, error);
-      }
+      callListener(
+        () => listener(event),
+        (error) => this.#onThrow(name, error),
+      );
     }
+  }
+}
+
+export type OnThrow = (error: unknown) => void;
+
+/** Calls a host's function; what it throws, now or later, goes to `onThrow`. */
+export function callListener(call: () => unknown, onThrow: OnThrow): void {
+  try {
+    const returned = call();
+    // An async listener rejects later, which would end the process if it went unhandled.
+    if (returned instanceof Promise) returned.catch(onThrow);
+  } catch (error) {
+    onThrow(error);
   }
 }

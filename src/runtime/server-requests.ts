@@ -15,14 +15,14 @@ import type { ServerProfile, SessionRequest } from '../domain/session.ts';
 import type { ExposedTool } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { ToolMatch } from '../policies/tools/search.ts';
-import type { CallDesk } from './calls/desk.ts';
+import type { CallDispatcher } from './calls/dispatcher.ts';
 import type { Catalogs } from './catalog/catalogs.ts';
 import { catalogSnapshot } from './catalog/snapshot.ts';
 import type { ToolAddress } from './catalog/tool-finding.ts';
 import type { AddedServers } from './options/added-servers.ts';
 
 import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
-import type { Questions } from './people/question-ports.ts';
+import type { Questions } from './people/questions.ts';
 import type { CallWatch } from './telemetry/calls.ts';
 import type {
   BackgroundCall,
@@ -65,7 +65,7 @@ type Requests = Pick<
 /** What a host can ask of servers and they of it, what they offer, and which it adds itself. */
 export abstract class ServerRequests implements Requests {
   protected abstract readonly catalogs: Catalogs;
-  protected abstract readonly desk: CallDesk;
+  protected abstract readonly calls: CallDispatcher;
   protected abstract readonly added: AddedServers;
   protected abstract readonly asked: Questions;
 
@@ -100,41 +100,41 @@ export abstract class ServerRequests implements Requests {
   }
 
   questions(): readonly Question[] {
-    return this.asked.desk.list();
+    return this.asked.list();
   }
 
   answer(id: string, answer: QuestionAnswer): void {
     checkName('id of the question', id);
-    this.asked.desk.answer(id, answer);
+    this.asked.answer(id, answer);
   }
 
-  /** Nobody is served any more: who waits is told so. */
-  protected closeDesks(): void {
-    this.desk.close();
-    this.asked.desk.close();
+  /** Refuses further calls, and ends those that wait and all questions. */
+  protected closeRequests(): void {
+    this.calls.close();
+    this.asked.close();
   }
 
   backgroundServers(): readonly string[] {
-    return this.desk.backgroundServers();
+    return this.calls.backgroundServers();
   }
 
   backgroundCalls(): readonly BackgroundCall[] {
-    return this.desk.background.list();
+    return this.calls.background.list();
   }
 
   async collect(id: string, options: WaitOptions = {}): Promise<CallReport> {
     checkName('id of the call', id);
-    return this.desk.background.collect(id, options);
+    return this.calls.background.collect(id, options);
   }
 
   permissions(): Promise<readonly PermissionChoice[]> {
-    return this.desk.permissions.store.choices();
+    return this.calls.permissions.store.choices();
   }
 
   forgetPermissions(
     which: { readonly server?: string; readonly tool?: string } = {},
   ): Promise<number> {
-    return this.desk.permissions.store.forget(which);
+    return this.calls.permissions.store.forget(which);
   }
 
   tools(): readonly ExposedTool[] {
@@ -151,7 +151,7 @@ export abstract class ServerRequests implements Requests {
     return catalogSnapshot(this.tools(), (shown, args, options) => {
       const address = { server: shown.server, tool: shown.tool, shown };
       return this.#told('tools/call', options, (watch) =>
-        this.desk.call(address, args, options, watch),
+        this.calls.call(address, args, options, watch),
       );
     });
   }
@@ -164,7 +164,7 @@ export abstract class ServerRequests implements Requests {
     checkName('name of the tool', name);
     return this.#told('tools/call', options, async (watch) => {
       const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-      return this.desk.call(this.addressOf(name), args, rest, watch);
+      return this.calls.call(this.addressOf(name), args, rest, watch);
     });
   }
 
@@ -178,7 +178,7 @@ export abstract class ServerRequests implements Requests {
     checkName('name of the tool', tool);
     return this.#told('tools/call', options, async (watch) => {
       const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-      return this.desk.call({ server, tool }, args, rest, watch);
+      return this.calls.call({ server, tool }, args, rest, watch);
     });
   }
 
@@ -252,7 +252,7 @@ export abstract class ServerRequests implements Requests {
   ): Promise<RequestReport<Result>> {
     return this.#told(request.method, options, async (watch) => {
       const rest = this.hasLooked() ? options : await this.afterFirstPass(options);
-      return this.desk.ask<Result>(server, request, rest, watch);
+      return this.calls.ask<Result>(server, request, rest, watch);
     });
   }
 
@@ -262,7 +262,7 @@ export abstract class ServerRequests implements Requests {
     options: CallOptions,
     work: (watch?: CallWatch) => Promise<Report>,
   ): Promise<Report> {
-    const { telemetry } = this.desk;
+    const { telemetry } = this.calls;
     return telemetry === undefined ? work() : telemetry.during(method, options, work);
   }
 }

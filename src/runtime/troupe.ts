@@ -21,6 +21,7 @@ import type { Explanation } from '../domain/host/explanation.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
 import type { HostRule } from '../domain/host/rule.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type { Streamable } from '../domain/host/stream.ts';
 import type { TelemetryProviders, TraceContext } from '../domain/host/telemetry.ts';
 import type { AskForInput } from '../domain/input.ts';
 import type { LogLevel } from '../domain/log-level.ts';
@@ -253,7 +254,15 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
-export interface Troupe extends AsyncDisposable {
+/** One server by its name. Its stream gives the present status, then each change, and completes when the troupe stops. */
+export interface ServerHandle extends Streamable<ServerStatus | undefined> {
+  readonly name: string;
+  /** Undefined while there is no such server. */
+  status(): ServerStatus | undefined;
+}
+
+/** Its stream gives the statuses of all servers, sorted by name: now, after each change, and at its end. */
+export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatus[]> {
   /** What the charts do, for people who develop: recorded once it was started, here or by `inspect` of the options. */
   readonly inspection: Inspection;
   /**
@@ -291,6 +300,8 @@ export interface Troupe extends AsyncDisposable {
   snapshot(): TroupeSnapshot;
   /** Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;
+  /** One server, which may be yet to be added; a stream of its statuses for `from()` of RxJS. */
+  server(name: string): ServerHandle;
   /**
    * Says why a server is as it is: what decided, what would move it, which timers
    * run, what was tried. Undefined when there is no such server.

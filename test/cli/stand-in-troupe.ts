@@ -167,6 +167,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
       servers: [...servers.values()],
     }),
     status: (name) => servers.get(name),
+    server: notHere,
+    [Symbol.observable]: notHere,
     explain: (name) => parts.explanations?.find(({ status }) => status.name === name),
     logs: (name) => parts.logs?.get(name),
     plan: () => Promise.resolve(parts.steps ?? []),

@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import { permissionMachine } from '../../machines/permission.ts';
+import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import { pathOf, statesOf } from '../../src/testing/chart-parts.ts';
 import { lintChart } from '../../src/testing/lint-chart.ts';
 
-const charts = { serverMachine, slotsMachine, troupeMachine };
+const charts = {
+  serverMachine,
+  slotsMachine,
+  troupeMachine,
+  permissionMachine,
+  questionMachine,
+};
 // Names only: a test runner that prints a chart as a parameter runs out of memory.
 const names = Object.keys(charts) as (keyof typeof charts)[];
 

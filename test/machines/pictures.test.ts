@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { type AnyStateMachine, createMachine } from 'xstate';
+import { permissionMachine } from '../../machines/permission.ts';
+import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -13,6 +15,8 @@ const charts: readonly (readonly [AnyStateMachine, readonly string[]])[] = [
   [serverMachine, ['server.connection', 'server.ready', 'server.catalog', 'server.circuit']],
   [slotsMachine, ['slots']],
   [troupeMachine, ['troupe']],
+  [permissionMachine, ['permission']],
+  [questionMachine, ['question']],
 ];
 
 async function pictureNamed(name: string): Promise<string> {

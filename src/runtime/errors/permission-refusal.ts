@@ -1,20 +1,10 @@
-/** What a call is told that nobody allowed. */
+/** Errors of calls that were not allowed. */
 
-import type { PermissionPattern } from '../../domain/permission.ts';
+import type { PermissionDenial, PermissionPattern } from '../../domain/permission.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-
-/** Why a call may not go out. */
-export type Denial =
-  | 'rule'
-  | 'host'
-  | 'person'
-  | 'nobody'
-  | 'late'
-  | 'broken'
-  | 'nonsense'
-  | 'hookNonsense';
+import { toolChangedWhileAsked } from './call-refusal.ts';
 
 /** The rule that decided about a call, and where it is written. */
 export interface DecidingRule {
@@ -23,13 +13,16 @@ export interface DecidingRule {
 }
 
 const reasons: Readonly<
-  Record<Denial, (tool: ExposedTool, rule: DecidingRule | undefined) => string>
+  Record<
+    Exclude<PermissionDenial, 'toolChanged'>,
+    (tool: ExposedTool, rule: DecidingRule | undefined) => string
+  >
 > = {
   rule: ({ name }, rule) =>
     `${inWords(rule)} denies it. Change it there, or do without; the exposed name is ${name}`,
   host: () => 'the host denies it. Do without it, or ask whoever runs the host',
   person: () => 'a person said no. Ask why before you call it again',
-  nobody: ({ server, tool }, rule) =>
+  noPerson: ({ server, tool }, rule) =>
     `${rule === undefined ? 'a person must allow it' : `${inWords(rule)} wants a person to allow it`} and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": [${JSON.stringify({ server, tool })}] } } }`,
   late: () => 'nobody answered in time whether it may. Call again when somebody is there to answer',
   broken: () => 'the host failed while it decided. See its warnings and mend its callback',
@@ -40,9 +33,14 @@ const reasons: Readonly<
 };
 
 // Another attempt is worth it only where a person may still say yes.
-const mayBeAskedAgain: ReadonlySet<Denial> = new Set(['nobody', 'late']);
+const mayBeAskedAgain: ReadonlySet<PermissionDenial> = new Set(['noPerson', 'late']);
 
-export function denied(shown: ExposedTool, why: Denial, rule?: DecidingRule): TroupeError {
+export function denied(
+  shown: ExposedTool,
+  why: PermissionDenial,
+  rule?: DecidingRule,
+): TroupeError {
+  if (why === 'toolChanged') return toolChangedWhileAsked(shown);
   const { server, tool } = shown;
   return new TroupeError(
     'PERMISSION_DENIED',

@@ -82,6 +82,7 @@ export class StatusBoard {
   readonly #watched = new Map<string, Watched>();
   readonly #sightings = new Map<string, Sighting>();
   readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #watchersOfAll = new Set<() => void>();
   /** Settings of servers that still leave after their entry is gone. */
   readonly #lastDesired = new Map<string, DesiredServer>();
   /** Since when servers have no chart any more: it broke, or the troupe ended. */
@@ -91,6 +92,7 @@ export class StatusBoard {
   /** Servers that moved while the root had settings or servers that nobody here knows yet. */
   readonly #passedOver = new Set<string>();
   #isEnding = false;
+  #isClosed = false;
   #live: RootSnapshot['context']['live'] | undefined;
   #settings: RootSnapshot['context']['settings'] | undefined;
   /** The servers of the settings, by name. */
@@ -106,6 +108,11 @@ export class StatusBoard {
       // Failures of the root end the troupe; whoever made it hears of them there.
       error: () => {},
     });
+  }
+
+  /** Whether every server is shown as stopped, and nothing will change any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   sighting(name: string): Sighting | undefined {
@@ -143,6 +150,12 @@ export class StatusBoard {
     };
   }
 
+  /** Calls back at every change of any server. */
+  watchAll(callback: () => void): () => void {
+    this.#watchersOfAll.add(callback);
+    return () => this.#watchersOfAll.delete(callback);
+  }
+
   /** Looks again at one server whose tools were listed anew. */
   refresh(name: string): void {
     const actorId = this.#live?.get(name)?.actorId;
@@ -156,7 +169,9 @@ export class StatusBoard {
     for (const name of [...this.#sightings.keys()]) this.#forget(name);
     this.#tellAll();
     this.#ports.onToolsMayDiffer();
-    for (const callbacks of [...this.#watchers.values()]) for (const call of [...callbacks]) call();
+    this.#isClosed = true;
+    const callbacks = [...this.#watchers.values(), this.#watchersOfAll];
+    for (const call of callbacks.flatMap((each) => [...each])) call();
   }
 
   #followRoot(snapshot: RootSnapshot): void {
@@ -397,7 +412,8 @@ export class StatusBoard {
   }
 
   #tell(name: string): void {
-    for (const callback of [...(this.#watchers.get(name) ?? [])]) callback();
+    for (const callback of [...(this.#watchers.get(name) ?? []), ...this.#watchersOfAll])
+      callback();
   }
 
   /** The status of a server that has no chart now. */

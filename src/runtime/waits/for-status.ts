@@ -53,6 +53,15 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
   }
 }
 
+/** The status of a server that is there to stay and matches. */
+export function presentStatus(
+  sighting: Sighting | undefined,
+  matches: (status: ServerStatus, sighting: Sighting) => boolean,
+): ServerStatus | undefined {
+  if (sighting === undefined || sighting.leaving) return undefined;
+  return matches(sighting.status, sighting) ? sighting.status : undefined;
+}
+
 /**
  * Whether a server is ready in a later session than it had.
  *

@@ -60,6 +60,14 @@ describe('a call without rules', () => {
 });
 
 describe('rules of settings', () => {
+  it('that allow a call let it go out in the same moment', async () => {
+    const there = await stage({ settings: under({ allow: ['*'], deny: ['mcp__db__drop'] }) });
+    void there.troupe.callServerTool('db', 'query', {});
+    expect(sent(there)).toHaveLength(1);
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+  });
+
   it.each([
     ['an exposed name', { deny: ['mcp__db__query'] }],
     ['a pattern', { deny: ['mcp__db__*'] }],

@@ -1,11 +1,11 @@
 /**
- * The direct path of calls, reads and all else that is asked of a server: look up,
- * ask the gate, send, report the outcome.
+ * The direct path of calls, reads and all other requests to a server: look up, ask the gate,
+ * send, report the outcome.
  *
- * Payloads never pass through a chart. A call that has to wait is keyed by the
- * server's name, looks again at every change of its status and at its own
- * deadline, and never holds on to an actor. It is sent once; a second time only when the
- * first provably never ran, or when a second run is accepted.
+ * Payloads never pass through a chart. A call that has to wait is keyed by the server's name,
+ * checks again at every change of its status and at its own deadline, and holds no server
+ * actor. It is sent once; a second time only when the first provably never ran, or when a
+ * second run is accepted.
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
@@ -36,24 +36,24 @@ import {
   shuttingDown,
   tooLate,
 } from '../errors/call-refusal.ts';
-import type { PermissionDesk, Permit } from '../people/permission-desk.ts';
+import type { Permissions } from '../people/permissions.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { Sighting, StatusBoard } from '../status/board.ts';
 import { StatusChanges } from '../status/changes.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
+import { type AskedCall, Asking } from './asking.ts';
 import { CallsAtWork, tell } from './at-work.ts';
 import { BackgroundCalls } from './background.ts';
 import { type Errand, requestErrand, type ToolSubject, toolErrand } from './errand.ts';
 import { gateFor, notStarted } from './gate.ts';
 import { CallLane } from './lane.ts';
-import { CallPermits } from './permits.ts';
 import { ResultDesk, type ResultDeskPorts, toolAnswer } from './results.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
 
-export interface CallDeskPorts extends ResultDeskPorts {
-  readonly permissions: PermissionDesk;
+export interface CallDispatcherPorts extends ResultDeskPorts {
+  readonly permissions: Permissions;
   readonly board: StatusBoard;
   readonly tools: ToolList;
   readonly heldOffers: Parameters<typeof requestErrand>[2];
@@ -74,20 +74,11 @@ interface Done<Result, About extends Subject> {
   readonly meta: RequestReport<Result>['meta'];
 }
 
-interface Call {
-  readonly server: string;
-  readonly options: CallOptions;
+interface Call extends AskedCall {
   readonly lane: CallLane;
   readonly watch: CallWatch | undefined;
-  readonly startedAt: number;
-  pausedMs: number;
-  deadlineAt: number;
   sends: number;
   hasStoodInLine: boolean;
-  /** It came to its turn and must be asked about first: looked at again at once. */
-  isHeldUp: boolean;
-  /** What may be called, once somebody was asked. */
-  permitted: Permit | null;
   /** The session that was the last when this call first asked a sleeping server to start. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that was lost, and how long its session is given to be replaced. */
@@ -99,30 +90,30 @@ interface Call {
   } | null;
 }
 
-export class CallDesk {
-  readonly #ports: CallDeskPorts;
-  readonly permissions: PermissionDesk;
+export class CallDispatcher {
+  readonly #ports: CallDispatcherPorts;
+  readonly permissions: Permissions;
   readonly background: BackgroundCalls;
-  /** Undefined = nobody wants to hear of calls. */
+  /** Undefined = calls are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   readonly #lanes = new Map<string, CallLane>();
   readonly #atWork: CallsAtWork;
   readonly #results: ResultDesk;
   readonly #lostHandles = new WeakSet<SessionHandle>();
-  readonly #permits: CallPermits;
+  readonly #asking: Asking;
   #isClosed = false;
 
-  constructor(ports: CallDeskPorts) {
+  constructor(ports: CallDispatcherPorts) {
     this.#ports = ports;
     this.permissions = ports.permissions;
     this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
-    this.#permits = new CallPermits(ports);
+    this.#asking = new Asking(ports);
     this.background = new BackgroundCalls(ports.clock);
     this.#atWork = new CallsAtWork(ports);
     this.#results = new ResultDesk(ports);
   }
 
-  /** Those whose calls may go to the background. */
+  /** Servers whose calls may go to the background. */
   backgroundServers(): readonly string[] {
     return this.#ports.board
       .sightings()
@@ -203,8 +194,7 @@ export class CallDesk {
       deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
       sends: 0,
       hasStoodInLine: false,
-      isHeldUp: false,
-      permitted: null,
+      permission: null,
       demandedAfter: null,
       lost: null,
     };
@@ -217,6 +207,7 @@ export class CallDesk {
       // Whatever comes after a sending that may have run: nobody says that it did not.
       throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
     } finally {
+      this.#asking.end(call);
       lane.leave();
       if (lane.isEmpty) this.#lanes.delete(server);
     }
@@ -225,7 +216,7 @@ export class CallDesk {
   /** Ends every call that still waits with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
-    this.#permits.close();
+    this.#asking.close();
     this.#atWork.close();
   }
 
@@ -235,7 +226,7 @@ export class CallDesk {
   ): Promise<Done<Result, About>> {
     const bounds: WaitBounds = {
       clock: this.#ports.clock,
-      // A question to a person may move it.
+      // Asking a person moves it.
       get deadlineAt() {
         return call.deadlineAt;
       },
@@ -245,17 +236,15 @@ export class CallDesk {
     try {
       for (;;) {
         const sighting = this.#look(call);
-        if (sighting !== null && this.#mustAsk(call, errand, sighting)) {
+        if (this.#asking.isWaiting(call, errand, sighting)) {
           call.watch?.held('permission');
-          await this.#permits.permit(call, errand, sighting);
+          await this.#asking.answered(call);
           continue;
         }
         const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
         if (done !== null) return done;
-        const isHeldUp = call.isHeldUp;
-        call.isHeldUp = false;
         // Watched from before the second look on, so that no change falls between.
-        if (changes.isNews() || isHeldUp) continue;
+        if (changes.isNews() || call.permission?.isAsking === true) continue;
         const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
         const { clock, signal } = bounds;
         call.watch?.held('wait', this.#ports.board.status(call.server)?.state);
@@ -264,14 +253,6 @@ export class CallDesk {
     } finally {
       changes.end();
     }
-  }
-
-  #mustAsk(
-    call: Call,
-    { args }: Pick<Errand<unknown, Subject>, 'args'>,
-    { desired }: Sighting,
-  ): boolean {
-    return args !== undefined && call.permitted === null && !this.permissions.isOpen(desired);
   }
 
   /** Takes a place at work and sends. Null = look again. */
@@ -345,14 +326,8 @@ export class CallDesk {
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
     const about = errand.find(sighting);
-    // The rules may be others than when the call was allowed, or began.
-    if (!this.permissions.stillHolds(call.permitted, sighting.desired, about.shown)) {
-      call.permitted = null;
-    }
-    if (this.#mustAsk(call, errand, sighting)) {
-      call.isHeldUp = true;
-      return null;
-    }
+    // The rules may differ from those when the call was allowed, or began.
+    if (!this.#asking.isAllowed(call, errand, sighting, about.shown)) return null;
     this.#refuseAtLast(call, sighting, about);
     const now = clock.now();
     const { desired } = sighting;

@@ -1,0 +1,197 @@
+/**
+ * Decides how a server's question ends: by an answer, by its deadline, or because its answer is
+ * no longer wanted.
+ *
+ * A question that belongs to a call goes to the caller alone, if the caller answers questions.
+ * Every other question goes to the host's handler and is listed, so that it can also be answered
+ * by its id. If a caller leaves its question to others, that question is listed, too. The first
+ * answer counts. The chart knows how a question was answered, never what was asked or answered.
+ *
+ * ```text
+ * [*] -> open
+ * open -- question.withdrawn --> withdrawn
+ * open -- after answerDeadline --> timedOut
+ * open:
+ *   [*] -> addressing
+ *   addressing -- always [isOfCaller] --> askingCaller
+ *   addressing -- always --> listed
+ *   askingCaller invokes consult
+ *   askingCaller -- done consult [isLeft] --> listed.unclaimed
+ *   askingCaller -- done consult --> answered
+ *   askingCaller -- error consult --> answered
+ *   listed -- question.answered --> answered
+ *   listed:
+ *     [*] -> askingHost
+ *     askingHost invokes consult
+ *     askingHost -- done consult [isLeft] --> unclaimed
+ *     askingHost -- done consult --> answered
+ *     askingHost -- error consult --> answered
+ *     unclaimed
+ * answered -- always [isAccepted] --> accepted
+ * answered -- always [isDeclined] --> declined
+ * answered -- always --> cancelled
+ * accepted -> [*]
+ * declined -> [*]
+ * cancelled -> [*]
+ * timedOut -> [*]
+ * withdrawn -> [*]
+ * ```
+ */
+
+import { assign, emit, fromPromise, setup } from 'xstate';
+import { longestTimerMs } from '../src/domain/clock.ts';
+import type { QuestionAnswer } from '../src/domain/question.ts';
+
+export interface QuestionInput {
+  /** By which the promise finds the question, and which answers name: `q1`. */
+  readonly id: string;
+  /** It belongs to a call whose caller answers questions. */
+  readonly isOfCaller: boolean;
+  readonly timeoutMs: number;
+}
+
+/** How the question was answered, without any value of the answer. */
+export interface QuestionReply {
+  readonly action: QuestionAnswer['action'] | null;
+  /** Why what a handler answered does not count. */
+  readonly fault: string | null;
+}
+
+/** Both null = it was not answered. */
+export type QuestionContext = QuestionInput & QuestionReply;
+
+export type QuestionEvent =
+  /** Answered by its id, with what fits the question. */
+  | { readonly type: 'question.answered'; readonly action: QuestionAnswer['action'] }
+  /** Its call or its session ended, or the troupe stops. */
+  | { readonly type: 'question.withdrawn' };
+
+/** From now on others may see the question and answer it. */
+export interface QuestionListed {
+  readonly type: 'question.listed';
+}
+
+function notProvided(): never {
+  throw new Error('actor "consult" was not provided to the question chart');
+}
+
+const questionSetup = setup({
+  types: {
+    input: {} as QuestionInput,
+    context: {} as QuestionContext,
+    events: {} as QuestionEvent,
+    emitted: {} as QuestionListed,
+  },
+  actors: {
+    /** Asks the handler of the caller or of the host; both null = it leaves the question to others. */
+    consult: fromPromise<QuestionReply, { readonly id: string }>(notProvided),
+  },
+  actions: {
+    /** Has it shown to others. */
+    announce: emit({ type: 'question.listed' }),
+    /** Keeps how it was answered. */
+    noteAnswer: assign((_, { action, fault }: QuestionReply) => ({ action, fault })),
+  },
+  guards: {
+    /** Its caller answers questions. */
+    isOfCaller: ({ context }) => context.isOfCaller,
+    /** The handler leaves it to others. */
+    isLeft: (_, { action, fault }: QuestionReply) => action === null && fault === null,
+    /** The answer is what was asked for. */
+    isAccepted: ({ context }) => context.action === 'accept',
+    /** The answer is no. */
+    isDeclined: ({ context }) => context.action === 'decline',
+  },
+  delays: {
+    /** The policy's time for an answer. */
+    answerDeadline: ({ context }) => Math.min(context.timeoutMs, longestTimerMs),
+  },
+});
+
+// Its message may hold what a person typed.
+const noteAnswerThrown = {
+  type: 'noteAnswer',
+  params: { action: null, fault: 'its handler threw an error' },
+} as const;
+const ofHandler = ({ event }: { readonly event: { readonly output: QuestionReply } }) =>
+  event.output;
+
+const ofAnswer = ({ event: { action } }: { readonly event: Pick<QuestionReply, 'action'> }) => ({
+  action,
+  fault: null,
+});
+
+export const questionMachine = questionSetup.createMachine({
+  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'question',
+  context: ({ input }) => ({ ...input, action: null, fault: null }),
+  initial: 'open',
+  states: {
+    open: {
+      initial: 'addressing',
+      on: { 'question.withdrawn': 'withdrawn' },
+      after: { answerDeadline: 'timedOut' },
+      states: {
+        addressing: {
+          always: [{ guard: 'isOfCaller', target: 'askingCaller' }, { target: 'listed' }],
+        },
+        askingCaller: {
+          invoke: {
+            id: 'consult',
+            src: 'consult',
+            input: ({ context: { id } }) => ({ id }),
+            onDone: [
+              { guard: { type: 'isLeft', params: ofHandler }, target: 'listed.unclaimed' },
+              {
+                actions: { type: 'noteAnswer', params: ofHandler },
+                target: '#question.answered',
+              },
+            ],
+            onError: { actions: noteAnswerThrown, target: '#question.answered' },
+          },
+        },
+        listed: {
+          entry: 'announce',
+          initial: 'askingHost',
+          on: {
+            'question.answered': {
+              actions: { type: 'noteAnswer', params: ofAnswer },
+              target: '#question.answered',
+            },
+          },
+          states: {
+            askingHost: {
+              invoke: {
+                id: 'consult',
+                src: 'consult',
+                input: ({ context: { id } }) => ({ id }),
+                onDone: [
+                  { guard: { type: 'isLeft', params: ofHandler }, target: 'unclaimed' },
+                  {
+                    actions: { type: 'noteAnswer', params: ofHandler },
+                    target: '#question.answered',
+                  },
+                ],
+                onError: { actions: noteAnswerThrown, target: '#question.answered' },
+              },
+            },
+            unclaimed: {},
+          },
+        },
+      },
+    },
+    answered: {
+      always: [
+        { guard: 'isAccepted', target: 'accepted' },
+        { guard: 'isDeclined', target: 'declined' },
+        { target: 'cancelled' },
+      ],
+    },
+    accepted: { type: 'final' },
+    declined: { type: 'final' },
+    cancelled: { type: 'final' },
+    timedOut: { type: 'final' },
+    withdrawn: { type: 'final' },
+  },
+});

@@ -1,0 +1,31 @@
+/**
+ * Streams as RxJS, XState and other libraries read them: an object whose
+ * `Symbol.observable` method returns something to subscribe to. These types
+ * name no library, and none has to be installed.
+ */
+
+declare global {
+  interface SymbolConstructor {
+    /** Absent at run time until a library defines it; `@@observable` stands in for it. */
+    readonly observable: symbol;
+  }
+}
+
+export interface StreamObserver<Value> {
+  next?(value: Value): void;
+  /** Never called: a stream of statuses does not fail. */
+  error?(error: unknown): void;
+  complete?(): void;
+}
+
+export interface Stream<Value> {
+  /** An observer that throws is reported; it affects no other. */
+  subscribe(observer: StreamObserver<Value> | ((value: Value) => void)): {
+    unsubscribe(): void;
+  };
+}
+
+/** What `from()` of RxJS accepts. */
+export interface Streamable<Value> {
+  [Symbol.observable](): Stream<Value>;
+}

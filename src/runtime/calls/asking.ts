@@ -1,0 +1,139 @@
+/** Asks whether calls may go out, until the call or its server ends. */
+
+import type { Clock } from '../../domain/clock.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import type { Subject } from '../errors/call.ts';
+import type { Permission, Permissions } from '../people/permissions.ts';
+import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { CallOptions } from '../troupe.ts';
+import type { Errand } from './errand.ts';
+import { gateFor } from './gate.ts';
+import { deadlineOf } from './times.ts';
+
+export interface AskingPorts {
+  readonly clock: Clock;
+  readonly board: StatusBoard;
+  readonly permissions: Permissions;
+}
+
+/** The parts of a call that asking concerns. */
+export interface AskedCall {
+  readonly server: string;
+  readonly options: CallOptions;
+  readonly startedAt: number;
+  pausedMs: number;
+  deadlineAt: number;
+  /** Null = nothing was asked. */
+  permission: Permission | null;
+}
+
+type Wanted = Pick<Errand<unknown, Subject>, 'args' | 'find'>;
+
+export class Asking {
+  readonly #ports: AskingPorts;
+  readonly #asked = new Set<Permission>();
+
+  constructor(ports: AskingPorts) {
+    this.#ports = ports;
+  }
+
+  /** Nothing is asked any more. */
+  close(): void {
+    for (const permission of this.#asked) permission.withdraw();
+  }
+
+  /**
+   * Whether the call waits for its permission. Asks for it where that is needed and was not done.
+   *
+   * @throws TroupeError `PERMISSION_DENIED`.
+   */
+  isWaiting(call: AskedCall, { args, find }: Wanted, sighting: Sighting | null): boolean {
+    if (args !== undefined && sighting !== null && this.#isUnasked(call, sighting)) {
+      this.#ask(call, args, sighting, find(sighting).shown);
+    }
+    return call.permission?.isAsking ?? false;
+  }
+
+  /**
+   * Settles once the call no longer waits for its permission. If the permission was withdrawn, the
+   * next check of the call and its server finds the reason.
+   *
+   * @throws TroupeError `PERMISSION_DENIED`.
+   */
+  async answered(call: AskedCall): Promise<void> {
+    await call.permission?.answered;
+    call.permission?.refuseDenied();
+    if (call.permission?.isAllowed !== true) this.end(call);
+  }
+
+  /**
+   * Whether the call may be sent now. If what was allowed has changed, it asks again.
+   *
+   * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
+   */
+  isAllowed(
+    call: AskedCall,
+    { args }: Pick<Wanted, 'args'>,
+    sighting: Sighting,
+    shown: ExposedTool | undefined,
+  ): boolean {
+    if (args === undefined || shown === undefined) return true;
+    call.permission?.review(sighting.desired, shown);
+    if (call.permission?.isAllowed === false) this.end(call);
+    if (this.#isUnasked(call, sighting)) this.#ask(call, args, sighting, shown);
+    return call.permission?.isAllowed ?? true;
+  }
+
+  /** The call is over, or needs another permission. */
+  end(call: AskedCall): void {
+    call.permission?.end();
+    call.permission = null;
+  }
+
+  #isUnasked({ permission }: AskedCall, { desired }: Sighting): boolean {
+    return permission === null && !this.#ports.permissions.isOpen(desired);
+  }
+
+  /** The call holds no place at the server meanwhile, and the policy's deadline stands still. */
+  #ask(
+    call: AskedCall,
+    args: Readonly<Record<string, unknown>>,
+    { desired }: Sighting,
+    shown: ExposedTool | undefined,
+  ): void {
+    if (shown === undefined) return;
+    const { clock, board, permissions } = this.#ports;
+    const { signal, timeoutMs, askPermission: ask } = call.options;
+    const askedAt = clock.now();
+    const leftMs = timeoutMs === undefined ? null : call.deadlineAt - askedAt;
+    const permission = permissions.permissionFor({ desired, shown, args, ask, leftMs });
+    if (permission === undefined) return;
+    call.permission = permission;
+    const withdraw = (): void => permission.withdraw();
+    const unwatch = board.watch(call.server, () => {
+      if (this.#isRefused(call)) withdraw();
+    });
+    signal?.addEventListener('abort', withdraw, { once: true });
+    this.#asked.add(permission);
+    void permission.answered.then(() => {
+      this.#asked.delete(permission);
+      signal?.removeEventListener('abort', withdraw);
+      unwatch();
+      call.pausedMs += clock.now() - askedAt;
+      call.deadlineAt = deadlineOf(call, call.server, desired, shown.tool);
+    });
+    permission.start();
+  }
+
+  /** Whether the server takes no call until something is done about it. */
+  #isRefused({ server, deadlineAt }: AskedCall): boolean {
+    const { board, clock } = this.#ports;
+    if (board.status(server) === undefined) return true;
+    const sighting = board.sighting(server);
+    if (sighting === undefined) return false;
+    const remainingMs = deadlineAt - clock.now();
+    const { callStatus, circuitUntilMs } = sighting;
+    const times = { wallNowMs: clock.wallNow(), remainingMs, circuitUntilMs };
+    return gateFor(callStatus, times).pass === 'refuse';
+  }
+}

@@ -1,0 +1,280 @@
+/**
+ * Asks before a call goes out: the host, what a person allowed before, and a person, in the order
+ * that the permission chart decides. By default nothing has to be asked, and that costs nothing.
+ *
+ * What a person allowed for longer holds for the tool or the server as it was then, and for
+ * nothing that came in its place.
+ */
+
+import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
+import type { PermissionStore } from '../../../actors/stores/permissions.ts';
+import {
+  type AskedPermission,
+  type KeptAnswer,
+  permissionMachine,
+} from '../../../machines/permission.ts';
+import type { Clock } from '../../domain/clock.ts';
+import {
+  type AskPermission,
+  type PermissionAnswer,
+  type PermissionDenial,
+  type PermissionHook,
+  type PermissionRequest,
+  type PermissionVerdict,
+  permissionAnswers,
+  permissionVerdicts,
+} from '../../domain/permission.ts';
+import type { DesiredServer, Problem } from '../../domain/settings.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import { digestOfShown, isSameTool } from '../../policies/approvals/tool-pins.ts';
+import { type ChoiceSubject, isRemembered } from '../../policies/calls/permission-decision.ts';
+import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import { denied } from '../errors/permission-refusal.ts';
+import type { TroupeParts } from '../root-actor.ts';
+import type { TroupeOptions } from '../troupe.ts';
+import { PermissionRules, type RuledSettings } from './permission-rules.ts';
+
+export interface PermissionsPorts {
+  readonly projectRoot: string;
+  readonly settings: RuledSettings;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+}
+
+/** One call that is about to go out. */
+export interface PermissionCase {
+  readonly desired: DesiredServer;
+  readonly shown: ExposedTool;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Replaces the host's own callback for this call. */
+  readonly ask: AskPermission | undefined;
+  /** Until the deadline that the caller gave, in milliseconds; null = it gave none. */
+  readonly leftMs: number | null;
+}
+
+export class Permissions {
+  readonly store: PermissionStore;
+  readonly #clock: Clock;
+  readonly #report: TroupeParts['report'];
+  readonly #hook: PermissionHook | undefined;
+  readonly #ask: AskPermission | undefined;
+  readonly #rules: PermissionRules;
+  readonly #chart: typeof permissionMachine;
+  /** Calls that were asked about, by the id of their permission, until they end. */
+  readonly #cases = new Map<string, PermissionCase>();
+  #count = 0;
+
+  constructor(
+    { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
+    { clock, report, keepPermissions }: TroupeParts,
+    { projectRoot, settings, onProblems }: PermissionsPorts,
+  ) {
+    this.#clock = clock;
+    this.#report = report;
+    this.#hook = permission;
+    this.#ask = askPermission;
+    this.#rules = new PermissionRules(settings);
+    this.store = keepPermissions({ projectRoot, onProblems });
+    this.#chart = this.#provide();
+  }
+
+  /** Whether calls to this server go out without a look at any rule. */
+  isOpen(desired: DesiredServer): boolean {
+    return (
+      this.#hook === undefined && !desired.policy.approval.perCall && this.#rules.isSilent(desired)
+    );
+  }
+
+  /**
+   * What has to be asked about a call, to be started; undefined when rules and policy allow it.
+   *
+   * @throws TroupeError `PERMISSION_DENIED` by a rule.
+   */
+  permissionFor(asked: PermissionCase): Permission | undefined {
+    const { desired, shown, leftMs } = asked;
+    const byRules = this.#rules.verdict(desired, shown) ?? null;
+    if (byRules === 'deny') throw denied(shown, 'rule', this.#rules.behind('deny', desired, shown));
+    // A server that the user trusts needs no question.
+    const byPolicy = desired.policy.approval.perCall && !desired.trust ? 'ask' : 'allow';
+    if (this.#hook === undefined && (byRules ?? byPolicy) === 'allow') return undefined;
+    this.#count += 1;
+    const id = `p${this.#count}`;
+    this.#cases.set(id, asked);
+    const hasPerson = (asked.ask ?? this.#ask) !== undefined;
+    const hasHook = this.#hook !== undefined;
+    const input = { id, byRules, byPolicy, hasHook, hasPerson, leftMs } as const;
+    const actor = createActor(this.#chart, { clock: this.#clock, input });
+    const onBroken = (error: unknown): void =>
+      this.#report('The chart of a permission broke, so its call was denied.', error);
+    const onEnd = (): void => void this.#cases.delete(id);
+    return new Permission({ actor, asked, rules: this.#rules, onBroken, onEnd });
+  }
+
+  #provide(): typeof permissionMachine {
+    return permissionMachine.provide({
+      actors: {
+        askHost: fromPromise<PermissionVerdict | null, AskedPermission>(({ input, signal }) =>
+          this.#answerOf(input, signal, permissionVerdicts, (request) =>
+            this.#hook?.(request, { signal }),
+          ),
+        ),
+        recall: fromPromise<boolean, AskedPermission>(async ({ input }) =>
+          isRemembered(await this.store.choices(), subjectOf(this.#caseOf(input))),
+        ),
+        askPerson: fromPromise<PermissionAnswer | null, AskedPermission>(({ input, signal }) => {
+          const ask = this.#caseOf(input).ask ?? this.#ask;
+          return this.#answerOf(input, signal, permissionAnswers, (request) =>
+            ask?.(request, { signal }),
+          );
+        }),
+        keep: fromPromise<void, KeptAnswer>(async ({ input }) => {
+          const { server, fingerprint, tool, digest } = subjectOf(this.#caseOf(input));
+          const choice = { server, fingerprint, decidedAt: this.#clock.wallNow() };
+          await this.store.add(input.isForServer ? choice : { ...choice, tool, digest });
+        }),
+      },
+    });
+  }
+
+  #caseOf({ id }: AskedPermission): PermissionCase {
+    const asked = this.#cases.get(id);
+    if (asked === undefined) throw new Error(`no call is asked about by the id ${id}`);
+    return asked;
+  }
+
+  /** Which of the known answers a callback of the host gave; null = none of them. */
+  async #answerOf<Answer extends string>(
+    input: AskedPermission,
+    signal: AbortSignal,
+    known: readonly Answer[],
+    say: (request: PermissionRequest) => unknown,
+  ): Promise<Answer | null> {
+    try {
+      const said = await say(requestOf(this.#caseOf(input)));
+      return known.find((answer) => answer === said) ?? null;
+    } catch (error) {
+      const message = 'The host could not say whether a call may go out, so it did not.';
+      if (!signal.aborted) this.#report(message, error);
+      throw error;
+    }
+  }
+}
+
+type PermissionActor = ActorRefFrom<typeof permissionMachine>;
+
+interface PermissionParts {
+  readonly actor: PermissionActor;
+  readonly asked: PermissionCase;
+  readonly rules: PermissionRules;
+  readonly onBroken: (error: unknown) => void;
+  readonly onEnd: () => void;
+}
+
+/** The permission of one call: whether it is being asked for, and what came of it. */
+export class Permission {
+  readonly #parts: PermissionParts;
+  /** Settles once nothing is asked any more. */
+  readonly answered: Promise<void>;
+
+  constructor(parts: PermissionParts) {
+    this.#parts = parts;
+    const { actor, onBroken } = parts;
+    this.answered = new Promise((resolve) => {
+      actor.subscribe({
+        next: () => {
+          if (!this.isAsking) resolve();
+        },
+        error: (error) => {
+          onBroken(error);
+          resolve();
+        },
+        complete: resolve,
+      });
+    });
+  }
+
+  get isAsking(): boolean {
+    const snapshot = this.#parts.actor.getSnapshot();
+    return snapshot.status === 'active' && snapshot.matches('asking');
+  }
+
+  get isAllowed(): boolean {
+    const snapshot = this.#parts.actor.getSnapshot();
+    return snapshot.status === 'active' && snapshot.matches('allowed');
+  }
+
+  start(): void {
+    this.#parts.actor.start();
+  }
+
+  /** The answer is no longer wanted. */
+  withdraw(): void {
+    if (this.isAsking) this.#parts.actor.send({ type: 'permission.withdrawn' });
+  }
+
+  /** @throws TroupeError `PERMISSION_DENIED`. */
+  refuseDenied(): void {
+    const { desired, shown } = this.#parts.asked;
+    this.#refuseDenied(desired, shown);
+  }
+
+  /**
+   * Compares what was allowed with the present settings and tool, which may end the permission.
+   *
+   * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
+   */
+  review(desired: DesiredServer, shown: ExposedTool): void {
+    const { actor, asked, rules } = this.#parts;
+    const before = asked.desired;
+    actor.send({
+      type: 'permission.reviewed',
+      isSameServer:
+        before === desired || approvalFingerprint(before) === approvalFingerprint(desired),
+      isSameTool: isSameTool(asked.shown, shown),
+      byRules: rules.verdict(desired, shown) ?? null,
+    });
+    this.#refuseDenied(desired, shown);
+  }
+
+  /** Its call is over. */
+  end(): void {
+    this.#parts.actor.stop();
+    this.#parts.onEnd();
+  }
+
+  get #denial(): PermissionDenial | null {
+    const { status, context } = this.#parts.actor.getSnapshot();
+    return status === 'error' ? 'broken' : context.denial;
+  }
+
+  #refuseDenied(desired: DesiredServer, shown: ExposedTool): void {
+    const denial = this.#denial;
+    if (denial === null) return;
+    const { rules } = this.#parts;
+    const verdict = denial === 'rule' ? 'deny' : 'ask';
+    const isByRule = denial === 'rule' || denial === 'noPerson';
+    throw denied(shown, denial, isByRule ? rules.behind(verdict, desired, shown) : undefined);
+  }
+}
+
+function subjectOf({ desired, shown }: PermissionCase): ChoiceSubject {
+  return {
+    server: shown.server,
+    fingerprint: approvalFingerprint(desired),
+    tool: shown.tool,
+    digest: digestOfShown(shown),
+  };
+}
+
+function requestOf({ desired, shown, args }: PermissionCase): PermissionRequest {
+  const { server, tool, name, title, description, annotations } = shown;
+  return {
+    server,
+    tool,
+    name,
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    arguments: args,
+    ...(annotations === undefined ? {} : { annotations }),
+    isTrusted: desired.trust,
+  };
+}

@@ -1,0 +1,261 @@
+/**
+ * Keeps the questions of servers until they are answered: by the caller whose call they belong
+ * to, by the host's handler, or by their id. The question chart decides how each of them ends.
+ */
+
+import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
+import type { QuestionPorts } from '../../../actors/session/ports.ts';
+import { type QuestionReply, questionMachine } from '../../../machines/question.ts';
+import type { Clock } from '../../domain/clock.ts';
+import type {
+  Question,
+  QuestionAnswer,
+  QuestionBody,
+  QuestionEnd,
+  QuestionHandler,
+  QuestionKind,
+  QuestionParty,
+} from '../../domain/question.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import type { Listeners } from '../listeners.ts';
+import { Roots } from '../options/roots.ts';
+import type { StatusBoard } from '../status/board.ts';
+import type { TroupeOptions } from '../troupe.ts';
+import { answerFault, readyAnswer } from './question-answer.ts';
+
+export interface QuestionsPorts {
+  readonly projectRoot: string;
+  readonly clock: Clock;
+  readonly listeners: Listeners;
+  readonly board: () => StatusBoard;
+  /** Adds a line to the log of a server; it holds nothing that was answered. */
+  readonly remark: (server: string, line: string) => void;
+}
+
+interface OpenQuestion {
+  readonly question: Question;
+  readonly handler: QuestionHandler;
+  readonly actor: ActorRefFrom<typeof questionMachine>;
+  /** Outlives the handler's promise: one that left its question to others hears of the end as well. */
+  readonly wanted: AbortController;
+  /** The content of the latest answer, which the chart does not see. */
+  answer: QuestionAnswer | undefined;
+}
+
+const ends = {
+  accepted: 'accept',
+  declined: 'decline',
+  cancelled: 'cancel',
+  timedOut: 'timedOut',
+  withdrawn: 'withdrawn',
+} as const satisfies Readonly<Record<string, QuestionEnd>>;
+
+export class Questions {
+  readonly roots: Roots;
+  /** What sessions see of it. */
+  readonly session: QuestionPorts;
+  readonly #ports: QuestionsPorts;
+  /** What the host answers; anything else goes only to a caller that answers questions. */
+  readonly #kinds: readonly QuestionKind[];
+  readonly #onQuestion: QuestionHandler | undefined;
+  readonly #chart: typeof questionMachine;
+  /** By id, oldest first. */
+  readonly #open = new Map<string, OpenQuestion>();
+  /** Servers whose log says already that they ask too much. */
+  readonly #crowded = new Set<string>();
+  #count = 0;
+  #isClosed = false;
+
+  constructor(
+    { onQuestion, questions, roots }: Pick<TroupeOptions, 'onQuestion' | 'questions' | 'roots'>,
+    ports: QuestionsPorts,
+  ) {
+    this.#ports = ports;
+    this.#onQuestion = onQuestion;
+    // A model costs money: no handler is asked for one unless the host says so.
+    this.#kinds = questions ?? (onQuestion === undefined ? [] : ['form', 'url']);
+    this.roots = new Roots(roots, ports.projectRoot);
+    this.#chart = questionMachine.provide({
+      actors: {
+        consult: fromPromise(({ input, signal }) => this.#consult(input.id, signal)),
+      },
+    });
+    this.session = {
+      kinds: this.#kinds,
+      roots: () => this.roots.folders,
+      onRootsChanged: (callback) => this.roots.onChange(callback),
+      ask: (server, body, party, signal) => this.#ask(server, body, party, signal),
+    };
+  }
+
+  /** The questions that can be answered by id now, oldest first. */
+  list(): readonly Question[] {
+    return [...this.#open.values()].filter(isListed).map(({ question }) => question);
+  }
+
+  /** The command that answers what a server asks; undefined = it asks nothing. */
+  stepFor(server: string): string | undefined {
+    const question = this.list().find((one) => one.server === server);
+    return question && `troupe answer ${question.id}`;
+  }
+
+  /** @throws TroupeError `INVALID_ARGUMENTS`: no such question waits, or the answer does not fit it. */
+  answer(id: string, answer: QuestionAnswer): void {
+    const open = this.#open.get(id);
+    if (open === undefined || !isListed(open)) {
+      const words = `no question "${id.slice(0, 20)}" waits for an answer; see troupe questions`;
+      throw new TroupeError('INVALID_ARGUMENTS', words);
+    }
+    const { question, actor } = open;
+    const fault = answerFault(question, answer);
+    if (fault !== undefined) {
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        `this is no answer to question ${id} of ${question.server}: ${fault}; correct it and answer again`,
+        { server: question.server },
+      );
+    }
+    open.answer = readyAnswer(question, answer);
+    actor.send({ type: 'question.answered', action: answer.action });
+  }
+
+  /** Withdraws every question, and takes no more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { actor } of [...this.#open.values()]) actor.send({ type: 'question.withdrawn' });
+  }
+
+  /**
+   * Settles with the end of the question; never rejects. Undefined = there is no handler for such a
+   * question, or the answer is not wanted any more.
+   */
+  #ask(
+    server: string,
+    body: QuestionBody,
+    party: QuestionParty | undefined,
+    signal: AbortSignal,
+  ): Promise<QuestionAnswer | undefined> {
+    const handler = party?.onQuestion ?? this.#hostHandlerFor(body.kind);
+    if (handler === undefined || this.#isClosed || signal.aborted)
+      return Promise.resolve(undefined);
+    const { desired } = this.#ports.board().sighting(server) ?? {};
+    const { maxQuestions, questionTimeoutMs } = (desired?.policy ?? defaultPolicy).call;
+    const waiting = [...this.#open.values()].filter(({ question }) => question.server === server);
+    if (waiting.length >= maxQuestions) {
+      this.#remarkCrowd(server, maxQuestions);
+      return Promise.resolve({ action: 'cancel' });
+    }
+    const question = this.#questionOf(server, body, party, questionTimeoutMs);
+    const actor = createActor(this.#chart, {
+      clock: this.#ports.clock,
+      input: {
+        id: question.id,
+        isOfCaller: party?.onQuestion !== undefined,
+        timeoutMs: questionTimeoutMs,
+      },
+    });
+    const wanted = new AbortController();
+    return this.#follow({ question, handler, actor, wanted, answer: undefined }, signal);
+  }
+
+  #hostHandlerFor(kind: QuestionKind): QuestionHandler | undefined {
+    return this.#kinds.includes(kind) ? this.#onQuestion : undefined;
+  }
+
+  #questionOf(
+    server: string,
+    body: QuestionBody,
+    party: QuestionParty | undefined,
+    timeoutMs: number,
+  ): Question {
+    const nowMs = this.#ports.clock.wallNow();
+    this.#count += 1;
+    return deepFreeze({
+      id: `q${this.#count}`,
+      server,
+      ...(party?.tool !== undefined && { tool: party.tool }),
+      ...(party?.requestId !== undefined && { requestId: party.requestId }),
+      askedAt: new Date(nowMs).toISOString(),
+      deadlineAt: new Date(nowMs + timeoutMs).toISOString(),
+      ...body,
+    });
+  }
+
+  /** Runs the chart of a question, from its start to its end. */
+  #follow(open: OpenQuestion, signal: AbortSignal): Promise<QuestionAnswer | undefined> {
+    const { question, actor } = open;
+    const { id, server } = question;
+    const { listeners, board, remark } = this.#ports;
+    const withdraw = (): void => actor.send({ type: 'question.withdrawn' });
+    let wasListed = false;
+    actor.on('question.listed', () => {
+      wasListed = true;
+      listeners.emit('question.asked', { question });
+      board().refresh(server);
+    });
+    return new Promise((resolve) => {
+      const finish = (end: QuestionEnd, why: string | null): void => {
+        this.#open.delete(id);
+        this.#crowded.delete(server);
+        signal.removeEventListener('abort', withdraw);
+        if (why !== null) remark(server, `its question ${id} was cancelled: ${why}`);
+        resolve(answerAt(end, open.answer));
+        open.wanted.abort();
+        if (!wasListed) return;
+        listeners.emit('question.settled', { id, server, end });
+        board().refresh(server);
+      };
+      actor.subscribe({
+        complete: () => {
+          const { value, context } = actor.getSnapshot();
+          finish(ends[value as keyof typeof ends], context.fault);
+        },
+        error: () => finish('cancel', 'its chart broke'),
+      });
+      this.#open.set(id, open);
+      signal.addEventListener('abort', withdraw, { once: true });
+      actor.start();
+    });
+  }
+
+  /** The handler is code of the host: it may throw, be late, or answer with anything. */
+  async #consult(id: string, signal: AbortSignal): Promise<QuestionReply> {
+    // A turn later: first the question is listed, then its handler is asked.
+    await Promise.resolve();
+    const open = this.#open.get(id);
+    if (open === undefined || signal.aborted) return { action: null, fault: null };
+    const { question, handler, wanted } = open;
+    const answer = await handler(question, { signal: wanted.signal });
+    if (answer === undefined || signal.aborted) return { action: null, fault: null };
+    const fault = answerFault(question, answer);
+    if (fault !== undefined) return { action: null, fault: `its answer does not fit: ${fault}` };
+    open.answer = readyAnswer(question, answer);
+    return { action: answer.action, fault: null };
+  }
+
+  #remarkCrowd(server: string, most: number): void {
+    if (this.#crowded.has(server)) return;
+    this.#crowded.add(server);
+    this.#ports.remark(
+      server,
+      `asks more than ${most} questions at once; further ones are cancelled`,
+    );
+  }
+}
+
+/** Others may see and answer it. */
+function isListed({ actor }: OpenQuestion): boolean {
+  return actor.getSnapshot().matches({ open: 'listed' });
+}
+
+/** What the server gets; undefined = nothing, because its session or call is over. */
+function answerAt(
+  end: QuestionEnd,
+  answer: QuestionAnswer | undefined,
+): QuestionAnswer | undefined {
+  if (end === 'withdrawn') return undefined;
+  if (end === 'accept') return answer;
+  return { action: end === 'decline' ? 'decline' : 'cancel' };
+}

@@ -1,0 +1,102 @@
+/** Statuses as streams that hosts pass to RxJS or XState. */
+
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { Stream, Streamable } from '../../domain/host/stream.ts';
+import { equalTyped } from '../../policies/equal-typed.ts';
+import { callListener } from '../listeners.ts';
+import { checkName } from '../options/check.ts';
+import type { ServerHandle } from '../troupe.ts';
+import type { StatusBoard } from './board.ts';
+
+type Report = (message: string, error: unknown) => void;
+
+interface Source<Value> {
+  readonly current: () => Value;
+  /** Calls back when the value may have changed. Returns a function that ends it. */
+  readonly follow: (look: () => void) => () => void;
+}
+
+/**
+ * Makes the stream of one server, which need not exist yet.
+ *
+ * @throws TroupeError `INVALID_ARGUMENTS` for a name that is not a text.
+ */
+export function serverHandle(name: string, board: StatusBoard, report: Report): ServerHandle {
+  checkName('name of the server', name);
+  const status = () => board.status(name);
+  const source = { current: status, follow: (look: () => void) => board.watch(name, look) };
+  return streamable({ name, status }, streamOf(source, board, report));
+}
+
+/** Makes the stream of all statuses. Changes within one turn of the event loop are one value. */
+export function allStatuses(board: StatusBoard, report: Report): Stream<readonly ServerStatus[]> {
+  const follow = (look: () => void) => {
+    let isDue = false;
+    return board.watchAll(() => {
+      if (board.isClosed) look();
+      else if (!isDue) {
+        isDue = true;
+        queueMicrotask(() => {
+          isDue = false;
+          look();
+        });
+      }
+    });
+  };
+  return streamOf({ current: () => board.statuses(), follow }, board, report);
+}
+
+/** The present value at once, each other one, and the end with that of the board. */
+function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus[]>(
+  { current, follow }: Source<Value>,
+  board: StatusBoard,
+  report: Report,
+): Stream<Value> {
+  const onThrow = (error: unknown): void => report('An observer of a status stream threw.', error);
+  return {
+    subscribe: (given) => {
+      const observer = typeof given === 'function' ? { next: given } : given;
+      let last: { readonly value: Value } | undefined;
+      let unfollow: (() => void) | undefined;
+      const unsubscribe = (): void => {
+        unfollow?.();
+        unfollow = undefined;
+      };
+      const complete = (): void => {
+        if (unfollow === undefined) return;
+        unsubscribe();
+        callListener(() => observer.complete?.(), onThrow);
+      };
+      const look = (): void => {
+        if (unfollow === undefined) return;
+        const value = current();
+        if (
+          last === undefined ||
+          !equalTyped<ServerStatus | undefined | readonly ServerStatus[]>(value, last.value)
+        ) {
+          last = { value };
+          callListener(() => observer.next?.(value), onThrow);
+        }
+        if (board.isClosed) complete();
+      };
+      // Before the first value, so that what the observer causes by it is seen.
+      unfollow = follow(look);
+      look();
+      return { unsubscribe };
+    },
+  };
+}
+
+/**
+ * Lets libraries find the stream of an object. They look for `Symbol.observable`
+ * when it was defined before they were loaded, and for its stand-in otherwise.
+ */
+export function streamable<Target extends object, Value>(
+  target: Target,
+  stream: Stream<Value>,
+): Target & Streamable<Value> {
+  const symbol: symbol | undefined = Symbol.observable;
+  for (const key of symbol === undefined ? ['@@observable'] : [symbol, '@@observable'])
+    Object.defineProperty(target, key, { value: () => stream });
+  return target as Target & Streamable<Value>;
+}

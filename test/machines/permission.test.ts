@@ -1,0 +1,320 @@
+/** The permission of one call: what each state does with each event, its stories, and all its ways. */
+
+import { describe, expect, it } from 'vitest';
+import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
+import {
+  type AskedPermission,
+  type KeptAnswer,
+  type PermissionEvent,
+  type PermissionInput,
+  type PermissionReview,
+  permissionMachine,
+} from '../../machines/permission.ts';
+import type {
+  PermissionAnswer,
+  PermissionDenial,
+  PermissionVerdict,
+} from '../../src/domain/permission.ts';
+import { explore } from '../../src/testing/explore.ts';
+import { recordTrace } from '../../src/testing/trace.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import { golden } from './story.ts';
+
+type Snapshot = SnapshotFrom<typeof permissionMachine>;
+type Ended = 'outdated' | 'denied' | 'timedOut' | 'withdrawn';
+type Passing = 'asking' | 'allowed' | 'asking.weighing';
+type State = Exclude<PathIn<StateValueFrom<typeof permissionMachine>>, Ended | Passing>;
+
+/** A rule wants a person, and the host decides about every call. */
+const asked: PermissionInput = {
+  id: 'p1',
+  byRules: 'ask',
+  byPolicy: 'allow',
+  hasHook: true,
+  hasPerson: true,
+  leftMs: null,
+};
+const same: PermissionReview = { isSameServer: true, isSameTool: true, byRules: 'allow' };
+const reviewed = (difference: Partial<PermissionReview> = {}) =>
+  ({ type: 'permission.reviewed', ...same, ...difference }) as const;
+
+const examples = {
+  withdrawn: { type: 'permission.withdrawn' },
+  reviewed: reviewed(),
+  'reviewed: another server': reviewed({ isSameServer: false }),
+  'reviewed: another tool': reviewed({ isSameTool: false }),
+  'reviewed: a rule denies now': reviewed({ byRules: 'deny' }),
+  'reviewed: a rule asks now': reviewed({ byRules: 'ask' }),
+} as const satisfies Readonly<Record<string, PermissionEvent>>;
+type ExampleName = keyof typeof examples;
+/** An event without an example does not compile. */
+type Unshown = Exclude<PermissionEvent['type'], (typeof examples)[ExampleName]['type']>;
+const unshown: readonly Unshown[] = [] satisfies readonly never[];
+
+const waiting: Readonly<Record<ExampleName, string>> = {
+  withdrawn: 'withdrawn',
+  reviewed: 'ignored',
+  'reviewed: another server': 'ignored',
+  'reviewed: another tool': 'ignored',
+  'reviewed: a rule denies now': 'ignored',
+  'reviewed: a rule asks now': 'ignored',
+};
+const given: Readonly<Record<ExampleName, string>> = {
+  // The call that ends stops the actor.
+  withdrawn: 'ignored',
+  reviewed: 'ignored',
+  'reviewed: another server': 'outdated',
+  'reviewed: another tool': 'denied',
+  'reviewed: a rule denies now': 'denied',
+  'reviewed: a rule asks now': 'ignored',
+};
+const replies: Readonly<Record<State, Readonly<Record<ExampleName, string>>>> = {
+  'asking.askingHost': waiting,
+  'asking.recalling': waiting,
+  'asking.askingPerson': waiting,
+  'asking.keeping': waiting,
+  'allowed.withoutPerson': { ...given, 'reviewed: a rule asks now': 'outdated' },
+  'allowed.byPerson': given,
+};
+const ways: Readonly<Record<State, readonly [PermissionInput, readonly Example[]]>> = {
+  'asking.askingHost': [asked, []],
+  'asking.recalling': [asked, [done('askHost', 'allow')]],
+  'asking.askingPerson': [asked, [done('askHost', 'allow'), done('recall', false)]],
+  'asking.keeping': [
+    asked,
+    [done('askHost', 'allow'), done('recall', false), done('askPerson', 'allowTool')],
+  ],
+  'allowed.withoutPerson': [{ ...asked, byRules: null }, [done('askHost', 'allow')]],
+  'allowed.byPerson': [asked, [done('askHost', 'allow'), done('recall', true)]],
+};
+
+function story(difference: Partial<PermissionInput> = {}) {
+  const clock = new VirtualClock();
+  const trace = recordTrace({ clock, describe: inWords });
+  const promises = new HeldPromises();
+  const actor = createActor(
+    permissionMachine.provide({
+      actors: {
+        askHost: promises.actor<PermissionVerdict | null, AskedPermission>('askHost'),
+        recall: promises.actor<boolean, AskedPermission>('recall'),
+        askPerson: promises.actor<PermissionAnswer | null, AskedPermission>('askPerson'),
+        keep: promises.actor<void, KeptAnswer>('keep'),
+      },
+    }),
+    { clock, input: { ...asked, hasHook: false, ...difference }, inspect: trace.inspect },
+  );
+  return { actor: actor.start(), clock, trace, promises };
+}
+
+/** How the review differs from what was asked about. */
+function inWords(event: object): string {
+  const { isSameServer, isSameTool, byRules } = { ...same, ...event };
+  const words = [
+    ...(isSameServer ? [] : ['another server']),
+    ...(isSameTool ? [] : ['another tool']),
+    ...(byRules === 'allow' ? [] : [`rules: ${String(byRules)}`]),
+  ];
+  return words.length === 0 ? '' : `(${words.join(', ')})`;
+}
+
+describe('permission chart', () => {
+  it.each(Object.keys(replies) as State[])('answers every event in %s', (state) => {
+    const [input, way] = ways[state];
+    expect(repliesAfter(permissionMachine, input, way, examples)).toEqual({
+      state,
+      replies: replies[state],
+    });
+    expect(unshown).toEqual([]);
+  });
+});
+
+describe('a permission', () => {
+  it('is asked of the host, then of a person, and outlives the call when it is kept', async () => {
+    const { actor, clock, trace, promises } = story({ hasHook: true, byRules: null });
+    clock.advanceBy(9_999);
+    trace.note('# the host wants a person to decide');
+    await promises.settle('askHost', 'ask');
+    await promises.settle('recall', false);
+    trace.note('# the person allows the tool for good');
+    clock.advanceBy(30_000);
+    await promises.settle('askPerson', 'allowTool');
+    await promises.settle('keep', undefined);
+    trace.note('# a rule that came meanwhile wants what a person said already');
+    actor.send(reviewed({ byRules: 'ask' }));
+    expect(clock.pendingCount).toBe(0);
+    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-kept'));
+  });
+
+  it('is denied by silence, and a late answer changes nothing', async () => {
+    const { actor, clock, trace, promises } = story();
+    await promises.settle('recall', false);
+    clock.advanceBy(120_000);
+    expect(promises.stopped).toEqual(['askPerson']);
+    trace.note('# the person answers after the deadline');
+    await promises.settle('askPerson', 'allow');
+    expect(actor.getSnapshot().output).toEqual({ denial: 'late' });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-late'));
+  });
+
+  it('is withdrawn with its call', async () => {
+    const { actor, clock, trace, promises } = story();
+    await promises.settle('recall', false);
+    trace.note('# the caller aborts');
+    actor.send({ type: 'permission.withdrawn' });
+    expect([promises.stopped, clock.pendingCount]).toEqual([['askPerson'], 0]);
+    expect(actor.getSnapshot().output).toEqual({ denial: null });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-withdrawn'));
+  });
+
+  it('is outdated when a rule comes that wants a person to be asked', async () => {
+    const { actor, trace, promises } = story({ hasHook: true, byRules: null });
+    await promises.settle('askHost', 'allow');
+    trace.note('# the call stood in line; nothing changed');
+    actor.send(reviewed());
+    trace.note('# meanwhile a rule came');
+    actor.send(reviewed({ byRules: 'ask' }));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-outdated'));
+  });
+
+  it("ends at the caller's deadline, during any question", () => {
+    const { actor, clock } = story({ hasHook: true, leftMs: 5_000 });
+    clock.advanceBy(4_999);
+    expect(actor.getSnapshot().status).toBe('active');
+    clock.advanceBy(1);
+    expect(actor.getSnapshot().output).toEqual({ denial: 'late' });
+    expect(clock.pendingCount).toBe(0);
+  });
+
+  it('is given by a yes that cannot be kept', async () => {
+    const { actor, clock, promises } = story();
+    await promises.settle('recall', false);
+    await promises.settle('askPerson', 'allowServer');
+    clock.advanceBy(10_000);
+    expect(promises.stopped).toEqual(['keep']);
+    expect(actor.getSnapshot().value).toEqual({ allowed: 'byPerson' });
+  });
+});
+
+type Step = readonly [actor: string, answer: unknown] | PermissionEvent;
+const broken = Symbol('it fails');
+const byHook = { hasHook: true, byRules: null } as const;
+const denials: readonly (readonly [PermissionDenial, Partial<PermissionInput>, readonly Step[]])[] =
+  [
+    ['host', byHook, [['askHost', 'deny']]],
+    ['hookNonsense', byHook, [['askHost', null]]],
+    ['broken', byHook, [['askHost', broken]]],
+    ['broken', {}, [['recall', broken]]],
+    ['noPerson', { hasPerson: false }, [['recall', false]]],
+    [
+      'person',
+      {},
+      [
+        ['recall', false],
+        ['askPerson', 'deny'],
+      ],
+    ],
+    [
+      'nonsense',
+      {},
+      [
+        ['recall', false],
+        ['askPerson', null],
+      ],
+    ],
+    [
+      'broken',
+      {},
+      [
+        ['recall', false],
+        ['askPerson', broken],
+      ],
+    ],
+    ['rule', {}, [['recall', true], reviewed({ byRules: 'deny' })]],
+    [
+      'toolChanged',
+      byHook,
+      [['askHost', 'allow'], reviewed({ isSameTool: false, byRules: 'deny' })],
+    ],
+  ];
+
+describe('a denial', () => {
+  it.each(denials)('has the reason "%s"', async (denial, difference, steps) => {
+    const { actor, promises } = story(difference);
+    for (const step of steps) {
+      if ('type' in step) actor.send(step);
+      else if (step[1] === broken) await promises.fail(step[0]);
+      else await promises.settle(step[0], step[1]);
+    }
+    expect(actor.getSnapshot()).toMatchObject({ value: 'denied', output: { denial } });
+  });
+});
+
+const booleans = [true, false] as const;
+const inputs: readonly PermissionInput[] = ([null, 'allow', 'ask'] as const).flatMap((byRules) =>
+  (['allow', 'ask'] as const).flatMap((byPolicy) =>
+    booleans.flatMap((hasHook) =>
+      booleans.map((hasPerson) => ({ ...asked, byRules, byPolicy, hasHook, hasPerson })),
+    ),
+  ),
+);
+
+/** Hold in every state. */
+function invariants(snapshot: Snapshot): readonly string[] {
+  const { byRules, byHost, byPerson, byPolicy, denial, hasHook } = snapshot.context;
+  const isAllowed = snapshot.matches('allowed');
+  const isRefused = snapshot.matches('denied') || snapshot.matches('timedOut');
+  const said = [byRules, byHost];
+  const needsPerson = said.includes('ask') || (byPolicy === 'ask' && !said.includes('allow'));
+  return [
+    ...(isRefused === (denial !== null) ? [] : ['a denial and its reason differ']),
+    ...(isAllowed && hasHook && (byHost === null || byHost === 'deny')
+      ? ['allowed without the host']
+      : []),
+    ...(snapshot.matches({ allowed: 'withoutPerson' }) && needsPerson
+      ? ['allowed without the person that has to be asked']
+      : []),
+    ...(snapshot.matches({ asking: 'askingPerson' }) && !needsPerson
+      ? ['a person is asked for nothing']
+      : []),
+    ...(isAllowed && byPerson === 'deny' ? ['allowed against the word of a person'] : []),
+  ];
+}
+
+const searches = {
+  'one call that is asked about': () =>
+    explore(permissionMachine, {
+      inputs,
+      events: {
+        'permission.reviewed': Object.values(examples).filter(
+          ({ type }) => type === 'permission.reviewed',
+        ),
+        'xstate.done.actor.askHost': ['allow', 'ask', 'deny', null].map((verdict) =>
+          done('askHost', verdict),
+        ),
+        'xstate.done.actor.recall': booleans.map((isKnown) => done('recall', isKnown)),
+        'xstate.done.actor.askPerson': ['allow', 'allowTool', 'allowServer', 'deny', null].map(
+          (answer) => done('askPerson', answer),
+        ),
+      },
+      invariants,
+      goals: {
+        'an end of the asking': (snapshot) => !snapshot.matches('asking'),
+      },
+    }),
+};
+const names = Object.keys(searches) as (keyof typeof searches)[];
+const found = runOnce(searches);
+
+describe('every way of a permission', () => {
+  it.each(names)('keeps its rules: %s', (name) => {
+    expect(problemsOf(found(name))).toBe('');
+  });
+
+  it('takes every transition', async () => {
+    expect(inAll(names.map((name) => found(name).uncovered))).toEqual([]);
+    expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
+    await expect(reportOf(searches, found)).toMatchFileSnapshot('explored/permission.txt');
+  });
+});

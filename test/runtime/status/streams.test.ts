@@ -1,0 +1,196 @@
+import { distinctUntilChanged, from, map, type Observable, take } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { createActor, fromObservable } from 'xstate';
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
+import type { Stream, Streamable } from '../../../src/domain/host/stream.ts';
+import { servers, stage } from '../stage.ts';
+
+const two = servers({ db: 'srv', web: 'srv' });
+
+/** What an observer got, as words. */
+function collect<Value>(stream: Observable<Value>, wordOf: (value: Value) => string) {
+  const words: string[] = [];
+  const subscription = stream.subscribe({
+    next: (value) => words.push(wordOf(value)),
+    error: (error: unknown) => words.push(`error ${String(error)}`),
+    complete: () => words.push('complete'),
+  });
+  return { words, subscription };
+}
+
+const stateOf = (status: ServerStatus | undefined): string => status?.state ?? 'none';
+const statesOf = (statuses: readonly ServerStatus[]): string =>
+  statuses.map(({ name, state }) => `${name} ${state}`).join(', ');
+
+describe('the stream of a server', () => {
+  it('gives the present status, each change, and completes when the troupe stops', async () => {
+    const there = await stage({ settings: two });
+    const states = from(there.troupe.server('db')).pipe(map(stateOf), distinctUntilChanged());
+    const { words } = collect(states, String);
+    expect(words).toEqual(['ready']);
+    there.troupe.send({ type: 'server.restart', server: 'db' });
+    await there.settle();
+    expect(words).toEqual(['ready', 'stopping', 'queued', 'connecting', 'loadingTools', 'ready']);
+    await there.troupe.stop();
+    expect(words.slice(6)).toEqual(['stopping', 'stopped', 'complete']);
+  });
+
+  it('gives what status() returns, and nothing twice', async () => {
+    const there = await stage({ settings: two });
+    const handle = there.troupe.server('db');
+    const seen: unknown[] = [];
+    from(handle).subscribe((status) => seen.push(status));
+    expect(seen).toEqual([there.troupe.status('db')]);
+    expect(handle.status()).toEqual(there.troupe.status('db'));
+    await there.apply(servers({ db: 'srv' }));
+    expect(seen).toHaveLength(1);
+  });
+
+  it('follows a server that comes and goes', async () => {
+    const there = await stage({ settings: servers({}) });
+    const handle = there.troupe.server('db');
+    const { words } = collect(from(handle).pipe(map(stateOf), distinctUntilChanged()), String);
+    expect(words).toEqual(['none']);
+    await there.apply(servers({ db: 'srv' }));
+    expect(words.at(-1)).toBe('ready');
+    await there.apply(servers({}));
+    expect(words.at(-1)).toBe('none');
+  });
+
+  it('is refused for a name that is not a text', async () => {
+    const there = await stage({ settings: two });
+    expect(() => there.troupe.server(1 as never)).toThrow(/name of the server/u);
+  });
+});
+
+describe('the stream of a troupe', () => {
+  it('gives all statuses, those after each change, and completes when it stops', async () => {
+    const there = await stage({ settings: two });
+    const { words } = collect(from(there.troupe), statesOf);
+    expect(words).toEqual(['db ready, web ready']);
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    expect(words.at(-1)).toBe('db stopped, web ready');
+    await there.apply(servers({ web: 'srv' }));
+    expect(words.at(-1)).toBe('web ready');
+    await there.troupe.stop();
+    expect(words.slice(-2)).toEqual(['web stopped', 'complete']);
+  });
+
+  it('gives changes of one turn as one value', async () => {
+    const there = await stage({ settings: two });
+    const { words } = collect(from(there.troupe), statesOf);
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    there.troupe.send({ type: 'server.stop', server: 'web' });
+    expect(words).toHaveLength(1);
+    await Promise.resolve();
+    expect(words).toHaveLength(2);
+    await there.settle();
+    expect(words.at(-1)).toBe('db stopped, web stopped');
+  });
+
+  it('gives the last statuses and completes at once when the troupe has stopped', async () => {
+    const there = await stage({ settings: two });
+    await there.troupe.stop();
+    const { words } = collect(from(there.troupe), statesOf);
+    expect(words).toEqual(['db stopped, web stopped', 'complete']);
+  });
+
+  it('is actor logic for XState', async () => {
+    const there = await stage({ settings: two });
+    const logic = fromObservable(() => from(there.troupe));
+    const actor = createActor(logic).start();
+    expect(statesOf(actor.getSnapshot().context ?? [])).toBe('db ready, web ready');
+    await there.troupe.stop();
+    expect(actor.getSnapshot()).toMatchObject({ status: 'done' });
+    expect(statesOf(actor.getSnapshot().context ?? [])).toBe('db stopped, web stopped');
+  });
+});
+
+/** The stream itself, as a library without RxJS reads it. */
+function streamOf<Value>(streamable: Streamable<Value>): Stream<Value> {
+  return (Reflect.get(streamable, '@@observable') as () => Stream<Value>)();
+}
+
+describe('a stream', () => {
+  it('is found by its symbol where a library has defined one, and by its stand-in', async () => {
+    const observable = Symbol('observable');
+    Object.defineProperty(Symbol, 'observable', { value: observable, configurable: true });
+    try {
+      const { troupe } = await stage({ settings: two });
+      const db = troupe.server('db');
+      expect(troupe[Symbol.observable]()).toBe(streamOf(troupe));
+      expect(db[Symbol.observable]()).toBe(streamOf(db));
+    } finally {
+      Reflect.deleteProperty(Symbol, 'observable');
+    }
+  });
+
+  it('is actor logic for XState without RxJS', async () => {
+    const there = await stage({ settings: two });
+    const actor = createActor(fromObservable(() => streamOf(there.troupe))).start();
+    expect(statesOf(actor.getSnapshot().context ?? [])).toBe('db ready, web ready');
+    await there.troupe.stop();
+    expect(actor.getSnapshot().status).toBe('done');
+  });
+
+  it('takes a function, or an observer that lacks methods', async () => {
+    const there = await stage({ settings: two });
+    const seen: string[] = [];
+    streamOf(there.troupe.server('db')).subscribe((status) => seen.push(stateOf(status)));
+    streamOf(there.troupe.server('db')).subscribe({ complete: () => seen.push('complete') });
+    expect(seen).toEqual(['ready']);
+    await there.troupe.stop();
+    expect(seen).toEqual(['ready', 'stopping', 'stopped', 'complete']);
+  });
+});
+
+describe('an observer', () => {
+  it('gets nothing after it has unsubscribed, in its first value too', async () => {
+    const there = await stage({ settings: two });
+    const first = collect(from(there.troupe.server('db')).pipe(take(1)), stateOf);
+    const { words, subscription } = collect(from(there.troupe), statesOf);
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    subscription.unsubscribe();
+    subscription.unsubscribe();
+    await there.troupe.stop();
+    expect(first.words).toEqual(['ready', 'complete']);
+    expect(words).toEqual(['db ready, web ready']);
+  });
+
+  it('sees what it causes by its first value', async () => {
+    const there = await stage({ settings: two });
+    const seen: string[] = [];
+    streamOf(there.troupe.server('db')).subscribe((status) => {
+      if (seen.push(stateOf(status)) === 1)
+        there.troupe.send({ type: 'server.stop', server: 'db' });
+    });
+    await there.settle();
+    expect(seen).toEqual(['ready', 'stopping', 'stopped']);
+  });
+
+  it('that throws or rejects is reported each time, and the others go on', async () => {
+    const there = await stage({ settings: two });
+    const stream = streamOf(there.troupe.server('db'));
+    stream.subscribe(() => {
+      throw new Error('thrown');
+    });
+    // A function may return what it likes.
+    stream.subscribe((() => Promise.reject(new Error('rejected'))) as () => void);
+    stream.subscribe({
+      complete: () => {
+        throw new Error('thrown at the end');
+      },
+    });
+    const { words } = collect(from(there.troupe.server('db')), stateOf);
+    await there.troupe.stop();
+    expect(words).toEqual(['ready', 'stopping', 'stopped', 'complete']);
+    const messages = there.errors.map(({ error }) => (error as Error).message);
+    expect(messages.filter((message) => message === 'thrown')).toHaveLength(3);
+    expect(messages.filter((message) => message === 'rejected')).toHaveLength(3);
+    expect(messages.filter((message) => message === 'thrown at the end')).toHaveLength(1);
+    expect(new Set(there.errors.map(({ message }) => message))).toEqual(
+      new Set(['An observer of a status stream threw.']),
+    );
+  });
+});
