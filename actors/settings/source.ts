@@ -1,127 +1,189 @@
 /**
- * Reads the settings, and says when they have really changed.
+ * Reads the settings, and emits a fact when they have really changed.
  *
- * Input: none. Sends `settings.loaded` once all files were read for the first
- * time, and again whenever a server, a limit or a problem differs from what was
- * sent last: a new comment, another layout or a touched file is no change, and
- * at most moves lines, which `settings.relocated` tells.
- * Before each fact the specs it speaks of are put into the spec book.
+ * Emits `settings.loaded` once all files were read for the first time, and again
+ * whenever a server, a limit or a problem differs from what was emitted last. A new
+ * comment, another layout or a touched file is no change; at most it moves lines,
+ * which is `settings.relocated`. Specs are in the spec book before the fact that
+ * names them.
  *
- * Servers that the host added wake it through the reader, and no file is read for them.
- *
- * Accepts `settings.reload` (read now, and ask Docker again if its gateway is
- * wanted), `settings.changed` (the host's own settings, replaced) and
- * `io.dispose`. Never throws; after it was stopped or disposed of it sends
- * nothing.
+ * Observable logic ignores events, so commands come through a port of the input:
+ * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
+ * `settings.changed` (the host's own settings, replaced). It ends when it is stopped
+ * or when its parent fails, and emits nothing afterwards.
  */
 
-import { fromCallback } from 'xstate';
+import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
 import { changedSinceStart } from '../../src/config/start-values.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings } from '../../src/domain/settings.ts';
-import type { SettingsCommand, SettingsFact } from '../../src/domain/settings-facts.ts';
+import type {
+  SettingsCommand,
+  SettingsCommands,
+  SettingsFact,
+  SettingsInput,
+} from '../../src/domain/settings-facts.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { confinesOfFile } from './file.ts';
-import { startWakeUpsLate } from './late-wake-ups.ts';
-import {
-  createSettingsReader,
-  type ReadingScope,
-  type SettingsReader,
-  type SettingsReaderPorts,
-  type SettingsReading,
+import type {
+  ReadingScope,
+  SettingsReader,
+  SettingsReaderPorts,
+  SettingsReading,
 } from './reader.ts';
-import type { startWakeUps } from './wake-ups.ts';
+import type { SettingsSignal, settingsStream } from './stream.ts';
 
-export interface SettingsPorts extends SettingsReaderPorts {
+export interface SettingsPorts
+  extends Pick<SettingsReaderPorts, 'files' | 'projectRoot' | 'docker'> {
   readonly clock: Clock;
-  /** Where the specs go before the fact that names their generations is sent. */
+  readonly reader: SettingsReader;
+  /** Where the specs go before the fact that names their generations is emitted. */
   readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
   /** Default: the disk. */
   readonly watch?: WatchFiles;
-  /** Default: one of its own. Shared, a dry run sees the same last good contents. */
-  readonly reader?: SettingsReader;
-  /** Default: loads what it needs when it first needs it. */
-  readonly startWakeUps?: typeof startWakeUps;
+  /** Default: loaded when the start is over. */
+  readonly stream?: typeof settingsStream;
 }
 
+// Loading RxJS takes 80 ms, during which nothing else runs, and at the start of a host all its servers
+// send their first messages. One second is past the start; only within that second does an edit wait.
+const startQuietMs = 1_000;
+
 export function createSettingsSource(ports: SettingsPorts) {
-  return fromCallback<SettingsCommand, Record<string, never>>(({ sendBack, receive }) => {
-    const { clock, docker, files, projectRoot, specs, watch = watchSettingsFiles } = ports;
-    const { reader = createSettingsReader(ports) } = ports;
-    let watchProblems: readonly Problem[] = [];
-    let sent: Settings | undefined;
-    let atStart: SettingsReading['startValues'] | undefined;
-
-    const read = (scope: ReadingScope): Promise<SettingsReading> => reader.read(clock.now(), scope);
-    const take = ({
-      settings: present,
-      specs: presentSpecs,
-      startValues,
-    }: SettingsReading): void => {
-      atStart ??= startValues;
-      const settings = {
-        ...present,
-        servers: sharedWith(sent, present.servers),
-        problems: [
-          ...present.problems,
-          ...changedSinceStart(atStart, startValues),
-          ...watchProblems,
-        ],
-      };
-      if (equalTyped(settings, sent)) return;
-      const isSame = sent !== undefined && equalTyped(meaningOf(settings), meaningOf(sent));
-      const type = isSame ? 'settings.relocated' : 'settings.loaded';
-      sent = settings;
-      specs.put(presentSpecs);
-      sendBack({ type, settings, at: clock.now() } satisfies SettingsFact);
-    };
-    const wakeUps = (ports.startWakeUps ?? startWakeUpsLate)({ clock, read, take });
-    docker?.listen(() => wakeUps.command());
-    reader.listen(() => wakeUps.added());
-    wakeUps.command();
-
-    const unwatch = watch(
-      files.map(({ file }) => file),
-      {
-        changed: () => {
-          wakeUps.touch();
-        },
-        slowed: (message) => {
-          const file = files[0]?.file ?? 'settings';
-          watchProblems = message === undefined ? [] : [{ file, message }];
-          wakeUps.touch();
-        },
-      },
-      new Map(
-        files.flatMap((ref) => {
-          const within = confinesOfFile(ref, projectRoot);
-          return within === undefined ? [] : [[ref.file, within]];
-        }),
-      ),
-    );
-    const dispose = (): void => {
-      reader.listen(() => {});
-      wakeUps.stop();
-      unwatch();
-      docker?.dispose();
-    };
-
-    receive((order) => {
-      if (order.type === 'io.dispose') {
-        dispose();
-        return;
-      }
-      if (order.type === 'settings.reload') docker?.lookAgain();
-      if (order.type === 'settings.changed') reader.setOverlay(order.settings);
-      wakeUps.command();
-    });
-    return dispose;
+  return fromEventObservable<SettingsFact, SettingsInput>(({ input }) => {
+    const subscribe = (observer: Observer<SettingsFact>) => follow(ports, input.commands, observer);
+    // XState calls it with an observer only.
+    return { subscribe } as Subscribable<SettingsFact>;
   });
 }
 
-/** The same servers, those that are as before being the very same: nobody computes anew what follows from them. */
+/** Turns everything that may change settings into signals, until it ends. */
+function follow(
+  ports: SettingsPorts,
+  commands: SettingsCommands,
+  observer: Observer<SettingsFact>,
+): { unsubscribe(): void } {
+  const { docker, files, projectRoot, reader, watch = watchSettingsFiles } = ports;
+  let watchProblems: readonly Problem[] = [];
+  const newsOf = newsFor(ports, () => watchProblems);
+  const { signal, stop } = startReading(ports, newsOf, {
+    next: (fact) => observer.next?.(fact),
+    error: (error) => {
+      end();
+      observer.error?.(error);
+    },
+  });
+
+  docker?.listen(() => signal('all'));
+  reader.listen(() => signal('added'));
+  const confines = files.flatMap((ref): [string, string][] => {
+    const within = confinesOfFile(ref, projectRoot);
+    return within === undefined ? [] : [[ref.file, within]];
+  });
+  const paths = files.map(({ file }) => file);
+  const listener = {
+    changed: () => signal('touched'),
+    slowed: (message: string | undefined) => {
+      const [file = 'settings'] = paths;
+      watchProblems = message === undefined ? [] : [{ file, message }];
+      signal('touched');
+    },
+  };
+  const unwatch = watch(paths, listener, new Map(confines));
+  const obey = (command: SettingsCommand): void => {
+    if (command.type === 'settings.reload') docker?.lookAgain();
+    else reader.setOverlay(command.settings);
+    signal('all');
+  };
+  const end = (): void => {
+    stop();
+    unwatch();
+    docker?.dispose();
+    reader.listen(() => {});
+    for (const each of subscriptions) each.unsubscribe();
+  };
+  const subscriptions = [
+    commands.on('settings.reload', obey),
+    commands.on('settings.changed', obey),
+    // A parent that throws leaves its children running.
+    commands.subscribe({ error: end }),
+  ];
+  return { unsubscribe: end };
+}
+
+/** Reads at once, and hands everything else to the stream when that is loaded. */
+function startReading(
+  { clock, reader, stream: present }: SettingsPorts,
+  newsOf: (reading: SettingsReading) => SettingsFact | undefined,
+  observer: {
+    readonly next: (fact: SettingsFact) => void;
+    readonly error: (error: unknown) => void;
+  },
+): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
+  const read = (scope: ReadingScope) => reader.read(clock.now(), scope);
+  const early = new Set<SettingsSignal>();
+  let endQuiet = (): void => {};
+  const quiet = new Promise<void>((resolve) => {
+    endQuiet = resolve;
+  });
+  const timer = present === undefined ? clock.setTimeout(endQuiet, startQuietMs) : undefined;
+  let isOver = false;
+  let subscription: { unsubscribe(): void } | undefined;
+  let deliver = (kind: SettingsSignal): void => {
+    early.add(kind);
+    // A command waits for its reading; an edit that early can wait.
+    if (kind !== 'touched') endQuiet();
+  };
+
+  const run = async (): Promise<void> => {
+    const first = await read('all');
+    if (isOver) return;
+    const fact = newsOf(first);
+    if (fact !== undefined) observer.next(fact);
+    if (first.againInMs !== undefined) early.add('touched');
+    if (present === undefined) await quiet;
+    const stream = present ?? (await import('./stream.ts')).settingsStream;
+    if (isOver) return;
+    const signals = (receive: typeof deliver): void => {
+      deliver = receive;
+      for (const kind of early) receive(kind);
+    };
+    subscription = stream({ clock, signals, read, newsOf }).subscribe(observer);
+  };
+  run().catch(observer.error);
+  return {
+    signal: (kind) => deliver(kind),
+    stop: () => {
+      isOver = true;
+      clock.clearTimeout(timer);
+      subscription?.unsubscribe();
+    },
+  };
+}
+
+/** Compares each reading with what was emitted last. */
+function newsFor(
+  { clock, specs }: SettingsPorts,
+  watchProblems: () => readonly Problem[],
+): (reading: SettingsReading) => SettingsFact | undefined {
+  let emitted: Settings | undefined;
+  let atStart: SettingsReading['startValues'] | undefined;
+  return ({ settings: present, specs: presentSpecs, startValues }) => {
+    atStart ??= startValues;
+    const news = [...changedSinceStart(atStart, startValues), ...watchProblems()];
+    const servers = sharedWith(emitted, present.servers);
+    const settings = { ...present, servers, problems: [...present.problems, ...news] };
+    if (emitted !== undefined && equalTyped(settings, emitted)) return undefined;
+    const isSame = emitted !== undefined && equalTyped(meaningOf(settings), meaningOf(emitted));
+    emitted = settings;
+    specs.put(presentSpecs);
+    return { type: isSame ? 'settings.relocated' : 'settings.loaded', settings, at: clock.now() };
+  };
+}
+
+/** The same servers, and for each that is as before the very same object, so that nothing is computed again from it. */
 function sharedWith(
   before: Settings | undefined,
   servers: readonly DesiredServer[],
@@ -129,18 +191,18 @@ function sharedWith(
   const known = new Map(before?.servers.map((server) => [server.name, server]));
   return servers.map((server) => {
     const same = known.get(server.name);
-    return equalTyped(same, server) && same !== undefined ? same : server;
+    return same !== undefined && equalTyped(same, server) ? same : server;
   });
 }
 
-/** What of settings is compared: all but the lines of servers, which every comment above them moves; lists of names are sets. */
+/** What is compared: all but the lines of servers, which every comment above them moves; lists of names are sets. */
 function meaningOf(settings: Settings) {
   const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
     ...server,
     source,
   }));
   const { limits: _limits, allowed, excluded, ...rest } = settings;
-  // Absent, everybody is allowed; empty, nobody is.
+  // Absent allows every server; empty allows none.
   const lists = { allowed: allowed?.toSorted(), excluded: excluded.toSorted() };
   return { ...rest, ...lists, servers };
 }

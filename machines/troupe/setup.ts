@@ -4,10 +4,22 @@
  * `pass.ts`; everything else belongs to the servers themselves.
  */
 
-import { assertEvent, assign, enqueueActions, fromCallback, setup } from 'xstate';
+import {
+  type AnyActorRef,
+  assertEvent,
+  assign,
+  enqueueActions,
+  fromEventObservable,
+  setup,
+} from 'xstate';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
 import type { Step } from '../../src/domain/plan.ts';
-import type { SettingsCommand, SettingsFact } from '../../src/domain/settings-facts.ts';
+import type {
+  SettingsCommand,
+  SettingsCommands,
+  SettingsFact,
+  SettingsInput,
+} from '../../src/domain/settings-facts.ts';
 import type { Turn } from '../../src/policies/admission/server-budget.ts';
 import { placeOf } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
@@ -57,7 +69,7 @@ export type TroupeEvent =
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
   | { readonly type: 'auth.completed'; readonly server: string }
   | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
-  | Exclude<SettingsCommand, { readonly type: 'io.dispose' }>
+  | SettingsCommand
   | SettingsFact
   | {
       readonly type: 'slot.requested';
@@ -109,7 +121,14 @@ export function ofChild({ event }: { readonly event: ChildEnd }): ChildEnd {
 export type TroupeEmitted =
   /** `at` is when the settings that caused the pass were read. */
   | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
-  | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string };
+  | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string }
+  /** For the settings source, which listens to the root. */
+  | SettingsCommand;
+
+/** Where the settings source hears commands: the root emits them, which its own reference does not type. */
+export function commandsFrom(root: AnyActorRef): SettingsCommands {
+  return root as unknown as SettingsCommands;
+}
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
@@ -157,7 +176,7 @@ export const troupeSetup = setup({
   actors: {
     server: serverMachine,
     slots: slotsMachine,
-    settingsSource: fromCallback<SettingsCommand, Record<string, never>>(notProvided),
+    settingsSource: fromEventObservable<SettingsFact, SettingsInput>(notProvided),
   },
   actions: {
     /** Takes over what was read, and remembers whom it names no more. */
@@ -346,7 +365,7 @@ export const troupeSetup = setup({
     /** Has the files read again, or the host settings exchanged. */
     passToSettingsSource: enqueueActions(({ event, enqueue }) => {
       assertEvent(event, ['settings.reload', 'settings.changed']);
-      enqueue.sendTo('settingsSource', event);
+      enqueue.emit(event);
     }),
 
     /** The troupe ends: everybody is told to leave. */

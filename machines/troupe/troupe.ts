@@ -40,7 +40,7 @@
  * ```
  */
 
-import { ofActor, ofChild, troupeSetup } from './setup.ts';
+import { commandsFrom, ofActor, ofChild, troupeSetup } from './setup.ts';
 
 export type { TroupeInput } from './context.ts';
 export { gatesOf, planOf, restIn } from './pass.ts';
@@ -82,7 +82,7 @@ export const troupeMachine = troupeSetup.createMachine({
       invoke: {
         id: 'settingsSource',
         src: 'settingsSource',
-        input: {},
+        input: ({ self }) => ({ commands: commandsFrom(self) }),
         onError: { actions: { type: 'reportBroken', params: ofChild } },
       },
       on: {

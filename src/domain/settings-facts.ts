@@ -6,8 +6,21 @@ export type SettingsCommand =
   /** Reads all files again, now. */
   | { readonly type: 'settings.reload' }
   /** Replaces what the host itself contributes. */
-  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
-  | { readonly type: 'io.dispose' };
+  | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> };
+
+/** Where the actor hears commands: its logic is an observable, which ignores events. */
+export interface SettingsCommands {
+  on(
+    type: SettingsCommand['type'],
+    handler: (command: SettingsCommand) => void,
+  ): { unsubscribe(): void };
+  /** Calls back when the actor that gives the commands has failed. */
+  subscribe(observer: { readonly error: () => void }): { unsubscribe(): void };
+}
+
+export interface SettingsInput {
+  readonly commands: SettingsCommands;
+}
 
 export interface SettingsFact {
   /**

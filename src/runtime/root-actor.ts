@@ -12,6 +12,7 @@ import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { createSessionLogic, SessionPorts } from '../../actors/session/session.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
+import type { SettingsReaderPorts } from '../../actors/settings/reader.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings/source.ts';
 import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
@@ -63,7 +64,8 @@ export interface TroupeParts {
   /** Makes images of answers smaller. Default: they stay as they are. */
   readonly images?: ImageShrinker;
   /** Default: the disk. */
-  readonly settings?: Pick<SettingsPorts, 'readFile' | 'lookAtFolder' | 'watch' | 'startWakeUps'>;
+  readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'lookAtFolder'> &
+    Pick<SettingsPorts, 'watch' | 'stream'>;
   /** Makes who asks Docker for its gateway. Default: nobody asks, and who wants it has it. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
@@ -77,7 +79,7 @@ export interface TroupeParts {
 export interface RootPorts {
   readonly parts: TroupeParts;
   readonly input: TroupeInput;
-  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'overlay' | 'reader' | 'docker'>;
+  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'reader' | 'docker'>;
   readonly specs: SettingsPorts['specs'];
   readonly session: Pick<
     SessionPorts,

@@ -5,7 +5,7 @@
  */
 
 import type { InspectionEvent } from 'xstate';
-import { startWakeUps } from '../../actors/settings/wake-ups.ts';
+import { settingsStream } from '../../actors/settings/stream.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
@@ -134,7 +134,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       ...(options.findExecutable === undefined ? {} : { findExecutable: options.findExecutable }),
       createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
       // Loaded already, so that what happens next depends on the clock alone.
-      settings: { ...ports, startWakeUps },
+      settings: { ...ports, stream: settingsStream },
       report: (message, error) => {
         errors.push({ message, error });
       },

@@ -4,7 +4,14 @@
  */
 
 import { fileURLToPath } from 'node:url';
-import { type AnyEventObject, createActor, fromCallback, type InspectionEvent } from 'xstate';
+import { NEVER } from 'rxjs';
+import {
+  type AnyEventObject,
+  createActor,
+  fromCallback,
+  fromEventObservable,
+  type InspectionEvent,
+} from 'xstate';
 import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
@@ -12,7 +19,7 @@ import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
 import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
-import type { SettingsCommand } from '../../src/domain/settings-facts.ts';
+import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 import {
   createScriptedSessions,
@@ -164,7 +171,7 @@ function createRootActor(
     actors: {
       slots: slots.provide({ actors: { meter } }),
       server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
-      settingsSource: fromCallback<SettingsCommand, Record<string, never>>(() => {}),
+      settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
     },
   });
   const input = {

@@ -109,7 +109,7 @@ describe('two servers with the same connection', () => {
 });
 
 describe('a root that breaks', () => {
-  it('leaves no session open', async () => {
+  it('leaves no session open, and reads no settings any more', async () => {
     const there = await stage({ settings: db });
     // An event that no host can send, and that no chart survives.
     const broken = {
@@ -121,6 +121,10 @@ describe('a root that breaks', () => {
     there.rootOf().send(broken);
     await there.settle();
     expect(there.sessions.of('db').state).toBe('over');
+    const reads: string[] = [];
+    there.files.onRead = (file) => reads.push(file);
+    await there.apply(servers({ other: 'srv' }));
+    expect(reads).toEqual([]);
     await there.troupe.stop();
     expect(there.stateOf('db')).toBe('stopped');
   });

@@ -1,11 +1,18 @@
-/** A settings source under test, with whoever invoked it played by the test. */
+/** A settings source under test; the test plays its parent. */
+
+import { EventEmitter } from 'node:events';
 
 import { createActor, setup } from 'xstate';
 
+import { createSettingsReader, type SettingsReaderPorts } from '../../../actors/settings/reader.ts';
 import { createSettingsSource, type SettingsPorts } from '../../../actors/settings/source.ts';
 import { createSpecBook, type SpecBook } from '../../../actors/settings/spec-book.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
-import type { SettingsCommand, SettingsFact } from '../../../src/domain/settings-facts.ts';
+import type {
+  SettingsCommand,
+  SettingsCommands,
+  SettingsFact,
+} from '../../../src/domain/settings-facts.ts';
 
 export interface SettingsBench {
   readonly book: SpecBook;
@@ -14,18 +21,29 @@ export interface SettingsBench {
   /** Settles with the next fact that nobody took yet. */
   readonly next: () => Promise<Settings>;
   readonly send: (command: SettingsCommand) => void;
+  /** What the source failed with. */
+  readonly failures: readonly unknown[];
+  /** Lets the parent fail, which stops none of its children. */
+  readonly fail: () => void;
   readonly stop: () => void;
 }
 
-export function startSettings(ports: Omit<SettingsPorts, 'specs'>): SettingsBench {
+export type BenchPorts = SettingsReaderPorts &
+  Omit<SettingsPorts, 'specs' | 'reader'> &
+  Partial<Pick<SettingsPorts, 'reader'>>;
+
+export function startSettings(ports: BenchPorts): SettingsBench {
+  const { reader = createSettingsReader(ports) } = ports;
+  const parent = new EventEmitter();
   const book = createSpecBook();
   const facts: SettingsFact[] = [];
+  const failures: unknown[] = [];
   const waiting: ((settings: Settings) => void)[] = [];
   let takenCount = 0;
 
   const machine = setup({
-    types: { events: {} as SettingsFact | { type: 'command'; command: SettingsCommand } },
-    actors: { settingsSource: createSettingsSource({ ...ports, specs: book }) },
+    types: { events: {} as SettingsFact },
+    actors: { settingsSource: createSettingsSource({ ...ports, reader, specs: book }) },
     actions: {
       take: ({ event }) => {
         if (event.type !== 'settings.loaded') return;
@@ -38,9 +56,19 @@ export function startSettings(ports: Omit<SettingsPorts, 'specs'>): SettingsBenc
         takenCount += 1;
         give(event.settings);
       },
+      noteFailure: (_args, { error }: { readonly error: unknown }) => {
+        failures.push(error);
+      },
     },
   }).createMachine({
-    invoke: { id: 'source', src: 'settingsSource', input: {} },
+    invoke: {
+      id: 'source',
+      src: 'settingsSource',
+      input: { commands: commandsFrom(parent) },
+      onError: {
+        actions: { type: 'noteFailure', params: ({ event }) => ({ error: event.error }) },
+      },
+    },
     on: { 'settings.loaded': { actions: 'take' } },
   });
   const root = createActor(machine).start();
@@ -48,6 +76,7 @@ export function startSettings(ports: Omit<SettingsPorts, 'specs'>): SettingsBenc
   return {
     book,
     facts,
+    failures,
     next: () => {
       const fact = facts[takenCount];
       if (fact === undefined) return new Promise((resolve) => waiting.push(resolve));
@@ -55,12 +84,23 @@ export function startSettings(ports: Omit<SettingsPorts, 'specs'>): SettingsBenc
       return Promise.resolve(fact.settings);
     },
     send: (command) => {
-      root.getSnapshot().children.source?.send(command);
+      parent.emit(command.type, command);
+    },
+    fail: () => {
+      parent.emit('failure');
     },
     stop: () => {
       root.stop();
     },
   };
+}
+
+function commandsFrom(parent: EventEmitter): SettingsCommands {
+  const listen = (type: string, listener: (command: SettingsCommand) => void) => {
+    parent.on(type, listener);
+    return { unsubscribe: () => void parent.off(type, listener) };
+  };
+  return { on: listen, subscribe: ({ error }) => listen('failure', error) };
 }
 
 /** A settings text with local servers of these names and commands. */

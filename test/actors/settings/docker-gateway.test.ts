@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
 import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
-import { startWakeUps } from '../../../actors/settings/wake-ups.ts';
+import { settingsStream } from '../../../actors/settings/stream.ts';
 import type { DockerFinding } from '../../../src/config/docker-gateway.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { namesOf, startSettings } from './bench.ts';
@@ -33,7 +33,7 @@ async function start(initial = on) {
     projectRoot: '/project',
     clock,
     docker,
-    startWakeUps,
+    stream: settingsStream,
     readFile: async () => ({ text }),
     lookAtFolder: async () => undefined,
     watch: (_files, changes) => {
@@ -137,7 +137,7 @@ describe('the gateway of Docker among the settings', () => {
 
   it('tells nothing after the source was stopped', async () => {
     const source = await start();
-    source.send({ type: 'io.dispose' });
+    source.stop();
     await source.answer(noDaemon);
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });

@@ -26,7 +26,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { lookAtFolder, readSettingsFile } from '../../../actors/settings/file.ts';
-import { startWakeUps } from '../../../actors/settings/wake-ups.ts';
+import { settingsStream } from '../../../actors/settings/stream.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
 
@@ -62,7 +62,7 @@ async function start(
     files: [{ file, scope: 'config' }],
     projectRoot: root,
     clock: realClock,
-    startWakeUps,
+    stream: settingsStream,
     watch: (files, listener) =>
       watchSettingsFiles(files, {
         ...listener,
@@ -188,7 +188,7 @@ describe('a watched settings file', () => {
       files: [{ file, scope: 'project', optional: true }],
       projectRoot: root,
       clock: realClock,
-      startWakeUps,
+      stream: settingsStream,
       watch: (files, listener) => watchSettingsFiles(files, { ...listener, slowed: () => {} }),
     });
     onTestFinished(() => bench.stop());

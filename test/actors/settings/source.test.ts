@@ -1,12 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
 import type { FileReading } from '../../../actors/settings/file.ts';
 import { readSettings, type SettingsFileRef } from '../../../actors/settings/reader.ts';
 import { createSpecBook } from '../../../actors/settings/spec-book.ts';
-import { startWakeUps } from '../../../actors/settings/wake-ups.ts';
+import { settingsStream } from '../../../actors/settings/stream.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
-import { realClock } from '../../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
 
@@ -34,7 +33,7 @@ function start(
     files: [mine, project],
     projectRoot: '/project',
     clock,
-    startWakeUps,
+    stream: settingsStream,
     ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
     lookAtFolder: async (folder) =>
       (options.folders?.has(folder) ?? true) ? undefined : 'missing',
@@ -311,6 +310,32 @@ describe('settings source', () => {
     expect(source.clock.pendingCount).toBe(0);
   });
 
+  const hostSettings = (count: number) => ({ mcpServers: { [`a${count}`]: { command: 'x' } } });
+
+  it('lets the last of a hundred settings of a host in one burst win', async () => {
+    const source = start({ [mine.file]: '{}' });
+    await source.next();
+    for (let count = 0; count < 100; count += 1)
+      source.send({ type: 'settings.changed', settings: hostSettings(count) });
+    expect(namesOf(await source.next())).toEqual(['a99']);
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(2);
+    expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
+  });
+
+  it('lets the last settings of a host win that came before its first fact', async () => {
+    const source = start({ [mine.file]: '{}' }, { isHeld: true });
+    await quiet();
+    for (let count = 0; count < 5; count += 1)
+      source.send({ type: 'settings.changed', settings: hostSettings(count) });
+    expect(source.facts).toEqual([]);
+    await source.release();
+    for (let count = 5; count < 100; count += 1)
+      source.send({ type: 'settings.changed', settings: hostSettings(count) });
+    await source.advance(10_000);
+    expect(namesOf(source.facts.at(-1)?.settings as Settings)).toEqual(['a99']);
+  });
+
   it('puts the settings of the host above all files, and replaces them when told to', async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }) },
@@ -365,7 +390,7 @@ describe('settings source', () => {
   });
 
   it.each([
-    ['was disposed of', (source: ReturnType<typeof start>) => source.send({ type: 'io.dispose' })],
+    ['has lost its parent', (source: ReturnType<typeof start>) => source.fail()],
     ['was stopped', (source: ReturnType<typeof start>) => source.stop()],
   ])('says nothing and holds nothing once it %s', async (_how, end) => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
@@ -382,7 +407,7 @@ describe('settings source', () => {
     await source.release();
     source.write(mine.file, serversText({ c: 'z' }));
     source.send({ type: 'settings.changed', settings: {} });
-    source.send({ type: 'io.dispose' });
+    source.fail();
     await source.advance(60_000);
     expect(source.facts).toHaveLength(1);
   });
@@ -468,49 +493,6 @@ describe('the comparison of settings', () => {
     const same = { ...richSettings, mcp: { ...richSettings.mcp, ...mcp } };
     source.write(mine.file, JSON.stringify(same));
     await source.advance(300);
-    expect(source.facts).toHaveLength(1);
-  });
-});
-
-describe('settings source that loads its stream when it is needed', () => {
-  const startLazily = (texts: Map<string, string>) => {
-    const bench = startSettings({
-      files: [mine],
-      projectRoot: '/project',
-      clock: realClock,
-      readFile: async (file) => ({ text: texts.get(file) ?? '{}' }),
-      watch: () => () => {},
-    });
-    onTestFinished(() => bench.stop());
-    return bench;
-  };
-
-  it('obeys what it was told before', async () => {
-    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
-    const source = startLazily(texts);
-    await source.next();
-    texts.set(mine.file, serversText({ b: 'y' }));
-    source.send({ type: 'settings.reload' });
-    expect(namesOf(await source.next())).toEqual(['b']);
-  });
-
-  it('says nothing when it is stopped before it has read', async () => {
-    const source = startLazily(new Map());
-    source.stop();
-    await vi.dynamicImportSettled();
-    await quiet();
-    expect(source.facts).toEqual([]);
-  });
-
-  it('reads no more when it is stopped while it loads', async () => {
-    const texts = new Map([[mine.file, serversText({ a: 'x' })]]);
-    const source = startLazily(texts);
-    await source.next();
-    texts.set(mine.file, serversText({ b: 'y' }));
-    source.send({ type: 'settings.reload' });
-    source.stop();
-    await vi.dynamicImportSettled();
-    await quiet();
     expect(source.facts).toHaveLength(1);
   });
 });

@@ -12,7 +12,7 @@ import { median } from '../statistics.ts';
 import type { Work } from '../work.ts';
 import { ownRounds } from '../work.ts';
 
-// As actors/settings/wake-ups.ts has it: what a person waits for on purpose is no cost of ours.
+// As actors/settings/stream.ts has it: a deliberate wait is not a cost.
 const debounceMs = 300;
 
 interface FileOfSettings {

@@ -1,0 +1,133 @@
+/**
+ * The settings as a stream: signals in, one fact for each real change out.
+ * `source.ts` loads this file, and RxJS with it, when the start is over.
+ */
+
+import {
+  audit,
+  BehaviorSubject,
+  concatMap,
+  connect,
+  defer,
+  EMPTY,
+  exhaustMap,
+  filter,
+  finalize,
+  from,
+  map,
+  merge,
+  Observable,
+  of,
+  Subject,
+  startWith,
+  switchMap,
+  take,
+  tap,
+} from 'rxjs';
+
+import type { Clock } from '../../src/domain/clock.ts';
+import type { SettingsFact } from '../../src/domain/settings-facts.ts';
+import { recordInWindow } from '../../src/policies/window-limit.ts';
+import type { ReadingScope, SettingsReading } from './reader.ts';
+
+/** A file was touched, or the scope of a reading that is wanted now. */
+export type SettingsSignal = 'touched' | ReadingScope;
+
+export interface SettingsStreamPorts {
+  readonly clock: Clock;
+  /** Takes the function that receives every signal from now on, and those that came before. */
+  readonly signals: (receive: (signal: SettingsSignal) => void) => void;
+  /** Never rejects. */
+  readonly read: (scope: ReadingScope) => Promise<SettingsReading>;
+  /** The fact that a reading is; undefined when nothing has changed. */
+  readonly newsOf: (reading: SettingsReading) => SettingsFact | undefined;
+}
+
+// An editor writes a file in several steps, all within a fraction of this; a user does not notice
+// the wait.
+const quietMs = 300;
+
+// A file that is written without a pause is read after this.
+const maxQuietMs = 2_000;
+
+// A host that sends its settings without a pause must not keep the process busy; a user makes
+// fewer than four edits a second.
+const pace = { limit: 4, windowMs: 1_000 };
+
+/**
+ * Reads at most one thing at a time and at most four times a second. Any number of
+ * signals that come before a reading begins are one signal, so the latest settings win.
+ */
+export function settingsStream({
+  clock,
+  signals,
+  read,
+  newsOf,
+}: SettingsStreamPorts): Observable<SettingsFact> {
+  const again = new Subject<number | undefined>();
+  const isIdle = new BehaviorSubject(true);
+  const paced = pacedBy(clock);
+  let scope: ReadingScope = 'added';
+
+  return new Observable<SettingsSignal>((to) => signals((signal) => to.next(signal))).pipe(
+    connect((all) =>
+      merge(
+        all.pipe(filter((signal) => signal !== 'touched')),
+        calmed(all.pipe(filter((signal) => signal === 'touched')), clock),
+        again.pipe(switchMap((ms) => (ms === undefined ? EMPTY : after(ms, clock)))),
+      ),
+    ),
+    tap((signal) => {
+      if (signal !== 'added') scope = 'all';
+    }),
+    audit(() => isIdle.pipe(filter(Boolean), take(1), switchMap(paced))),
+    concatMap(() => {
+      isIdle.next(false);
+      const due = scope;
+      scope = 'added';
+      return from(read(due)).pipe(finalize(() => isIdle.next(true)));
+    }),
+    tap(({ againInMs }) => again.next(againInMs)),
+    map(newsOf),
+    filter((fact) => fact !== undefined),
+  );
+}
+
+/** One signal for a burst of them: when it is over, or has lasted too long. */
+function calmed<Signal>(signals: Observable<Signal>, clock: Clock): Observable<void> {
+  const burst = () =>
+    merge(
+      signals.pipe(
+        startWith(undefined),
+        switchMap(() => after(quietMs, clock)),
+      ),
+      after(maxQuietMs, clock),
+    );
+  return signals.pipe(exhaustMap(() => burst().pipe(take(1))));
+}
+
+/** Makes turns: at once, or as soon as the window has room for one more. */
+function pacedBy(clock: Clock): () => Observable<void> {
+  // The reading before the stream counts.
+  let turns: readonly number[] = [clock.now()];
+  return () =>
+    defer(() => {
+      const [oldest = 0] = turns;
+      const waitMs = turns.length < pace.limit ? 0 : oldest + pace.windowMs - clock.now();
+      return waitMs <= 0 ? of(undefined) : after(waitMs, clock);
+    }).pipe(
+      tap(() => {
+        turns = recordInWindow(turns, clock.now(), pace);
+      }),
+    );
+}
+
+function after(delayMs: number, clock: Clock): Observable<void> {
+  return new Observable((to) => {
+    const timer = clock.setTimeout(() => {
+      to.next();
+      to.complete();
+    }, delayMs);
+    return () => clock.clearTimeout(timer);
+  });
+}

@@ -1,0 +1,132 @@
+import { throwError } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { WatchListener } from '../../../actors/files/watcher.ts';
+import { createSettingsReader, type SettingsReader } from '../../../actors/settings/reader.ts';
+import type { Settings } from '../../../src/domain/settings.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { type BenchPorts, namesOf, serversText, startSettings } from './bench.ts';
+
+const file = '/me/troupe.json';
+const ports = { files: [{ file, scope: 'config' }], projectRoot: '/project' } as const;
+
+/** A source that loads its stream as in production, on virtual time. */
+function start(more: Partial<BenchPorts> = {}) {
+  const clock = new VirtualClock();
+  let text = serversText({ a: 'x' });
+  let listener: WatchListener | undefined;
+  let isWatching = false;
+  const bench = startSettings({
+    ...ports,
+    clock,
+    readFile: async () => ({ text }),
+    watch: (_files, changes) => {
+      listener = changes;
+      isWatching = true;
+      return () => {
+        isWatching = false;
+      };
+    },
+    ...more,
+  });
+  onTestFinished(() => bench.stop());
+  return {
+    ...bench,
+    clock,
+    isWatching: () => isWatching,
+    write(name: string) {
+      text = serversText({ [name]: 'x' });
+      listener?.changed();
+    },
+    async advance(ms: number) {
+      await clock.advanceAndSettle(ms);
+      await vi.dynamicImportSettled();
+      await clock.advanceAndSettle(0);
+    },
+    times: () => bench.facts.map(({ at }) => at),
+    lastNames: () => namesOf(bench.facts.at(-1)?.settings as Settings),
+  };
+}
+
+describe('settings source whose stream is not loaded yet', () => {
+  it('reads at once, and answers an early edit when the start is over, later ones when calm', async () => {
+    const source = start();
+    await source.advance(0);
+    expect(source.lastNames()).toEqual(['a']);
+    source.write('b');
+    source.write('c');
+    await source.advance(999);
+    expect(source.times()).toEqual([0]);
+    await source.advance(1);
+    await source.advance(300);
+    source.write('d');
+    await source.advance(300);
+    expect(source.lastNames()).toEqual(['d']);
+    expect(source.times()).toEqual([0, 1_300, 1_600]);
+    expect(source.clock.pendingCount).toBe(0);
+  });
+
+  it('reads again for a command that came during the first reading', async () => {
+    const source = start();
+    source.send({ type: 'settings.changed', settings: JSON.parse(serversText({ b: 'y' })) });
+    await source.advance(0);
+    source.write('c');
+    source.send({ type: 'settings.reload' });
+    await source.advance(0);
+    expect(source.lastNames()).toEqual(['c', 'b']);
+    expect(source.times()).toEqual([0, 0]);
+  });
+
+  it('reads again when the first reading has asked for it', async () => {
+    const reader = createSettingsReader({ ...ports, readFile: async () => ({ text: '{}' }) });
+    const reads: number[] = [];
+    const asking: SettingsReader = {
+      ...reader,
+      async read(now, scope) {
+        reads.push(now);
+        const reading = await reader.read(now, scope);
+        return reads.length < 3 ? { ...reading, againInMs: 5_000 } : reading;
+      },
+    };
+    const source = start({ reader: asking });
+    await source.advance(1_000);
+    await source.advance(300);
+    await source.advance(60_000);
+    expect(reads).toEqual([0, 1_300, 6_300]);
+  });
+
+  it.each([
+    ['before it has read', 0],
+    ['while it loads', 1],
+  ])('emits nothing and holds nothing once it is stopped %s', async (_when, readings) => {
+    const source = start();
+    if (readings > 0) await source.next();
+    source.write('b');
+    source.send({ type: 'settings.reload' });
+    source.stop();
+    expect(source.clock.pendingCount).toBe(0);
+    expect(source.isWatching()).toBe(false);
+    await source.advance(10_000);
+    expect(source.facts).toHaveLength(readings);
+  });
+});
+
+describe('a fault of ours in the stream of settings', () => {
+  it('fails the actor, which then holds nothing', async () => {
+    const fault = new Error('a fault');
+    const source = start({ stream: () => throwError(() => fault) });
+    await source.advance(0);
+    expect(source.failures).toEqual([fault]);
+    expect(source.isWatching()).toBe(false);
+    expect(source.facts).toHaveLength(1);
+  });
+
+  it('fails the actor when the first reading is at fault', async () => {
+    const reader = createSettingsReader(ports);
+    const fault = new Error('a fault');
+    const source = start({ reader: { ...reader, read: () => Promise.reject(fault) } });
+    await source.advance(0);
+    expect(source.failures).toEqual([fault]);
+    expect(source.isWatching()).toBe(false);
+    expect(source.clock.pendingCount).toBe(0);
+  });
+});
