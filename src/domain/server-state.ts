@@ -78,18 +78,29 @@ export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = 
   stopped: [],
 };
 
-const restingStates: ReadonlySet<ServerState> = new Set([
+// The four predicates below are the chart's tags `usable`, `needsUser`, `atRest` and `busy`, for
+// where only the word is at hand. The search through the chart compares both in every state.
+
+/** Says whether a server in this state takes calls: it is ready, degraded or not. */
+export function isUsable(state: ServerState): boolean {
+  return state === 'ready' || state === 'degraded';
+}
+
+const statesThatNeedUser: ReadonlySet<ServerState> = new Set([
   'blocked',
-  'disabled',
-  'stopped',
   'authRequired',
   'suspended',
   'failed',
 ]);
 
+/** Says whether a server in this state waits for a user's decision, repair or command. */
+export function needsUser(state: ServerState): boolean {
+  return statesThatNeedUser.has(state);
+}
+
 /** Says whether a server in this state will not become ready by itself. */
 export function isAtRest(state: ServerState): boolean {
-  return restingStates.has(state);
+  return needsUser(state) || state === 'disabled' || state === 'stopped';
 }
 
 const movingStates: ReadonlySet<ServerState> = new Set([

@@ -20,7 +20,7 @@ import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
 import type { Stream } from '../domain/host/stream.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
-import type { ServerState } from '../domain/server-state.ts';
+import { isUsable, type ServerState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
@@ -324,7 +324,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   ): Promise<ServerStatus> {
     checkState(state);
     const isThere = (status: ServerStatus): boolean =>
-      status.state === state || (state === 'ready' && status.state === 'degraded');
+      status.state === state || (state === 'ready' && isUsable(status.state));
     return this.#waitFor(server, state, options, (status) => isThere(status));
   }
 

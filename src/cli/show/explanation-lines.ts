@@ -12,7 +12,7 @@ import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint } from './output.ts';
-import { actionOf } from './status-facts.ts';
+import { actionOf, restsByFailure } from './status-facts.ts';
 import { cutTo, fitTable } from './table.ts';
 import { wrapText } from './wrap-text.ts';
 
@@ -54,8 +54,9 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
     return `${what}: ${queueText(queue)}.`;
   }
   const guard = guardText(decision);
-  const isFailure = status.lastError !== undefined && restsByFailure.has(status.state);
-  const failure = isFailure && lastFailure !== undefined ? ` ${lastFailure.message}` : '';
+  const hasFailure = restsByFailure(status.state) || status.state === 'degraded';
+  const message = status.lastError === undefined ? undefined : lastFailure?.message;
+  const failure = hasFailure && message !== undefined ? ` ${message}` : '';
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
   if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.`;
   return `${what}, because ${guard} held.${failure}`;
@@ -68,15 +69,6 @@ function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: Qu
   if (retriesLeft !== 0) return `${place}${holders}`;
   return `${place}${holders}; too many servers are started again just now, so repeated starts take turns`;
 }
-
-const restsByFailure: ReadonlySet<string> = new Set([
-  'blocked',
-  'backingOff',
-  'authRequired',
-  'suspended',
-  'failed',
-  'degraded',
-]);
 
 /** Where no step is needed: what is waited for. */
 function waitOf({ timers, status }: Explanation, nowMs: number): string {

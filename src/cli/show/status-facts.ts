@@ -1,19 +1,16 @@
 /** What the table and the log tell alike of a status. Pure. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import { isUsable, needsUser, type ServerState } from '../../domain/server-state.ts';
 
-const restingAfterFailure: ReadonlySet<ServerState> = new Set([
-  'backingOff',
-  'failed',
-  'suspended',
-  'authRequired',
-  'blocked',
-]);
+/** Says whether a server in this state rests because something went wrong or is not allowed. */
+export function restsByFailure(state: ServerState): boolean {
+  return state === 'backingOff' || needsUser(state);
+}
 
 /** What went wrong, of a server that rests because of it. */
 export function failureAtRest({ state, lastError }: ServerStatus): string | undefined {
-  return restingAfterFailure.has(state) ? lastError?.message : undefined;
+  return restsByFailure(state) ? lastError?.message : undefined;
 }
 
 /** Why it is as it is: of a server that is there while calls are refused, its circuit. */
@@ -29,5 +26,5 @@ export function actionOf(server: ServerStatus): string | undefined {
 }
 
 function refusesCalls({ state, circuit }: ServerStatus): boolean {
-  return (state === 'ready' || state === 'degraded') && circuit !== 'closed';
+  return isUsable(state) && circuit !== 'closed';
 }

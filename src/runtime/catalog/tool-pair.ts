@@ -1,4 +1,5 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { checkLimit } from '../options/check.ts';
@@ -135,7 +136,7 @@ function described(tool: ExposedTool): Readonly<Record<string, unknown>> {
 
 /** A server that has something to offer, as far as anybody knows, and cannot be called now. */
 function isAway({ state, catalog }: ServerStatus): boolean {
-  if (state === 'ready' || state === 'degraded') return false;
+  if (isUsable(state)) return false;
   return state !== 'dormant' || catalog === 'none';
 }
 

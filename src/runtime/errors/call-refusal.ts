@@ -1,6 +1,6 @@
 /** What a call is told that was never sent, apart from what its server's status says. */
 
-import type { ServerState } from '../../domain/server-state.ts';
+import { isUsable, type ServerState } from '../../domain/server-state.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -23,7 +23,7 @@ export function shuttingDown(server: string): TroupeError {
 }
 
 export function outOfTime(server: string, state: ServerState): TroupeError {
-  const isBusy = state === 'ready' || state === 'degraded';
+  const isBusy = isUsable(state);
   return new TroupeError(
     isBusy ? 'OVERLOADED' : 'CONNECTING',
     isBusy

@@ -1,7 +1,7 @@
 /** What became of a server, in lines for its log. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import { isUsable, type ServerState } from '../../domain/server-state.ts';
 
 const rests: ReadonlySet<ServerState> = new Set([
   'backingOff',
@@ -52,7 +52,7 @@ function lossLine(before: ServerStatus | undefined, now: ServerStatus): string |
   const { lastError } = now;
   // Told when it comes to rest: a closing session may still find out more.
   if (!rests.has(now.state) || lastError === undefined) return undefined;
-  const wasThere = before?.state === 'ready' || before?.state === 'degraded';
+  const wasThere = before !== undefined && isUsable(before.state);
   return `${wasThere ? 'lost' : 'did not start'}: ${lastError.message}`;
 }
 

@@ -2,9 +2,7 @@
 
 import type { ServerStatus, SessionCount } from '../../domain/host/status.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
-import type { ServerState } from '../../domain/server-state.ts';
-
-const withSession: ReadonlySet<ServerState> = new Set(['loadingTools', 'ready', 'degraded']);
+import { isUsable } from '../../domain/server-state.ts';
 
 export function countSessions(
   statuses: readonly Pick<ServerStatus, 'state' | 'transport' | 'pid'>[],
@@ -20,7 +18,7 @@ export function countSessions(
   let subprocessCount = 0;
   for (const { state, transport, pid } of statuses) {
     if (pid !== undefined) subprocessCount += 1;
-    if (!withSession.has(state)) continue;
+    if (state !== 'loadingTools' && !isUsable(state)) continue;
     byTransport[transport] += 1;
     total += 1;
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
@@ -72,7 +73,7 @@ export function isReadyAgain({ status, ref, session }: Sighting, before?: Sighti
   const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
   const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
   if (refusal !== undefined) throw refusal;
-  return isLater && (status.state === 'ready' || status.state === 'degraded');
+  return isLater && isUsable(status.state);
 }
 
 /** A server may be waited for before it is added; a name that is still unknown may be mistyped. */

@@ -5,6 +5,7 @@ import {
   type MissingServer,
   RequiredServersError,
 } from '../../domain/host/required-servers-error.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Sighting, StatusBoard } from '../status/board.ts';
@@ -53,7 +54,7 @@ async function isReadyInTime(
 }
 
 function isReady({ status }: Sighting): boolean {
-  return status.state === 'ready' || status.state === 'degraded';
+  return isUsable(status.state);
 }
 
 /** A person may still approve or log in; what has failed or sleeps after it failed is decided. */

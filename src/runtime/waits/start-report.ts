@@ -1,5 +1,5 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
-import { isOnItsWay } from '../../domain/server-state.ts';
+import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
 import type { StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
 
@@ -44,7 +44,7 @@ export function startReportOf(statuses: readonly ServerStatus[], elapsedMs: numb
 }
 
 function isLive({ state }: ServerStatus): boolean {
-  return state === 'ready' || state === 'degraded';
+  return isUsable(state);
 }
 
 function isPending({ state, catalog }: ServerStatus): boolean {
@@ -53,11 +53,5 @@ function isPending({ state, catalog }: ServerStatus): boolean {
 
 function isFailed({ state, catalog }: ServerStatus): boolean {
   if (catalog !== 'none') return false;
-  return (
-    state === 'backingOff' ||
-    state === 'authRequired' ||
-    state === 'suspended' ||
-    state === 'failed' ||
-    state === 'blocked'
-  );
+  return state === 'backingOff' || needsUser(state);
 }

@@ -7,6 +7,7 @@ import { reach } from './ways.ts';
 const stderrTail = ['waiting for the database'];
 const toHandshake = ['slot.granted'] as const;
 const toList = [...toHandshake, 'session.opened'] as const;
+const toReady = [...toList, 'session.listed'] as const;
 
 describe('a deadline', () => {
   it.each([
@@ -66,5 +67,31 @@ describe('a list that the server refused', () => {
       message: 'The list has no end.',
       stderrTail,
     });
+  });
+});
+
+describe('a session that breaks', () => {
+  it('is a loss like any other while it serves, and its tools are stale', () => {
+    const { value, context } = reach({ by: [...toReady, { broke: true }] });
+    expect(value).toMatchObject({
+      connection: { parked: { backingOff: 'retrying' } },
+      catalog: 'stale',
+    });
+    expect(context.loss?.kind).toBe('unknown');
+  });
+
+  it('is no loss while it closes because nobody calls', () => {
+    const { value, context } = reach({ by: [...toReady, 'server.idled', { broke: true }] });
+    expect(value.connection).toEqual({ parked: 'dormant' });
+    expect(context).toMatchObject({ loss: null, lastError: { kind: 'unknown' } });
+  });
+});
+
+describe('a sustained service', () => {
+  it('makes the last failure old news', () => {
+    const again = [{ lost: 'crashed' }, { after: 'reconnectBackoff' }, ...toReady] as const;
+    const way = [...toReady, ...again] as const;
+    expect(reach({ by: way }).context.lastError?.kind).toBe('crashed');
+    expect(reach({ by: [...way, { after: 'sustainedReady' }] }).context.lastError).toBeNull();
   });
 });

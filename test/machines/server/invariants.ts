@@ -2,6 +2,8 @@
 
 import { floodsToSuspend } from '../../../machines/server/context.ts';
 import type { ServerEvent, serverMachine } from '../../../machines/server/server.ts';
+import { isAtRest, isOnItsWay, isUsable, needsUser } from '../../../src/domain/server-state.ts';
+import { conditionOf } from '../../../src/runtime/status/status-of.ts';
 import type { ExploredStep } from '../../../src/testing/explore.ts';
 import type { ServerSnapshot } from './small-server.ts';
 
@@ -41,6 +43,16 @@ const hasSession = ({ children }: ServerSnapshot): boolean => children.session !
 
 /** Hold in every state. */
 const stateRules: Rules<ServerSnapshot> = {
+  'the tags say what the predicates of the status words say': (state) => {
+    const word = conditionOf(state).state;
+    return (
+      state.status === 'done' ||
+      (state.hasTag('usable') === isUsable(word) &&
+        state.hasTag('needsUser') === needsUser(word) &&
+        state.hasTag('atRest') === isAtRest(word) &&
+        state.hasTag('busy') === isOnItsWay(word))
+    );
+  },
   'a session exists exactly while the server is engaged': (state) =>
     hasSession(state) === isEngaged(state),
   'ready means listed in this session': (state) =>

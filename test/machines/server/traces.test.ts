@@ -80,6 +80,19 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/crash-loop'));
   });
 
+  it('counts crashes from zero when it is started after a suspension', async () => {
+    const story = withReadyServer();
+    story.sessions.of('db').fail(failure('crashed'));
+    story.untilNextSession();
+    story.serve('db');
+    story.sessions.of('db').fail(failure('crashed'));
+    story.beginHere();
+    story.send({ type: 'server.start', server: 'db' });
+    story.serve('db');
+    story.sessions.of('db').fail(failure('crashed'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/start-after-suspension'));
+  });
+
   it('is suspended by a storm of lost connections', async () => {
     const story = withReadyServer({ transport: 'http', policy: attempts(9) });
     for (let loss = 1; loss <= 3; loss += 1) {
@@ -347,6 +360,14 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after'));
   });
 
+  it('waits out its own backoff when a busy peer asks for less', async () => {
+    const delays = { initialMs: 4_000, factor: 2, maxMs: 30_000, floorMs: 4_000 };
+    const story = withServer({ transport: 'http', policy: { restart: { delays } } });
+    story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 1_000 }));
+    story.untilNextSession();
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after-too-short'));
+  });
+
   it('gives up its turn after a long wait and asks again', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')], { slots: { local: 0, remote: 0 } }));
@@ -473,10 +494,22 @@ describe('circuit', () => {
     story.chapter('the longest cool-down is over');
     story.clock.advanceBy(1);
     story.sessions.of('db').failList(failure('protocol'));
-    story.chapter('a person starts it afresh');
+    story.clock.advanceBy(60_000);
+    story.chapter('a user starts it again');
     story.send({ type: 'server.stop', server: 'db' });
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-opens-again'));
+  });
+
+  it('exchanges the session after a run of failed calls and counts from zero in the next', async () => {
+    const story = withReadyServer({ policy: { breaker: { action: 'reconnect' } } });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
+    story.sessions.of('db').closed();
+    story.serve('db');
+    story.chapter('one more failed call changes nothing');
+    story.tell('db.0', { type: 'call.failed', session: 2, at: 0 });
+    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-exchanges-session'));
   });
 });

@@ -61,9 +61,13 @@ export interface Way {
   readonly born?: SmallServer;
   readonly by?: readonly Step[];
 }
-type Step = ServerEventType | Lost | Left | After;
+type Step = ServerEventType | Lost | Left | After | Broke;
 interface Lost {
   readonly lost: FailureKind;
+}
+/** The session actor itself threw. */
+interface Broke {
+  readonly broke: true;
 }
 /** The session closed as it was told to. */
 interface Left {
@@ -268,6 +272,7 @@ function eventFor(step: Step, snapshot: ServerSnapshot): EventObject {
   const stamp = { session: snapshot.context.session, at: 0 };
   if (typeof step === 'string') return exampleOf[step](stamp);
   if ('left' in step) return endedAsTold(step.left, stamp);
+  if ('broke' in step) return { type: 'xstate.error.actor.session' };
   return 'lost' in step ? closed(step.lost, stamp) : { type: timerOf(snapshot, step.after) };
 }
 

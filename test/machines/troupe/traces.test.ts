@@ -116,6 +116,31 @@ describe('troupe', () => {
     expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'opening']);
   });
 
+  it('starts the successor of a lazy server that runs', async () => {
+    const story = startStory();
+    const lazy = { handover: 'seamless', startup: 'lazy' } as const;
+    story.load(settingsOf([entry('db', lazy)]));
+    story.tell('db.0', { type: 'server.demanded' });
+    story.serve('db');
+    story.beginHere();
+    story.load(settingsOf([entry('db', { ...lazy, generation: 'db-2' })]));
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-lazy'));
+  });
+
+  it('retires a server and its successor when the server is removed during a handover', async () => {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.beginHere();
+    story.load(settingsOf([]));
+    story.chapter('a command reaches neither');
+    story.send({ type: 'server.restart', server: 'db' });
+    for (const script of story.sessions.scripts) script.closed();
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-removed'));
+  });
+
   it('lets the last of several edits during a handover win', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));

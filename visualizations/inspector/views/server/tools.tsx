@@ -1,6 +1,7 @@
 /** The tools of a server, each with a form to try it. */
 
 import { useState } from 'preact/hooks';
+import { isUsable } from '../../../../src/domain/server-state.ts';
 import type { ExposedTool } from '../../../../src/domain/tool.ts';
 import { shownLine, shownLines, shownSummary } from '../../model/shown-text.ts';
 import { command } from '../../page/api.ts';
@@ -17,7 +18,7 @@ export function Tools({ server }: { server: string }) {
   const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
   const [isWanted, setWanted] = useState(false);
   const [filter, setFilter] = useState('');
-  const isUp = status?.state === 'ready' || status?.state === 'degraded';
+  const isUp = status !== undefined && isUsable(status.state);
   const mayAsk = isNow && (isUp || isWanted);
   const { answer, problem } = useAsked(
     mayAsk ? `tools ${server}` : undefined,

@@ -1,0 +1,94 @@
+/**
+ * Breaks the charts on purpose and reports which breaks the chart tests notice:
+ * `npm run mutants`, or `npm run mutants -- NAME…` for some of them. Each mutant
+ * replaces one text of one file while vitest loads it; no file is written. All of
+ * them take about a minute on two idle cores. The exit code is 1 when a mutant
+ * survives or does not load, when the unchanged charts fail, or when a text to be
+ * replaced does not occur exactly once.
+ */
+
+import { fileURLToPath } from 'node:url';
+import { startVitest, type TestModule } from 'vitest/node';
+import { type Mutant, mutants, staleMutants, testsOf } from './mutants/chart-mutants.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+// Far more than a test of a chart takes, because a hanging mutant is a killed one.
+const testTimeoutMs = 20_000;
+const unchanged = 'unchanged';
+
+type Outcome = 'survived' | 'killed' | 'does not load';
+
+interface Project {
+  readonly name: string;
+  readonly tests: readonly string[];
+  readonly mutant?: Mutant;
+}
+
+function projectOf({ name, tests, mutant }: Project) {
+  const transform = (code: string, id: string): string | null =>
+    mutant !== undefined && id === root + mutant.file
+      ? code.replace(mutant.find, () => mutant.replace)
+      : null;
+  return {
+    root,
+    plugins: [{ name: 'mutant', enforce: 'pre' as const, transform }],
+    test: {
+      name,
+      include: tests.map((file) => `test/machines/${file}.test.ts`),
+      pool: 'forks' as const,
+      testTimeout: testTimeoutMs,
+    },
+  };
+}
+
+/** By the name of the project: what became of the tests. */
+async function run(chosen: readonly Mutant[]): Promise<ReadonlyMap<string, Outcome>> {
+  const projects: readonly Project[] = [
+    { name: unchanged, tests: [...new Set(chosen.flatMap(testsOf))] },
+    ...chosen.map((mutant) => ({ name: mutant.name, tests: testsOf(mutant), mutant })),
+  ];
+  // Outside CI, vitest writes golden files that are missing.
+  process.env['CI'] = 'true';
+  const vitest = await startVitest('test', [], {
+    config: false,
+    watch: false,
+    maxWorkers: 2,
+    // The failures are what is wanted here, and too many to print.
+    reporters: [{}],
+    projects: projects.map(projectOf),
+  });
+  const modules = vitest.state.getTestModules();
+  await vitest.close();
+  return new Map(
+    projects.map(({ name }) => [
+      name,
+      outcomeOf(modules.filter((module) => module.project.name === name)),
+    ]),
+  );
+}
+
+function outcomeOf(modules: readonly TestModule[]): Outcome {
+  if (modules.length === 0) return 'does not load';
+  if (modules.some((module) => module.errors().length > 0)) return 'does not load';
+  return modules.every((module) => module.ok()) ? 'survived' : 'killed';
+}
+
+async function main(names: readonly string[]): Promise<boolean> {
+  const unknown = names.filter((name) => !mutants.some((mutant) => mutant.name === name));
+  const problems = [...unknown.map((name) => `no mutant "${name}"`), ...staleMutants(root)];
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) return false;
+  const chosen = names.length === 0 ? mutants : mutants.filter(({ name }) => names.includes(name));
+  const startedAt = performance.now();
+  const outcomes = await run(chosen);
+  for (const { name, file } of chosen) console.log(`${outcomes.get(name)}: ${name} (${file})`);
+  const killedCount = chosen.filter(({ name }) => outcomes.get(name) === 'killed').length;
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  console.log(`${killedCount} of ${chosen.length} killed in ${seconds} s`);
+  const areTestsGreen = outcomes.get(unchanged) === 'survived';
+  if (!areTestsGreen) console.error('the tests fail without any mutant');
+  return areTestsGreen && killedCount === chosen.length;
+}
+
+process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
