@@ -2,7 +2,13 @@
 
 import { floodsToSuspend } from '../../../machines/server/context.ts';
 import type { ServerEvent, serverMachine } from '../../../machines/server/server.ts';
-import { isAtRest, isOnItsWay, isUsable, needsUser } from '../../../src/domain/server-state.ts';
+import {
+  isAtRest,
+  isOnItsWay,
+  isUsable,
+  needsUser,
+  reasonsOf,
+} from '../../../src/domain/server-state.ts';
 import { conditionOf } from '../../../src/runtime/status/status-of.ts';
 import type { ExploredStep } from '../../../src/testing/explore.ts';
 import type { ServerSnapshot } from './small-server.ts';
@@ -43,6 +49,11 @@ const hasSession = ({ children }: ServerSnapshot): boolean => children.session !
 
 /** Hold in every state. */
 const stateRules: Rules<ServerSnapshot> = {
+  'no table is seen from outside: state and reason are public words': (snapshot) => {
+    const { state, reason } = conditionOf(snapshot);
+    const reasons = reasonsOf[state];
+    return reason === undefined ? reasons.length === 0 : reasons.includes(reason);
+  },
   'the tags say what the predicates of the status words say': (state) => {
     const word = conditionOf(state).state;
     return (
