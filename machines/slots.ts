@@ -24,8 +24,7 @@
  *          slots.resized --> (stays)
  * calm -- always [hasLocalLine] --> crowded
  * crowded -- always [hasNoLocalLine] --> calm
- * crowded:
- *   [*] -> measured
+ * crowded: [*] -> measured
  *   measured invokes meter
  *   measured -- machine.measured --> (stays)
  *   measured -- error meter --> unmeasured

@@ -25,10 +25,8 @@
  * serving -- troupe.stop --> stopping
  * serving -- server.readied | server.faltered [isHandingOver] --> (stays)
  * serving -- successor.rested | successor.late [isSuccessor] --> (stays)
- * serving:
- *   [*] -> starting
- *   starting:
- *     [*] -> reading
+ * serving: [*] -> starting
+ *   starting: [*] -> reading
  *     reading -- settings.loaded --> gating
  *     reading -- after settingsDeadline --> running
  *     gating -- after startupGate --> running
