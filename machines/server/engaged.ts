@@ -137,7 +137,7 @@ export const engagedStates = serverSetup.createStateConfig({
           on: {
             'session.opened': {
               guard: { type: 'isCurrentSession', params: ofSession },
-              actions: ['noteOpened', 'keepSlot', 'tellSessionToList'],
+              actions: ['noteOpened', 'returnSlot', 'tellSessionToList'],
               target: 'loadingTools',
             },
             // Nobody could answer while nobody was awake: the deadline begins anew.

@@ -2,6 +2,7 @@
 
 import type { AnyStateMachine } from 'xstate';
 import { permissionMachine } from '../../machines/permission.ts';
+import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
@@ -58,6 +59,12 @@ export const charts: readonly ListedChart[] = [
     chart: 'slotsMachine',
     setup: 'slotsMachine',
     pictures: [picture('slots', 'The start permits', 'slots', 'slots')],
+  },
+  {
+    machine: permitMachine,
+    chart: 'permitMachine',
+    setup: 'permitMachine',
+    pictures: [picture('permit', 'One start permit', 'permit', 'permit')],
   },
   {
     machine: permissionMachine,

@@ -126,6 +126,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
         slots,
+        coreCount: parts.coreCount,
         startupGateMs,
       },
       settings: {

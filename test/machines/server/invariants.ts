@@ -167,9 +167,12 @@ const stepRules: Rules<Step> = {
   'a start asks for a permit': (step) =>
     timesBegun(step) === sent(step, 'slot.requested') ||
     (step.event.type === 'server.demanded' && timesBegun(step) === 0),
-  'a start that is over gives its permit back': (step) => {
+  'a permit returns when the session opens, and at the latest with the end of the start': (
+    step,
+  ) => {
+    const isOpened = step.event.type === 'session.opened' && step.isHandled;
     const isOver = isStarting(step.before) && (!isStarting(step.after) || timesBegun(step) === 1);
-    return sent(step, 'slot.returned') === (isOver ? 1 : 0);
+    return sent(step, 'slot.returned') === (isOpened || isOver ? 1 : 0);
   },
   'news of an earlier session changes nothing': (step) =>
     !isStale(step) || (!step.isHandled && step.before.context === step.after.context),

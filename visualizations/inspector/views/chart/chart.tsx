@@ -156,13 +156,16 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Whose chart: the root, the permits, or any generation of a server. */
+/** Whose chart: the root, the broker of permits, a permit that is out, or any generation of a server. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);
   const server = usePage((state) => state.route.server);
   const choices = useMemo(() => {
-    const charts = [...world.actors.values()].filter(({ machine }) => machine !== undefined);
+    const charts = [...world.actors.values()].filter(
+      ({ machine, life, actor: key }) =>
+        machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
+    );
     const roots = charts.filter(({ machine }) => machine !== 'server');
     const servers = charts
       .filter(
@@ -188,7 +191,9 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
             ? `${shownLine(each.server ?? '', 60)} (${each.id})`
             : each.machine === 'troupe'
               ? 'root'
-              : 'start permits'}
+              : each.machine === 'slots'
+                ? 'start permits'
+                : shownLine(each.id, 60)}
         </option>
       ))}
     </select>
