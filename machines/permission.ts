@@ -15,8 +15,7 @@
  * [*] -> asking
  * asking -- permission.withdrawn --> withdrawn
  * asking -- after callDeadline --> timedOut
- * asking:
- *   [*] -> weighing
+ * asking: [*] -> weighing
  *   weighing -- always [isHostUnheard] --> askingHost
  *   weighing -- always [isDeniedByHost] --> denied
  *   weighing -- always [needsPerson] --> recalling
@@ -41,8 +40,7 @@
  *   askingPerson -- after personPatience --> timedOut
  *   keeping invokes keep
  *   keeping -- done keep | error keep | after storePatience --> allowed.byPerson
- * allowed:
- *   [*] -> withoutPerson
+ * allowed: [*] -> withoutPerson
  *   withoutPerson -- permission.reviewed [isOtherServer] --> outdated
  *   withoutPerson -- permission.reviewed [isOtherTool] --> denied
  *   withoutPerson -- permission.reviewed [isDeniedByRule] --> denied

@@ -11,8 +11,7 @@
  * [*] -> open
  * open -- question.withdrawn --> withdrawn
  * open -- after answerDeadline --> timedOut
- * open:
- *   [*] -> addressing
+ * open: [*] -> addressing
  *   addressing -- always [isOfCaller] --> askingCaller
  *   addressing -- always --> listed
  *   askingCaller invokes consult
@@ -20,8 +19,7 @@
  *   askingCaller -- done consult --> answered
  *   askingCaller -- error consult --> answered
  *   listed -- question.answered --> answered
- *   listed:
- *     [*] -> askingHost
+ *   listed: [*] -> askingHost
  *     askingHost invokes consult
  *     askingHost -- done consult [isLeft] --> unclaimed
  *     askingHost -- done consult --> answered

@@ -1,22 +1,21 @@
 /**
  * Which files hold a generated diagram, and what belongs into them: the text
- * diagram in the leading comment of each chart, the Mermaid files, the pictures and
- * the facts about them.
+ * diagram in the leading comment of each file of a chart, and the pictures.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { AnyStateMachine } from 'xstate';
-import { permissionMachine } from '../machines/permission.ts';
-import { questionMachine } from '../machines/question.ts';
 import { serverMachine } from '../machines/server/server.ts';
-import { slotsMachine } from '../machines/slots.ts';
-import { troupeMachine } from '../machines/troupe/troupe.ts';
-import { chartMermaid } from '../src/testing/chart-mermaid.ts';
 import { chartOutline, chartText } from '../src/testing/chart-text.ts';
-import { type ChartPicture, type ChartSubject, chartFactsText } from './charts/chart-facts.ts';
-import { layOutChart, type PictureOptions } from './charts/chart-layout.ts';
+import { layOutChart } from './charts/chart-layout.ts';
+import {
+  type ChartPicture,
+  charts,
+  type ListedChart,
+  optionsOf,
+  partsOf,
+} from './charts/chart-list.ts';
 import { chartSvg } from './charts/chart-svg.ts';
 import { folderPicture } from './charts/folder-picture.ts';
 
@@ -30,81 +29,25 @@ export interface DiagramFile {
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
-// Four regions of its own: a picture in the picture, which nobody could read there.
-const ready = 'connection.engaged.ready';
-const serverRegions = ['connection', 'catalog', 'circuit'];
-
-/** The charts, with their pictures in the order of a page. */
-export const chartSubjects: readonly ChartSubject[] = [
-  {
-    machine: serverMachine,
-    chart: 'serverMachine',
-    setup: 'serverSetup',
-    pictures: [
-      shown('server.connection', 'Connection', 'connection'),
-      shown('server.ready', 'While it is ready', ready),
-      shown('server.catalog', 'Catalog', 'catalog'),
-      shown('server.circuit', 'Circuit', 'circuit'),
-    ],
-  },
-  {
-    machine: troupeMachine,
-    chart: 'troupeMachine',
-    setup: 'troupeSetup',
-    pictures: [shown('troupe', 'The root', 'troupe')],
-  },
-  {
-    machine: slotsMachine,
-    chart: 'slotsMachine',
-    setup: 'slotsMachine',
-    pictures: [shown('slots', 'The start permits', 'slots')],
-  },
-  {
-    machine: permissionMachine,
-    chart: 'permissionMachine',
-    setup: 'permissionSetup',
-    pictures: [shown('permission', 'The permission of a call', 'permission')],
-  },
-  {
-    machine: questionMachine,
-    chart: 'questionMachine',
-    setup: 'questionSetup',
-    pictures: [shown('question', 'A question of a server', 'question')],
-  },
-];
-
-/** All files with a diagram. The server's regions have one each, for in one picture nobody finds his way. */
+/** All files with a diagram: each part of a chart is drawn in the file that writes it. */
 export const diagramFiles: readonly DiagramFile[] = [
   comment('machines/server/server.ts', chartOutline(serverMachine)),
-  ...serverRegions.flatMap((of) => [
-    comment(`machines/server/${of}.ts`, chartText(serverMachine, { of })),
-    text(`visualizations/server.${of}.mmd`, chartMermaid(serverMachine, { of })),
-  ]),
-  comment('machines/troupe/troupe.ts', chartText(troupeMachine)),
-  text('visualizations/troupe.mmd', chartMermaid(troupeMachine)),
-  comment('machines/slots.ts', chartText(slotsMachine)),
-  text('visualizations/slots.mmd', chartMermaid(slotsMachine)),
-  comment('machines/permission.ts', chartText(permissionMachine)),
-  text('visualizations/permission.mmd', chartMermaid(permissionMachine)),
-  comment('machines/question.ts', chartText(questionMachine)),
-  text('visualizations/question.mmd', chartMermaid(questionMachine)),
-  picture('troupe', troupeMachine),
-  picture('slots', slotsMachine),
-  picture('permission', permissionMachine),
-  picture('question', questionMachine),
-  picture('server.connection', serverMachine, { of: 'connection', fold: [ready] }),
-  picture('server.ready', serverMachine, { of: ready }),
-  picture('server.catalog', serverMachine, { of: 'catalog' }),
-  picture('server.circuit', serverMachine, { of: 'circuit' }),
-  {
-    path: 'visualizations/charts.json',
-    update: () => chartFactsText(repository, chartSubjects),
-  },
+  ...charts.flatMap((chart) =>
+    chart.pictures.flatMap((each) => [
+      comment(each.source, drawingOf(chart, each)),
+      picture(chart, each),
+    ]),
+  ),
   { path: 'visualizations/folders.svg', update: () => folderPicture(repository) },
 ];
 
-function shown(name: string, title: string, of: string): ChartPicture {
-  return { file: `${name}.svg`, title, of };
+/** The text diagram of a part of a chart; the parts in it are drawn in their own files. */
+export function drawingOf(chart: ListedChart, of: ChartPicture): string {
+  const inner = partsOf(chart, of).map((part) => [part.of, basename(part.source)] as const);
+  return chartText(chart.machine, {
+    ...(of.of === chart.machine.id ? {} : { of: of.of }),
+    elsewhere: Object.fromEntries(inner),
+  });
 }
 
 /** Names the files whose diagram differs from the chart. */
@@ -148,18 +91,10 @@ function comment(path: string, diagram: string): DiagramFile {
   return { path, update };
 }
 
-function text(path: string, diagram: string): DiagramFile {
-  return { path, update: () => diagram };
-}
-
-function picture(
-  name: string,
-  machine: AnyStateMachine,
-  options: PictureOptions = {},
-): DiagramFile {
+function picture(chart: ListedChart, of: ChartPicture): DiagramFile {
   const draw = async (): Promise<string> =>
-    chartSvg(await layOutChart(machine, options), `The chart ${name}`);
-  return { path: `visualizations/${name}.svg`, update: draw };
+    chartSvg(await layOutChart(chart.machine, optionsOf(chart, of)), `The chart ${of.name}`);
+  return { path: `visualizations/${of.name}.svg`, update: draw };
 }
 
 async function contentOf(file: string): Promise<string | undefined> {

@@ -2,9 +2,9 @@
  * Breaks the charts on purpose and reports which breaks the chart tests notice:
  * `npm run mutants`, or `npm run mutants -- NAME…` for some of them. Each mutant
  * replaces one text of one file while vitest loads it; no file is written. All of
- * them take about a minute on two idle cores. The exit code is 1 when a mutant
- * survives or does not load, when the unchanged charts fail, or when a text to be
- * replaced does not occur exactly once.
+ * them take 100 s of CPU time. The exit code is 1 when a mutant survives or does not
+ * load, when the unchanged charts fail, or when a text to be replaced does not occur
+ * exactly once.
  */
 
 import { fileURLToPath } from 'node:url';

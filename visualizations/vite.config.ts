@@ -1,9 +1,10 @@
 /**
- * Builds the inspector's page into dist/inspector: one script, one style sheet, and
- * beside them the pictures of the charts. Nothing in it asks for anything elsewhere.
+ * Builds the inspector's page into dist/inspector: one script and one style sheet.
+ * Nothing in it asks for anything elsewhere. `scripts/page-pictures.ts` puts the
+ * pictures of the charts beside it.
  */
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 import { pageStyleOf } from './page-style.ts';
@@ -24,26 +25,16 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
   },
-  plugins: [chartFiles()],
+  plugins: [chartStyle()],
 });
 
-/**
- * Puts the pictures beside the page, and their style into the page's: the policy
- * of the page allows no style inside of a picture.
- */
-function chartFiles(): Plugin {
+/** Puts the style of the pictures into the page's: its policy allows no style inside of a picture. */
+function chartStyle(): Plugin {
   return {
-    name: 'chart-files',
+    name: 'chart-style',
     async load(id) {
       if (id !== `${page}/styles/picture.css`) return undefined;
       return pageStyleOf(await readFile(`${pictures}/slots.svg`, 'utf8'));
-    },
-    async generateBundle() {
-      for (const name of await readdir(pictures)) {
-        if (!name.endsWith('.svg') && name !== 'charts.json') continue;
-        const source = await readFile(`${pictures}/${name}`);
-        this.emitFile({ type: 'asset', fileName: `charts/${name}`, source });
-      }
     },
   };
 }

@@ -37,13 +37,6 @@ const lookEveryMs = 15_000;
 const firstLookMs = 1_000;
 const nameCharacters = 100;
 
-/** The process of a server actor. */
-export interface ActorProcess {
-  readonly pid: number;
-  /** False until it is asked something: who waits then waits for us. */
-  readonly isAsked: boolean;
-}
-
 /** One process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
   /**
@@ -53,8 +46,6 @@ export interface KeptProcess {
   readonly prepare: () => Readonly<Record<string, string>>;
   /** Called at once after the start, while the number cannot have been given away again. */
   readonly started: (pid: number) => void;
-  /** Called when it is asked something, the first time and whenever else. */
-  readonly asked: () => void;
   /** Called before the process is ended: takes a last snapshot while its children still have it as parent. */
   readonly ending: () => Promise<void>;
   /** Descendants of it, in its group or not, as far as the system tells. */
@@ -64,10 +55,7 @@ export interface KeptProcess {
 }
 
 export interface ProcessKeeper {
-  /** @param actorId - the server actor that starts it; absent for a helper of ours */
-  expect(server: string, actorId?: string): KeptProcess;
-  /** The process that a server actor started; undefined before and after. */
-  processOf(actorId: string): ActorProcess | undefined;
+  expect(server: string): KeptProcess;
   /** Ends what earlier runs left behind. */
   reap(): void;
   /** Settles when the guardian is dismissed and the registry removed. */
@@ -97,7 +85,6 @@ class Keeper implements ProcessKeeper {
   readonly #file: string | undefined;
   readonly #guardian: Guardian;
   readonly #servers = new Map<number, RegisteredServer>();
-  readonly #byActor = new Map<string, ActorProcess>();
   readonly #cgroup: RunCgroup | undefined;
   readonly #cgroups = new Map<number, ServerCgroup>();
   readonly #families = new ProcessFamilies();
@@ -132,16 +119,11 @@ class Keeper implements ProcessKeeper {
     return this.#guardian.pid;
   }
 
-  processOf(actorId: string): ActorProcess | undefined {
-    return this.#byActor.get(actorId);
-  }
-
-  expect(server: string, actorId?: string): KeptProcess {
+  expect(server: string): KeptProcess {
     this.#count += 1;
     const number = this.#count;
     const mark = `${this.#run}.${number}`;
     let own: number | undefined;
-    let isAsked = false;
     let cgroup: ServerCgroup | undefined;
     return {
       prepare: () => {
@@ -156,21 +138,12 @@ class Keeper implements ProcessKeeper {
         cgroup?.add(pid);
         this.#add(pid, server);
         if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
-        if (actorId !== undefined) this.#byActor.set(actorId, { pid, isAsked: false });
-      },
-      asked: () => {
-        if (isAsked || own === undefined) return;
-        isAsked = true;
-        if (actorId !== undefined) this.#byActor.set(actorId, { pid: own, isAsked });
       },
       ending: () => this.#families.look(),
       descendants: () => this.#descendantsOf(own, mark, cgroup),
       gone: () => {
         if (own !== undefined) this.#remove(own);
         cgroup?.remove();
-        // A later session of the same actor may have started another.
-        if (actorId !== undefined && this.#byActor.get(actorId)?.pid === own)
-          this.#byActor.delete(actorId);
         own = undefined;
       },
     };

@@ -330,7 +330,7 @@ export class Opening {
   }
 
   #connectionSetup(target: SessionTarget): ConnectionSetup {
-    const kept = this.#ports.processes?.expect(this.#input.server, this.#input.actorId);
+    const kept = this.#ports.processes?.expect(this.#input.server);
     return {
       clock: this.#ports.clock,
       secrets: this.secrets,

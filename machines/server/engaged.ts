@@ -3,7 +3,69 @@
  *
  * A session actor exists exactly as long as this state. Facts of another session
  * are ignored; every wait has a deadline, and all of them end in `closing`, so
- * that nothing is left behind. The picture is in `connection.ts`.
+ * that nothing is left behind.
+ *
+ * ```text
+ * [*] -> starting
+ * engaged invokes session
+ * engaged -- server.stop | server.retire | server.relieve | server.restart | server.reconnect |
+ *            admission.withdrawn --> closing
+ * engaged -- server.demanded | admission.granted | spec.updated --> (stays)
+ * engaged -- session.impaired | session.recovered [isCurrentSession] --> (stays)
+ * engaged -- error session --> settling
+ * starting -- session.closed [isCurrentSession] --> settling
+ * starting: [*] -> queued
+ *   queued -- slot.granted --> connecting
+ *   queued -- server.demanded --> (stays)
+ *   queued -- server.woke --> queued
+ *   queued -- after queueDeadline --> closing
+ *   connecting -- session.opened [isCurrentSession] --> loadingTools
+ *   connecting -- server.woke --> connecting
+ *   connecting -- after connectDeadline --> closing
+ *   loadingTools -- session.listed [isCurrentSession] --> ready
+ *   loadingTools -- session.notified [isCurrentSession] --> (stays)
+ *   loadingTools -- server.woke --> loadingTools
+ *   loadingTools -- session.listFailed [isCurrentSession] --> closing
+ *   loadingTools -- after listDeadline --> closing
+ * ready -- session.closed [isCurrentSession] --> settling
+ * ready -- session.notified | session.listed [isCurrentSession] --> (stays)
+ * ready -- session.lost [isCurrentSession] --> ending
+ * ready -- probe.wanted | after sustainedReady --> (stays)
+ * ready -- server.idled | server.reconnect | breaker.tripped | server.hung | server.flooded |
+ *          server.relieved --> closing
+ * ready: [*] -> health + watch + input + listing + activity
+ *   health: [*] -> steady
+ *     steady -- always [isImpaired] --> degraded
+ *     degraded -- always [isUnimpaired] --> steady
+ *   watch -- (see watch.ts)
+ *   input: [*] -> flowing
+ *     flowing -- session.paused [isCurrentSession] --> paused
+ *     paused -- session.resumed [isCurrentSession] --> flowing
+ *     paused -- after floodDeadline --> (stays)
+ *   listing: [*] -> current
+ *     current -- session.listFailed [isCurrentSession] --> outdated
+ *     outdated -- session.listed [isCurrentSession] --> current
+ *     outdated -- session.listFailed [isCurrentSession] --> (stays)
+ *     outdated -- after relistPause --> outdated
+ *   activity: [*] -> idle
+ *     idle -- calls.began [isCurrentSession] --> busy
+ *     idle -- spec.updated --> idle
+ *     idle -- server.relieve --> (stays)
+ *     idle -- look.failed [hasHung] --> (stays)
+ *     idle -- after idleDeadline [stopsWhenIdle] --> (stays)
+ *     busy -- calls.drained [isCurrentSession] --> idle
+ *     busy -- server.relieve --> draining
+ *     draining -- calls.drained [isCurrentSession] --> (stays)
+ *     draining -- breaker.tripped | server.relieve --> (ignored)
+ *     draining -- after drainDeadline --> (stays)
+ * ending -- session.closed [isCurrentSession] --> settling
+ * ending -- after closeDeadline --> (stays)
+ * ending -- after killDeadline --> settling
+ * closing -- server.start | server.stop | server.retire | server.relieve | server.restart |
+ *            server.reconnect | admission.withdrawn | after closeDeadline --> (stays)
+ * closing -- session.closed [isCurrentSession] --> settling
+ * closing -- after killDeadline --> settling
+ * ```
  */
 
 import { connectTimeoutOf } from './context.ts';
@@ -75,7 +137,7 @@ export const engagedStates = serverSetup.createStateConfig({
           on: {
             'session.opened': {
               guard: { type: 'isCurrentSession', params: ofSession },
-              actions: ['noteOpened', 'keepSlot', 'tellSessionToList'],
+              actions: ['noteOpened', 'returnSlot', 'tellSessionToList'],
               target: 'loadingTools',
             },
             // Nobody could answer while nobody was awake: the deadline begins anew.

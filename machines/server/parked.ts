@@ -2,7 +2,48 @@
  * Where a server rests without a session: each state says why, and what would
  * end the rest. Every command only notes the wish and returns to `settling`,
  * which decides again. A state with several reasons is entered through `choosing`,
- * a table that is left at once. The picture is in `connection.ts`.
+ * a table that is left at once.
+ *
+ * ```text
+ * [*] -> dormant
+ * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
+ *           server.relieve | admission.granted | admission.withdrawn | spec.updated --> settling
+ * blocked: [*] -> choosing
+ *   choosing -- always [isBlockedBy(untrusted)] --> untrusted
+ *   choosing -- always [isBlockedBy(excluded)] --> excluded
+ *   choosing -- always [isBlockedBy(notAllowed)] --> notAllowed
+ *   choosing -- always [isBlockedBy(pendingApproval)] --> pendingApproval
+ *   choosing -- always [isBlockedBy(rejected)] --> rejected
+ *   choosing -- always [isBlockedBy(invalidConfig)] --> invalidConfig
+ *   choosing -- always [isBlockedBy(overBudget)] --> overBudget
+ *   untrusted, excluded, notAllowed, pendingApproval, rejected, invalidConfig, overBudget
+ * dormant -- server.demanded --> settling
+ * backingOff -- server.demanded | spec.updated --> (stays)
+ * backingOff: [*] -> choosing
+ *   choosing -- always [isBusyStart] --> retrying
+ *   choosing -- always [hasAttemptsLeft] --> retrying
+ *   choosing -- always [isLostRemote] --> lost
+ *   retrying -- server.woke [isNotAskedToWait] --> retrying
+ *   retrying -- after reconnectBackoff --> engaged
+ *   lost -- server.woke [isNotAskedToWait] --> lost
+ *   lost -- after reconnectBackoff --> engaged
+ * suspended -- spec.updated | admission.granted --> (stays)
+ * suspended: [*] -> choosing
+ *   choosing -- always [isCrashLooping(suspend)] --> crashLoop
+ *   choosing -- always [isReconnectStorm(suspend)] --> reconnectStorm
+ *   crashLoop, reconnectStorm
+ * failed: [*] -> choosing
+ *   choosing -- always [isCrashLooping(fail)] --> crashLoop
+ *   choosing -- always [isReconnectStorm(fail)] --> reconnectStorm
+ *   choosing -- always [hasLost(capabilityMissing)] --> capabilityMissing
+ *   choosing -- always [hasLost(versionUnsupported)] --> versionUnsupported
+ *   choosing -- always [isRestartForbidden] --> restartNever
+ *   choosing -- always [isLost] --> attemptsExhausted
+ *   crashLoop -- spec.updated | admission.granted --> (stays)
+ *   reconnectStorm -- spec.updated | admission.granted --> (stays)
+ *   attemptsExhausted, capabilityMissing, versionUnsupported, restartNever
+ * disabled, authRequired, stopped
+ * ```
  */
 
 import { serverSetup, settle } from './setup.ts';

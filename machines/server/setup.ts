@@ -259,8 +259,6 @@ export const serverSetup = setup({
       demanded: context.awaited,
       retry: context.attempt > 1 || context.hasServed,
     })),
-    /** Tells the root that the start goes on, permit and all. */
-    keepSlot: sendParent(newsOf('slot.kept')),
     /** Tells the root that it serves. */
     reportReady: sendParent(newsOf('server.readied')),
     /** Tells the root that it serves no more. */
@@ -269,7 +267,7 @@ export const serverSetup = setup({
     reportRest: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
       if (succeeds) enqueue.sendParent({ type: 'successor.rested' as const, actorId });
     }),
-    /** Gives the permit back. */
+    /** Gives the permit back, or leaves the line; nothing happens without either. */
     returnSlot: sendParent(newsOf('slot.returned')),
     /** Starts the process or connection, and shakes hands. */
     tellSessionToOpen: sendTo('session', { type: 'session.open' }),

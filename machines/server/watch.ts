@@ -6,7 +6,31 @@
  * a late one. Failed looks degrade the server; that enough of them in a row end
  * its session is decided by whoever knows that no call is at work. After a wake-up the
  * looks go on at short intervals until somebody answers: the network may need a
- * moment. The picture is in `connection.ts`.
+ * moment.
+ *
+ * ```text
+ * [*] -> unwatched
+ * unwatched -- always [isWatched] --> resting
+ * unwatched -- spec.updated --> unwatched
+ * unwatched -- server.woke --> waking
+ * resting -- session.probed [isSignOfLife] --> (stays)
+ * resting -- spec.updated --> unwatched
+ * resting -- server.woke --> waking
+ * resting -- after lookPause --> looking
+ * looking -- session.probed [isSignOfLife] --> unwatched
+ * looking -- session.probed [isCurrentSession] --> resting
+ * looking -- server.woke --> waking
+ * looking -- after lookDeadline --> resting
+ * waking -- session.probed [isSignOfLife] --> (stays)
+ * waking -- after wakePause --> lookingAfterWaking
+ * lookingAfterWaking -- session.probed [isSignOfLife] --> unwatched
+ * lookingAfterWaking -- session.probed [isCurrentSession] --> doubting
+ * lookingAfterWaking -- server.woke --> waking
+ * lookingAfterWaking -- after wokenLookDeadline --> doubting
+ * doubting -- session.probed [isSignOfLife] --> unwatched
+ * doubting -- server.woke --> waking
+ * doubting -- after doubtPause --> lookingAfterWaking
+ * ```
  */
 
 import type { Failure } from '../../src/domain/failure.ts';

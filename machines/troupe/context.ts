@@ -15,6 +15,8 @@ export interface TroupeInput {
   readonly launchBound: readonly string[] | null;
   /** Until the settings say otherwise. */
   readonly slots: SlotCounts;
+  /** Processor cores of this machine. */
+  readonly coreCount: number;
   readonly startupGateMs: number;
 }
 

@@ -24,9 +24,9 @@ import type { Turn } from '../../src/policies/admission/server-budget.ts';
 import { placeOf } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
+import type { SlotPool } from '../permit.ts';
 import { serverMachine } from '../server/server.ts';
-
-import { type SlotGranted, type SlotPool, slotsMachine } from '../slots.ts';
+import { type SlotGranted, type SlotsInput, slotsMachine } from '../slots.ts';
 import {
   catalogKey,
   desiredOf,
@@ -78,7 +78,7 @@ export type TroupeEvent =
       readonly demanded: boolean;
       readonly retry: boolean;
     }
-  | { readonly type: 'slot.kept' | 'slot.returned'; readonly actorId: string }
+  | { readonly type: 'slot.returned'; readonly actorId: string }
   | {
       readonly type: 'catalog.listed' | 'catalog.forgotten';
       readonly server: string;
@@ -164,6 +164,10 @@ function isEnd(type: string): boolean {
 
 function notProvided(): never {
   throw new Error('actor "settingsSource" was not provided to the troupe chart');
+}
+
+function slotsInputOf({ settings, slots, coreCount, seed }: TroupeContext): SlotsInput {
+  return { counts: settings?.slots ?? slots, coreCount, seed };
 }
 
 export const troupeSetup = setup({
@@ -342,9 +346,9 @@ export const troupeSetup = setup({
         owner === undefined ? Number.MAX_SAFE_INTEGER : placeOf(context.settings, owner[0]);
       enqueue.sendTo('slots', { ...event, order });
     }),
-    /** Tells who hands out permits what became of one. */
-    passSlotNews: enqueueActions(({ event, enqueue }) => {
-      assertEvent(event, ['slot.kept', 'slot.returned']);
+    /** Passes a returned permit on. */
+    passReturn: enqueueActions(({ event, enqueue }) => {
+      assertEvent(event, 'slot.returned');
       enqueue.sendTo('slots', event);
     }),
     // A permit for an actor that is gone goes straight back.
@@ -378,10 +382,7 @@ export const troupeSetup = setup({
 
     /** Starts the actor that hands out permits. */
     startSlots: enqueueActions(({ context, enqueue }) => {
-      enqueue.spawnChild('slots', {
-        id: 'slots',
-        input: { counts: context.slots, seed: context.seed },
-      });
+      enqueue.spawnChild('slots', { id: 'slots', input: slotsInputOf(context) });
     }),
 
     /** Reclaims everything a finished child held. */
@@ -410,8 +411,7 @@ export const troupeSetup = setup({
     /** The actor that hands out permits broke: a new one. */
     replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
       if (actorId !== 'slots') return;
-      const counts = context.settings?.slots ?? context.slots;
-      enqueue.spawnChild('slots', { id: 'slots', input: { counts, seed: context.seed } });
+      enqueue.spawnChild('slots', { id: 'slots', input: slotsInputOf(context) });
     }),
     /** Says that an actor broke, which is a fault of ours. */
     reportBroken: enqueueActions(({ enqueue }, { actorId, error }: ChildEnd) => {

@@ -13,8 +13,8 @@
  *
  * ```text
  * [*] -> serving
- * troupe -- slot.requested | slot.kept | slot.returned | slot.granted | catalog.listed |
- *           catalog.forgotten | server.readied | server.faltered --> (stays)
+ * troupe -- slot.requested | slot.returned | slot.granted | catalog.listed | catalog.forgotten |
+ *           server.readied | server.faltered --> (stays)
  * troupe -- troupe.kill --> stopped
  * serving invokes settingsSource
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
@@ -25,10 +25,8 @@
  * serving -- troupe.stop --> stopping
  * serving -- server.readied | server.faltered [isHandingOver] --> (stays)
  * serving -- successor.rested | successor.late [isSuccessor] --> (stays)
- * serving:
- *   [*] -> starting
- *   starting:
- *     [*] -> reading
+ * serving: [*] -> starting
+ *   starting: [*] -> reading
  *     reading -- settings.loaded --> gating
  *     reading -- after settingsDeadline --> running
  *     gating -- after startupGate --> running
@@ -67,8 +65,7 @@ export const troupeMachine = troupeSetup.createMachine({
   initial: 'serving',
   on: {
     'slot.requested': { actions: 'requestSlot' },
-    'slot.kept': { actions: 'passSlotNews' },
-    'slot.returned': { actions: 'passSlotNews' },
+    'slot.returned': { actions: 'passReturn' },
     'slot.granted': { actions: 'passPermit' },
     'catalog.listed': { actions: 'noteCatalog' },
     'catalog.forgotten': { actions: 'forgetCatalog' },

@@ -1,79 +1,116 @@
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
-import { guardText, transitionsOf, triggerOf } from '../../src/testing/chart-parts.ts';
-import { actionsText } from './chart-state-lines.ts';
+import { isWithin, transitionsOf, withDescendants } from '../../src/testing/chart-parts.ts';
+import {
+  type ChartView,
+  effectText,
+  grouped,
+  idOf,
+  isRow,
+  kindOf,
+  type TransitionKind,
+  triggerText,
+  wrapped,
+} from './chart-view.ts';
 
-/** One arrow of a picture: all transitions of one kind between the same two states. */
+/** What makes an arrow happen, or a line of it. */
+export interface LabelLine {
+  readonly kind: TransitionKind;
+  readonly text: string;
+  /** The transitions that it stands for. */
+  readonly transitions: readonly string[];
+}
+
+/** One arrow of a picture: all transitions between the same two states. */
 export interface Arrow {
   readonly id: string;
-  readonly kind: 'event' | 'after' | 'always' | 'done' | 'error';
+  /** What all its transitions are; `event` for several kinds. */
+  readonly kind: TransitionKind;
   readonly source: AnyStateNode;
   readonly target: AnyStateNode;
-  /** `<id of the state>#<place among its transitions>`, as the recorder of a running chart names them. */
   readonly transitions: readonly string[];
-  readonly lines: readonly string[];
+  /** One for all events with one and the same effect. */
+  readonly labels: readonly LabelLine[];
 }
 
-// A label wider than this would push the states of two layers too far apart.
-const widestLetters = 40;
-
-/** The arrows between these states, in the order in which their transitions are written. */
-export function arrowsOf(states: readonly AnyStateNode[]): readonly Arrow[] {
-  const known = new Set(states);
-  const arrows = new Map<string, Arrow>();
-  for (const source of states) {
-    for (const [place, transition] of transitionsOf(source).entries()) {
-      for (const target of targetsOf(transition).filter((state) => known.has(state))) {
-        const kind = kindOf(transition);
-        const id = `${source.id} ${kind} ${target.id}`;
-        const before = arrows.get(id);
-        arrows.set(id, {
-          id,
-          kind,
-          source,
-          target,
-          transitions: [...(before?.transitions ?? []), `${source.id}#${place}`],
-          lines: [...(before?.lines ?? []), ...linesOf(transition)],
-        });
-      }
-    }
-  }
-  return [...arrows.values()];
+/** The arrows of a picture, in the order in which their transitions are written. */
+export function arrowsOf(view: ChartView): readonly Arrow[] {
+  const ways = withDescendants(view.top)
+    .flatMap(transitionsOf)
+    .flatMap((transition) => waysOf(transition, view));
+  const byEnds = grouped(ways, ({ source, target }) => `${source.id} ${target.id}`);
+  return byEnds.map(([id, same]) => {
+    const [{ source, target }] = same;
+    const transitions = [...new Set(same.map(({ transition }) => transition))];
+    return {
+      id,
+      kind: commonKind(transitions),
+      source,
+      target,
+      transitions: transitions.map(idOf),
+      labels: labelsOf(transitions, view.partName(source) !== undefined),
+    };
+  });
 }
 
-function targetsOf(transition: AnyTransitionDefinition): readonly AnyStateNode[] {
-  return transition.target ?? [];
+interface Way {
+  readonly transition: AnyTransitionDefinition;
+  readonly source: AnyStateNode;
+  readonly target: AnyStateNode;
 }
 
-function kindOf(transition: AnyTransitionDefinition): Arrow['kind'] {
-  const [first] = triggerOf(transition).split(' ');
-  return first === 'after' || first === 'always' || first === 'done' || first === 'error'
-    ? first
-    : 'event';
+function waysOf(transition: AnyTransitionDefinition, view: ChartView): readonly Way[] {
+  const from: AnyStateNode = transition.source;
+  const targets: readonly AnyStateNode[] = transition.target ?? [];
+  return targets.flatMap((to) => {
+    if (isWithin(to, from)) return [];
+    const source = view.endOf(from, to);
+    const target = isRow(transition) ? siblingOf(from, to, view) : view.endOf(to, from);
+    if (source === undefined || target === undefined) return [];
+    const isDrawn = view.states.includes(source) && view.states.includes(target);
+    return isDrawn ? [{ transition, source, target }] : [];
+  });
 }
 
-const marks: Readonly<Record<Arrow['kind'], string>> = {
-  event: '',
-  after: '',
-  always: '',
-  done: '✓ ',
-  error: '✗ ',
-};
-
-function linesOf(transition: AnyTransitionDefinition): readonly string[] {
-  const kind = kindOf(transition);
-  const trigger = triggerOf(transition).replace(/^(?:done|error) /, '');
-  const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
-  const actions = actionsText(transition.actions);
-  return wrapped(`${marks[kind]}${trigger}${guard}${actions === '' ? '' : ` / ${actions}`}`);
+/** The rows of a table name their targets; what their arrows lead to is the level of the table alone. */
+function siblingOf(
+  from: AnyStateNode,
+  to: AnyStateNode,
+  view: ChartView,
+): AnyStateNode | undefined {
+  const end = view.endOf(to, from);
+  if (end === undefined || end.parent === undefined || isWithin(from, end.parent)) return end;
+  return siblingOf(from, end.parent, view);
 }
 
-function wrapped(text: string): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    const joined = last === undefined ? word : `${last} ${word}`;
-    if (last !== undefined && joined.length > widestLetters) lines.push(`  ${word}`);
-    else lines.splice(-1, 1, joined);
-  }
-  return lines;
+function commonKind(transitions: readonly AnyTransitionDefinition[]): TransitionKind {
+  const [first, ...others] = new Set(transitions.map(kindOf));
+  return first === undefined || others.length > 0 ? 'event' : first;
+}
+
+/**
+ * What an arrow says; events with one and the same effect share a line. From a part
+ * only what makes it happen: the rest is written inside.
+ */
+function labelsOf(
+  transitions: readonly AnyTransitionDefinition[],
+  isOfPart: boolean,
+): readonly LabelLine[] {
+  const effectOf = (each: AnyTransitionDefinition): string => (isOfPart ? '' : effectText(each));
+  const labelled = transitions.filter(
+    (each) => !isRow(each) && !(isOfPart && kindOf(each) === 'always'),
+  );
+  const byEffect = grouped(labelled, (each) => `${kindOf(each)}${effectOf(each)}`);
+  return byEffect.map(([, same]) => {
+    const [first] = same;
+    const triggers = [...new Set(same.map(triggerText))].join(' | ');
+    const text = `${triggers}${effectOf(first)}`.trimStart();
+    return { kind: kindOf(first), text, transitions: same.map(idOf) };
+  });
+}
+
+/** What an arrow says, in lines of at most so many letters. */
+export function labelLines({ labels }: Arrow, letters: number): readonly LabelLine[] {
+  return labels.flatMap((label) =>
+    wrapped(label.text, letters).map((text) => ({ ...label, text })),
+  );
 }

@@ -1,10 +1,10 @@
 /**
  * What a reader of a picture may ask about it: where each state and transition is
- * written, what guards and actions do, which picture shows which state.
+ * written, and what guards and actions do.
  */
 
 import type ts from 'typescript';
-import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import {
   guardText,
   nameOf,
@@ -13,30 +13,14 @@ import {
   transitionsOf,
   triggerOf,
 } from '../../src/testing/chart-parts.ts';
+import type { ListedChart } from './chart-list.ts';
 import {
-  ChartSources,
+  type ChartSources,
   commentOf,
   type NamedSource,
   placeOf,
   type SourcePlace,
 } from './chart-sources.ts';
-
-/** A chart, and where its parts are written. */
-export interface ChartSubject {
-  readonly machine: AnyStateMachine;
-  /** Names of the constants that hold the chart and its setup. */
-  readonly chart: string;
-  readonly setup: string;
-  readonly pictures: readonly ChartPicture[];
-}
-
-export interface ChartPicture {
-  /** File in the folder of the pictures. */
-  readonly file: string;
-  readonly title: string;
-  /** Path of the state that it shows with all below it, pictures of its own aside. */
-  readonly of: string;
-}
 
 export interface StateFacts extends Partial<SourcePlace> {
   readonly doc?: string;
@@ -56,7 +40,6 @@ export interface TransitionFacts extends Partial<SourcePlace> {
 }
 
 export interface ChartFacts {
-  readonly pictures: readonly ChartPicture[];
   readonly states: Readonly<Record<string, StateFacts>>;
   /** By `<id of the state>#<place>`, as `data-transitions` of the pictures has them. */
   readonly transitions: Readonly<Record<string, TransitionFacts>>;
@@ -65,22 +48,13 @@ export interface ChartFacts {
   readonly delays: Readonly<Record<string, NamedSource>>;
 }
 
-/** The facts of some charts as the text of a JSON file. */
-export function chartFactsText(root: string, subjects: readonly ChartSubject[]): string {
-  const sources = new ChartSources(root);
-  const machines = Object.fromEntries(
-    subjects.map((subject) => [subject.machine.id, factsOf(subject, sources)]),
-  );
-  return `${JSON.stringify({ machines }, undefined, 1)}\n`;
-}
-
-function factsOf(
-  { machine, chart, setup, pictures }: ChartSubject,
+/** What is known of a chart besides its pictures. */
+export function chartFacts(
+  { machine, chart, setup }: ListedChart,
   sources: ChartSources,
 ): ChartFacts {
   const states = statesOf(machine);
   return {
-    pictures,
     states: Object.fromEntries(
       states.map((state) => [pathOf(state), stateFacts(state, sources.stateSource(chart, state))]),
     ),

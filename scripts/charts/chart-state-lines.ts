@@ -1,60 +1,103 @@
-import type { AnyStateNode } from 'xstate';
+import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { isWithin, nameOf, pathOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 import {
-  fieldOf,
-  guardText,
-  nameOf,
-  transitionsOf,
-  triggerOf,
-} from '../../src/testing/chart-parts.ts';
+  actionsText,
+  type ChartView,
+  effectText,
+  grouped,
+  idOf,
+  isRow,
+  triggerText,
+  wrapped,
+} from './chart-view.ts';
 
 /** One line written in the box of a state. */
 export interface StateLine {
   readonly kind: 'name' | 'invoke' | 'action' | 'inner' | 'fold' | 'tag';
   readonly text: string;
+  /** The transitions that it stands for. */
+  readonly transitions: readonly string[];
 }
 
+// A box that is wider would push its neighbours out of sight; a frame is wide anyway.
+const widestLetters = { box: 38, frame: 80 } as const;
+
 /** What the box of a state says: its name, what it invokes, does and stands for. */
-export function stateLines(state: AnyStateNode, isFolded = false): readonly StateLine[] {
-  const line = (kind: StateLine['kind'], text: string): StateLine => ({ kind, text });
+export function stateLines(state: AnyStateNode, view: ChartView): readonly StateLine[] {
+  const letters = view.insideOf(state).length > 0 ? widestLetters.frame : widestLetters.box;
+  const lines = (kind: StateLine['kind'], text: string): readonly StateLine[] =>
+    text === ''
+      ? []
+      : wrapped(text, letters).map((line) => ({ kind, text: line, transitions: [] }));
+  const tags = [...state.tags].map((tag) => `#${tag}`).join(' ');
   return [
-    line('name', state.type === 'parallel' ? `${state.key} ∥` : state.key),
-    ...state.invoke.map(({ src }) => line('invoke', `⟳ ${nameOf(src) ?? '?'}`)),
-    ...actionLines('entry', state.entry).map((text) => line('action', text)),
-    ...actionLines('exit', state.exit).map((text) => line('action', text)),
-    ...innerLines(state).map((text) => line('inner', text)),
-    ...(isFolded ? [line('fold', `… ${Object.keys(state.states).join(', ')}`)] : []),
-    ...(state.tags.length === 0 ? [] : [line('tag', state.tags.map((tag) => `#${tag}`).join(' '))]),
+    ...lines('name', state.type === 'parallel' ? `${state.key} ∥` : state.key),
+    ...state.invoke.flatMap(({ src }) => lines('invoke', `⟳ ${nameOf(src) ?? '?'}`)),
+    ...(view.isFolded(state)
+      ? [
+          ...lines('fold', `▸ ${Object.keys(state.states).join(', ')}`),
+          ...lines('fold', `drawn in ${view.partName(state) ?? ''}`),
+        ]
+      : [
+          ...lines('action', actionLine('entry', state.entry)),
+          ...lines('action', actionLine('exit', state.exit)),
+          ...tableLines(state),
+          ...transitionLines(state, view, letters),
+        ]),
+    ...lines('tag', tags),
   ];
 }
 
-/** Names of actions, comma separated; those that XState itself adds for timers are left out. */
-export function actionsText(actions: readonly unknown[]): string {
-  const ours = actions.filter((action) => !isOfTimer(action));
-  return ours.flatMap((action) => nameOf(action) ?? []).join(', ');
-}
-
-function isOfTimer(action: unknown): boolean {
-  const type = typeof action === 'function' ? fieldOf(action, 'type') : undefined;
-  return type === 'xstate.raise' || type === 'xstate.cancel';
-}
-
-function actionLines(when: string, actions: readonly unknown[]): readonly string[] {
+function actionLine(when: string, actions: readonly unknown[]): string {
   const text = actionsText(actions);
-  return text === '' ? [] : [`${when} / ${text}`];
+  return text === '' ? '' : `${when} / ${text}`;
 }
 
-/** Transitions that lead nowhere are written inside; those with one effect share a line. */
-function innerLines(state: AnyStateNode): readonly string[] {
-  const byEffect = new Map<string, string[]>();
-  for (const transition of transitionsOf(state)) {
-    if ((transition.target ?? []).length > 0) continue;
-    const effect = actionsText(transition.actions);
-    const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
-    const triggers = byEffect.get(effect) ?? [];
-    triggers.push(triggerOf(transition) + guard);
-    byEffect.set(effect, triggers);
-  }
-  return [...byEffect].flatMap(([effect, triggers]) =>
-    triggers.map((trigger) => (effect === '' ? `${trigger} (ignored)` : `${trigger} / ${effect}`)),
-  );
+/** Transitions of which the first whose guard holds is taken at once, as two columns. */
+function tableLines(state: AnyStateNode): readonly StateLine[] {
+  const rows = (state.always ?? []).filter(isRow).map((transition) => ({
+    left: transition.guard === undefined ? 'else' : effectText(transition).trimStart(),
+    right: targetText(transition),
+    transitions: [idOf(transition)],
+  }));
+  const width = Math.max(...rows.map(({ left }) => left.length));
+  return rows.map(({ left, right, transitions }) => ({
+    kind: 'inner',
+    text: `${left.padEnd(width)}${right}`,
+    transitions,
+  }));
+}
+
+/** Transitions without an arrow; events with one and the same effect share a line, as in the text of a chart. */
+function transitionLines(
+  state: AnyStateNode,
+  view: ChartView,
+  letters: number,
+): readonly StateLine[] {
+  const written = transitionsOf(state).filter((each) => view.isLine(each) && !isRow(each));
+  const byEffect = grouped(written, (each) => effectText(each) + targetText(each));
+  return byEffect.flatMap(([effect, transitions]) => {
+    const triggers = [...new Set(transitions.map(triggerText))].join(' | ');
+    return wrapped(`${triggers}${effect}`.trimStart(), letters).map((text) => ({
+      kind: 'inner' as const,
+      text,
+      transitions: transitions.map(idOf),
+    }));
+  });
+}
+
+function targetText(transition: AnyTransitionDefinition): string {
+  const source: AnyStateNode = transition.source;
+  const targets: readonly AnyStateNode[] = transition.target ?? [];
+  if (targets.includes(source)) return ' ↺';
+  if (targets.length > 0)
+    return ` → ${targets.map((target) => pathSeenFrom(source, target)).join(', ')}`;
+  return actionsText(transition.actions) === '' ? ' (ignored)' : '';
+}
+
+/** A target as a reader looks for it: below the last state around both. */
+function pathSeenFrom(source: AnyStateNode, target: AnyStateNode): string {
+  if (isWithin(target, source)) return target.path.slice(source.path.length).join('.');
+  const shared = target.path.findIndex((part, place) => part !== source.path[place]);
+  return shared === -1 ? pathOf(target) : target.path.slice(shared).join('.');
 }

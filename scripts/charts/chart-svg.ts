@@ -7,16 +7,15 @@
 import type { AnyStateNode } from 'xstate';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
 import { pathOf, withAncestors } from '../../src/testing/chart-parts.ts';
+import { letter, textMargin } from './chart-measures.ts';
 import {
   type Drawing,
   type DrawnArrow,
   type DrawnStart,
   type DrawnState,
-  letter,
-  margin,
   type Point,
   tidy,
-} from './chart-layout.ts';
+} from './drawing.ts';
 
 export function chartSvg(drawing: Drawing, title: string): string {
   const { width, height } = drawing;
@@ -38,48 +37,56 @@ export function chartSvg(drawing: Drawing, title: string): string {
 export const style = [
   '.chart{--paper:#fff;--box:#fff;--group:#f8fafc;--line:#94a3b8;--frame:#2563eb;--text:#0f172a;--soft:#475569;--event:#64748b;--after:#c2570c;--always:#64748b;--done:#15803d;--error:#c81e1e;--invoke:#7c3aed;--tag:#0f766e}',
   '@media (prefers-color-scheme:dark){.chart{--paper:#0b1120;--box:#172033;--group:#111a2c;--line:#4b5b76;--frame:#5b8def;--text:#e6edf7;--soft:#a9b7cc;--event:#93a3bb;--after:#f0a35e;--always:#93a3bb;--done:#5fd08a;--error:#ff8080;--invoke:#b79cff;--tag:#5fd3c4}}',
-  '.chart text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:11px;white-space:pre;fill:var(--soft)}',
+  '.chart text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px;white-space:pre;fill:var(--soft)}',
   '.chart .paper{fill:var(--paper)}',
   '.chart .box{fill:var(--box);stroke:var(--line);stroke-width:1.2}',
   '.chart .compound>.box{fill:var(--group)}',
   '.chart .region>.box{fill:var(--group);stroke:var(--frame);stroke-width:1.5;stroke-dasharray:5 4}',
   '.chart .top>.box{stroke:var(--frame);stroke-width:1.8;stroke-dasharray:none}',
+  '.chart .folded>.box{fill:var(--group);stroke-width:2.4;stroke-dasharray:none}',
   '.chart .rim{fill:none;stroke:var(--line);stroke-width:1.2}',
-  '.chart .name{font-size:12px;font-weight:700;fill:var(--text)}',
-  '.chart .invoke{fill:var(--invoke)}.chart .tag{fill:var(--tag)}',
+  '.chart .name{font-size:13px;font-weight:700;fill:var(--text)}',
+  '.chart .invoke{fill:var(--invoke)}.chart .tag{fill:var(--tag)}.chart .fold{fill:var(--frame)}',
   '.chart .way{fill:none;stroke-width:1.3}',
   '.chart .back{fill:var(--group);fill-opacity:.94}',
   '.chart .mark{fill:var(--text)}.chart .mark~.way{stroke:var(--text)}.chart .mark~.tip{fill:var(--text)}',
   ...['event', 'after', 'always', 'done', 'error'].map(
     (kind) =>
-      `.chart .${kind} .way{stroke:var(--${kind})}.chart .${kind} .tip,.chart .${kind} text{fill:var(--${kind})}`,
+      `.chart .${kind} .way{stroke:var(--${kind})}.chart .${kind} .tip,.chart .${kind} text,.chart text.${kind}{fill:var(--${kind})}`,
   ),
   '.chart .always .way{stroke-dasharray:4 3}',
 ].join('');
 
-function stateSvg({ state, lines, ...box }: DrawnState, place: number): string {
+function stateSvg({ state, lines, isFolded, ...box }: DrawnState, place: number): string {
   const { x, y, width, height } = box;
   const frame = (inset: number, name: string): string =>
     `<rect class="${name}" x="${x + inset}" y="${y + inset}" width="${width - 2 * inset}" height="${height - 2 * inset}" rx="${7 - inset}"/>`;
   return [
-    `<g class="${classesOf(state, place)}" data-state="${quotedFor('markup', pathOf(state))}">`,
+    `<g class="${classesOf(state, place, isFolded)}" data-state="${quotedFor('markup', pathOf(state))}">`,
     frame(0, 'box'),
     ...(state.type === 'final' ? [frame(3, 'rim')] : []),
     ...lines.map(
-      ({ kind, text }, row) =>
-        `<text class="${kind}" x="${x + margin.box}" y="${y + 17 + row * letter.height}">${quotedFor('markup', text)}</text>`,
+      ({ kind, text, transitions }, row) =>
+        `<text class="${kind}"${transitionsAttribute(transitions)} x="${x + textMargin}" y="${y + 18 + row * letter.height}">${quotedFor('markup', text)}</text>`,
     ),
     '</g>',
   ].join('');
 }
 
-function classesOf(state: AnyStateNode, place: number): string {
+function transitionsAttribute(transitions: readonly string[]): string {
+  return transitions.length === 0
+    ? ''
+    : ` data-transitions="${quotedFor('markup', transitions.join(' '))}"`;
+}
+
+function classesOf(state: AnyStateNode, place: number, isFolded: boolean): string {
   const isRegion = withAncestors(state)[1]?.type === 'parallel';
   const kinds = {
     compound: state.type === 'compound' || state.type === 'parallel',
     region: isRegion,
     top: place === 0,
     final: state.type === 'final',
+    folded: isFolded,
   };
   const named = Object.entries(kinds).flatMap(([name, is]) => (is ? [name] : []));
   return ['state', ...named].join(' ');
@@ -90,17 +97,18 @@ function startSvg({ mark, points }: DrawnStart): string {
 }
 
 function lineSvg({ arrow, points }: DrawnArrow): string {
-  return `<g class="arrow ${arrow.kind}" data-transitions="${quotedFor('markup', arrow.transitions.join(' '))}">${way(points)}</g>`;
+  return `<g class="arrow ${arrow.kind}"${transitionsAttribute(arrow.transitions)}>${way(points)}</g>`;
 }
 
-function labelSvg({ arrow, label }: DrawnArrow): string {
+function labelSvg({ arrow, lines, label }: DrawnArrow): string {
+  if (lines.length === 0) return '';
   const { x, y, width, height } = label;
-  const rows = arrow.lines.map(
-    (line, row) =>
-      `<text x="${x + 4}" y="${y + 11 + row * (letter.height - 1)}">${quotedFor('markup', line)}</text>`,
+  const rows = lines.map(
+    ({ kind, text, transitions }, row) =>
+      `<text class="${kind}"${transitionsAttribute(transitions)} x="${x + 4}" y="${y + 12 + row * (letter.height - 1)}">${quotedFor('markup', text)}</text>`,
   );
   return [
-    `<g class="label ${arrow.kind}" data-transitions="${quotedFor('markup', arrow.transitions.join(' '))}">`,
+    `<g class="label ${arrow.kind}"${transitionsAttribute(arrow.transitions)}>`,
     `<rect class="back" x="${x}" y="${y}" width="${width}" height="${height}" rx="3"/>`,
     ...rows,
     '</g>',

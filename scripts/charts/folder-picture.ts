@@ -9,8 +9,9 @@ import path from 'node:path';
 import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
-import { letter, margin, type Point, tidy } from './chart-layout.ts';
+import { boxSize, letter, textMargin } from './chart-measures.ts';
 import { style, way } from './chart-svg.ts';
+import { type Point, tidy } from './drawing.ts';
 
 interface Folder {
   readonly name: string;
@@ -126,15 +127,11 @@ function withoutImplied(imports: readonly Import[]): readonly Import[] {
 }
 
 function boxOf({ name, holds }: Folder): ElkNode {
-  const width = Math.max(
-    name.length * letter.width,
-    ...holds.map((it) => it.length * letter.smallWidth),
-  );
-  return {
-    id: name,
-    width: Math.ceil(width + 2 * margin.box),
-    height: margin.header + holds.length * letter.height + 4,
-  };
+  const lines = [
+    { kind: 'name' as const, text: name },
+    ...holds.map((text) => ({ kind: 'inner' as const, text })),
+  ];
+  return { id: name, ...boxSize(lines) };
 }
 
 function svgOf(placed: ElkNode, folders: readonly Folder[], imports: readonly Import[]): string {
@@ -166,11 +163,11 @@ function folderSvg(
 ): string {
   const texts = (folder?.holds ?? []).map(
     (line, row) =>
-      `<text class="inner" x="${tidy(x + margin.box)}" y="${tidy(y + 33 + row * letter.height)}">${quotedFor('markup', line)}</text>`,
+      `<text class="inner" x="${tidy(x + textMargin)}" y="${tidy(y + 34 + row * letter.height)}">${quotedFor('markup', line)}</text>`,
   );
   return [
     `<g class="state"><rect class="box" x="${tidy(x)}" y="${tidy(y)}" width="${width}" height="${height}" rx="7"/>`,
-    `<text class="name" x="${tidy(x + margin.box)}" y="${tidy(y + 17)}">${quotedFor('markup', folder?.name ?? '')}</text>`,
+    `<text class="name" x="${tidy(x + textMargin)}" y="${tidy(y + 18)}">${quotedFor('markup', folder?.name ?? '')}</text>`,
     ...texts,
     '</g>',
   ].join('');

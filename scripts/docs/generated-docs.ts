@@ -7,7 +7,6 @@ import { commandTable } from './command-table.ts';
 import { hostEventTable, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
-import { serverPicture } from './server-picture.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
 import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
@@ -28,7 +27,6 @@ const generatedDocs: readonly GeneratedDoc[] = [
   {
     path: 'README.md',
     blocks: async (root) => ({
-      picture: fenced('mermaid', serverPicture()),
       embedding: fenced('ts', await readFile(join(root, 'examples/embedding.ts'), 'utf8')),
       states: stateOverview(),
       commands: commandTable(),

@@ -50,7 +50,7 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'connect.missingVariable':
     'What a reference `${VAR}` to a variable that is not set, without a default, does: `fail` keeps the server from starting and says which one; `keep` leaves the reference as it is written and notes it in `logs`.',
   'connect.localSlots':
-    'How many local servers may be starting at once; null = no limit. `mcp.slots` wins.',
+    'How many local servers may be starting at once; `auto` = eight for each processor core, null = no limit. `mcp.slots` wins.',
   'connect.remoteSlots': 'The same of remote servers.',
   'restart.on':
     'When a lost session is opened again. `auto`: local after a failure, remote always; `remote`: remote always, local never; `never`: a failed start is not repeated either. The key `restart` sets it.',

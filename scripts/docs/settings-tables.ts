@@ -236,10 +236,11 @@ export const mcpKeys: Readonly<
       'These servers are switched on although their entries say `"enabled": false`, as in a file that you cannot edit.',
   },
   slots: {
-    takes: '`{ "local": 1 to 1,000, "remote": 1 to 1,000 }`',
+    takes: '`{ "local": 1 to 1,000 or "auto", "remote": 1 to 1,000 }`',
     byDefault: byPolicy(noSettings.slots),
     gated: gatedNumbers,
-    meaning: 'How many servers of each sort may be starting at once.',
+    meaning:
+      'How many servers of each sort may be starting at once; `"auto"` = eight for each processor core.',
   },
   startupGateMs: {
     takes: '0 to 60,000 milliseconds',

@@ -20,6 +20,7 @@ export interface Mutant {
 const testsByChart: Readonly<Record<string, readonly string[]>> = {
   server: ['server/replies', 'server/traces', 'server/evidence'],
   slots: ['slots', 'troupe/traces'],
+  permit: ['slots'],
   troupe: ['troupe/replies', 'troupe/traces'],
 };
 
@@ -158,10 +159,22 @@ export const mutants: readonly Mutant[] = [
     replace: 'const mostOvertakings = 4;',
   },
   {
-    name: 'a start renews its permit without a bound',
-    file: 'machines/slots.ts',
-    find: 'permit?.isAtWork === true && permit.renewals < mostRenewals',
-    replace: 'permit?.isAtWork === true',
+    name: 'a permit does not lapse',
+    file: 'machines/permit.ts',
+    find: "after: { patience: 'lapsed' }",
+    replace: '',
+  },
+  {
+    name: 'a permit lapses late',
+    file: 'machines/permit.ts',
+    find: 'local: 1_000,',
+    replace: 'local: 1_001,',
+  },
+  {
+    name: 'a start keeps its permit while it lists its tools',
+    file: 'machines/server/engaged.ts',
+    find: "['noteOpened', 'returnSlot', 'tellSessionToList']",
+    replace: "['noteOpened', 'tellSessionToList']",
   },
   {
     name: 'a command reaches a server that leaves',

@@ -49,7 +49,7 @@ const maxSlots = 1_000;
 // The gate only delays what is shown; a minute without showing anything is a mistake.
 const maxGateMs = 60_000;
 
-const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}; write { "local": 3, "remote": 20 }`;
+const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}, or "auto" for local ones; write { "local": 3, "remote": 20 }`;
 const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
 const gatewayError = '"dockerGateway" must be true, false or "auto"; write true';
 const slot = z
@@ -85,7 +85,13 @@ export const mcpFields = {
   excluded: rulesOf('excluded'),
   disabledServers: listOf('disabledServers'),
   enabledServers: listOf('enabledServers'),
-  slots: z.strictObject({ local: slot.optional(), remote: slot.optional() }, { error: slotsError }),
+  slots: z.strictObject(
+    {
+      local: z.union([z.literal('auto'), slot], { error: slotsError }).optional(),
+      remote: slot.optional(),
+    },
+    { error: slotsError },
+  ),
   startupGateMs: z
     .int({ error: gateError })
     .min(0, { error: gateError })

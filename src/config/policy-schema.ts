@@ -200,7 +200,10 @@ export const policySchemas: {
     listTimeoutMs: ms(),
     missingVariable: choice('fail', 'keep'),
     queueTimeoutMs: ms(),
-    localSlots: countOrNull('no limit'),
+    localSlots: ruled(
+      z.union([z.literal('auto'), countOrNull('no limit')]),
+      `"auto", a whole number from 1 to ${maxCount}, or null for no limit`,
+    ),
     remoteSlots: countOrNull('no limit'),
   },
   restart: {

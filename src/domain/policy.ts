@@ -88,8 +88,11 @@ export interface ConnectPolicy {
   readonly queueTimeoutMs: number;
   /** What a `${VAR}` that is not set and has no default means: no start, or the text as it is. */
   readonly missingVariable: 'fail' | 'keep';
-  /** How many may be starting at once; null = no limit. `mcp.slots` wins over it. */
-  readonly localSlots: number | null;
+  /**
+   * How many may be starting at once; `auto` = eight for each processor core, null = no
+   * limit. `mcp.slots` wins over it.
+   */
+  readonly localSlots: number | 'auto' | null;
   readonly remoteSlots: number | null;
 }
 

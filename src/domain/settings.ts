@@ -153,6 +153,7 @@ export interface PlacedRules {
 
 /** How many servers may be starting at once. */
 export interface SlotCounts {
-  readonly local: number;
+  /** `auto` = as many as suit the processor cores. */
+  readonly local: number | 'auto';
   readonly remote: number;
 }

@@ -8,6 +8,7 @@
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
+import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -151,7 +152,12 @@ class Bridge {
   }
 }
 
-const machines = { troupe: troupeMachine, server: serverMachine, slots: slotsMachine };
+const machines = {
+  troupe: troupeMachine,
+  server: serverMachine,
+  slots: slotsMachine,
+  permit: permitMachine,
+};
 const definitions = new Map<MachineKey, string>();
 
 /** A chart as JSON; functions by their names. */

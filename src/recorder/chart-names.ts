@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
+import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -11,6 +12,7 @@ const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   troupe: troupeMachine,
   server: serverMachine,
   slots: slotsMachine,
+  permit: permitMachine,
 };
 
 /** The machine that an actor runs, by the id of its chart. */
@@ -26,6 +28,7 @@ export function machineHashes(): Readonly<Record<MachineKey, string>> {
     troupe: hashOf(machines.troupe),
     server: hashOf(machines.server),
     slots: hashOf(machines.slots),
+    permit: hashOf(machines.permit),
   };
   return hashes;
 }

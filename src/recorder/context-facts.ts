@@ -4,6 +4,7 @@
  * permits all that decides anything: with it, a snapshot can be built again.
  */
 
+import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext } from '../../machines/server/server.ts';
 import type { SlotsContext } from '../../machines/slots.ts';
 import type { TroupeContext } from '../../machines/troupe/context.ts';
@@ -52,6 +53,7 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
 
 const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
   counts: 'data',
+  coreCount: 'data',
   seed: 'data',
   stockCount: 'data',
   waiting: 'data',
@@ -61,6 +63,8 @@ const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
   overtakings: 'data',
 };
 
+const permit: Readonly<Record<keyof Permit, Shown>> = { actorId: 'data', pool: 'data' };
+
 // Of thousands of servers every pass would be a record of a megabyte.
 const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   seed: 'data',
@@ -68,6 +72,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   trusted: 'data',
   launchBound: 'data',
   slots: 'data',
+  coreCount: 'data',
   startupGateMs: 'data',
   hostAllowed: 'data',
   decisions: 'count',
@@ -85,6 +90,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
 const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>> = {
   server: Object.entries(server),
   slots: Object.entries(slots),
+  permit: Object.entries(permit),
   troupe: Object.entries(troupe),
 };
 

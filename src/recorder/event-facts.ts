@@ -4,7 +4,7 @@
  */
 
 import type { ServerEvent } from '../../machines/server/server.ts';
-import type { MeterCommand, SlotsEvent } from '../../machines/slots.ts';
+import type { SlotsEvent } from '../../machines/slots.ts';
 import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
 import type { EventFacts } from '../domain/host/inspection.ts';
 import type { SessionCommand } from '../domain/session.ts';
@@ -14,8 +14,7 @@ type OfXState = { readonly type: `xstate.${string}` };
 type RecordedEvent =
   | ServerEvent
   | Exclude<TroupeEvent, OfXState>
-  | SlotsEvent
-  | MeterCommand
+  | Exclude<SlotsEvent, OfXState>
   | SessionCommand;
 
 /** The fields of all events of one type; some types share a member of the union. */
@@ -105,14 +104,9 @@ const allowed: Allowed = {
 
   // Start permits.
   'slot.requested': ['actorId', 'pool', 'demanded', 'retry', 'order'],
-  'slot.kept': ['actorId'],
   'slot.returned': ['actorId'],
-  'slot.lapsed': ['actorId'],
   'slot.granted': ['actorId'],
   'slots.resized': [],
-  'retries.refilled': [],
-  'machine.measured': ['coreCount', 'busyCores', 'working', 'waiting'],
-  'meter.watch': ['actorIds'],
   'io.dispose': [],
 };
 

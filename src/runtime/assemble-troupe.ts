@@ -30,7 +30,7 @@ import { Catalogs } from './catalog/catalogs.ts';
 import { addressOf } from './catalog/tool-address.ts';
 import type { ToolAddress } from './catalog/tool-finding.ts';
 import { unknownServer } from './errors/unknown-name.ts';
-import { type InspectionDesk, inspectionOf } from './inspection-desk.ts';
+import { inspectionOf, type RecordedInspection } from './inspection.ts';
 import { Listeners } from './listeners.ts';
 import { AddedServers } from './options/added-servers.ts';
 import { checkOptions, checkState } from './options/check.ts';
@@ -39,7 +39,7 @@ import { embeddingReader } from './options/embedded-servers.ts';
 import { hostPolicy } from './options/host-policy.ts';
 import { settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
 import { startAnswered } from './people/answered-servers.ts';
-import { ApprovalDesk, isApprovalOrder } from './people/approval-desk.ts';
+import { Approvals, isApprovalOrder } from './people/approvals.ts';
 import { Permissions } from './people/permissions.ts';
 import { PersonNeeds } from './people/person-needs.ts';
 import { Questions } from './people/questions.ts';
@@ -72,7 +72,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   protected readonly catalogs: Catalogs;
   readonly #listeners: Listeners;
   readonly #specs = createSpecBook();
-  readonly #approvals: ApprovalDesk;
+  readonly #approvals: Approvals;
   readonly #settings: SettingsReader;
   protected readonly added: AddedServers;
   readonly #ended: Promise<void>;
@@ -80,7 +80,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   readonly #needs = new PersonNeeds();
   readonly #budget = new BudgetWatch((list) => this.#problems.setOfBudget(list));
   readonly #records: ServerRecords;
-  readonly inspection: InspectionDesk;
+  readonly inspection: RecordedInspection;
   readonly #removed = (): readonly string[] => this.#root.getSnapshot().context.removed;
   readonly #processes: ProcessKeeper | undefined;
   readonly #docker: DockerGateway | undefined;
@@ -126,6 +126,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
         trusted: options.trusted ?? true,
         launchBound: options.allow ?? null,
         slots,
+        coreCount: parts.coreCount,
         startupGateMs,
       },
       settings: {
@@ -239,8 +240,8 @@ class RunningTroupe extends ServerRequests implements Troupe {
     return { spec, policy: desired.policy, ...this.#approvals.boundTo(desired) };
   }
 
-  #createApprovals(projectRoot: string): ApprovalDesk {
-    return new ApprovalDesk({
+  #createApprovals(projectRoot: string): Approvals {
+    return new Approvals({
       parts: this.#parts,
       projectRoot,
       onProblems: (list) => this.#problems.setOfApprovals(list),

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { inspect } from 'node:util';
 import { openTelemetry } from '../../actors/host/open-telemetry.ts';
 import { watchSleep } from '../../actors/host/sleep-watch.ts';
-import { createCoreMeter } from '../../actors/processes/core-meter.ts';
 import { createProcessKeeper } from '../../actors/processes/keeper.ts';
 import { createSessionLogic } from '../../actors/session/session.ts';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
@@ -34,7 +34,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { stateDir } = options;
   return assembleTroupe(options, {
     clock,
-    createMeter: (processOf) => createCoreMeter({ clock, processOf }),
+    coreCount: availableParallelism(),
     // The prompt one, so that servers hear of a wake-up before deadlines that ran out meanwhile.
     watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),

@@ -1,14 +1,7 @@
 /** Makes the root actor: real charts, with the I/O of this assembly provided to them. */
 
-import {
-  type ActorOptions,
-  type AnyActorLogic,
-  createActor,
-  fromCallback,
-  type InspectionEvent,
-} from 'xstate';
+import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
-import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { createSessionLogic, SessionPorts } from '../../actors/session/session.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
@@ -20,7 +13,6 @@ import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
 import { serverMachine } from '../../machines/server/server.ts';
-import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/host/status.ts';
@@ -35,10 +27,8 @@ export interface TroupeParts {
   /** Makes who keeps account of the processes that sessions start. Default: nobody does. */
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
   readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
-  /** Default: nobody measures the machine, and patience alone decides about start permits. */
-  readonly createMeter?: (
-    processOf: ProcessKeeper['processOf'],
-  ) => ReturnType<typeof createCoreMeter>;
+  /** Processor cores of this machine. */
+  readonly coreCount: number;
   /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
   readonly watchSleep?: (onWoke: () => void) => () => void;
   /** Keeps what persons decide. */
@@ -106,18 +96,13 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const sessionLogic = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const server = serverMachine.provide({ actors: { session: sessionLogic } });
-  const processOf = (actorId: string) => session.processes?.processOf(actorId);
-  const meter = parts.createMeter?.(processOf) ?? silentMeter;
-  const slots = slotsMachine.provide({ actors: { meter } });
-  return createActor(troupeMachine.provide({ actors: { server, slots, settingsSource } }), {
+  return createActor(troupeMachine.provide({ actors: { server, settingsSource } }), {
     // XState keeps its handles to itself; ours may be of any kind.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
 }
-
-const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
 
 /** Says what became of an actor that broke, and what now. */
 export function brokenActor(actorId: string): string {

@@ -7,12 +7,21 @@ import {
   transitionsOf,
   triggerOf,
   withAncestors,
+  withDescendants,
 } from './chart-parts.ts';
 
 /** What part of a chart to write. */
 export interface ChartTextOptions {
   /** Dotted path of the state to write; default the whole chart. */
   readonly of?: string;
+  /** States written elsewhere, by dotted path, and the name of the place. */
+  readonly elsewhere?: Readonly<Record<string, string>>;
+}
+
+/** What is written of a chart. */
+interface Written {
+  readonly top: AnyStateNode;
+  readonly elsewhere: ReadonlyMap<AnyStateNode, string>;
 }
 
 // With the ` * ` of a comment and the indentation of four levels before it, a line
@@ -26,11 +35,18 @@ const widestColumns = 98;
  * [*]` where it ends, `(stays)` a transition that only acts. What is inside a state
  * is indented below its name. A target is named as seen from the line: a sibling, or
  * a state of a level around. Events with one and the same effect share a line;
- * several lines for one event are tried in their order. Equal charts give equal texts.
+ * several lines for one event are tried in their order. A state written elsewhere is
+ * one line, `b -- (see b.ts) --> a | c`, with the states it leads to. Equal
+ * charts give equal texts.
  */
 export function chartText(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
-  const top = options.of === undefined ? machine.root : stateAt(machine, options.of);
-  return [...beginning(top), ...ownLines(top, top), ...childrenLines(top, top)].join('\n');
+  const { of, elsewhere = {} } = options;
+  const top = of === undefined ? machine.root : stateAt(machine, of);
+  const places = Object.entries(elsewhere).map(
+    ([path, place]) => [stateAt(machine, path), place] as const,
+  );
+  const written = { top, elsewhere: new Map(places) };
+  return [...beginning(top), ...ownLines(top, top), ...childrenLines(top, written)].join('\n');
 }
 
 /**
@@ -52,27 +68,41 @@ export function stateAt(machine: AnyStateMachine, path: string): AnyStateNode {
   return found;
 }
 
-function childrenLines(state: AnyStateNode, top: AnyStateNode): readonly string[] {
-  return [...childrenOf(state).flatMap((child) => childLines(child, top)), ...bareLines(state)];
+function childrenLines(state: AnyStateNode, written: Written): readonly string[] {
+  return [...childrenOf(state).flatMap((child) => childLines(child, written)), ...bareLines(state)];
 }
 
-function childLines(child: AnyStateNode, top: AnyStateNode): readonly string[] {
+function childLines(child: AnyStateNode, written: Written): readonly string[] {
   if (child.type === 'final') return [`${child.key} -> [*]`];
-  const own = ownLines(child, top);
-  const inner = [...beginning(child), ...childrenLines(child, top)].map((line) => `  ${line}`);
-  return inner.length === 0 ? own : [...own, `${child.key}:`, ...inner];
+  const place = written.elsewhere.get(child);
+  if (place !== undefined && child !== written.top)
+    return elsewhereLines(child, place, written.top);
+  const own = ownLines(child, written.top);
+  if (childrenOf(child).length === 0) return own;
+  const inner = childrenLines(child, written).map((line) => `  ${line}`);
+  return [...own, ...beginning(child, `${child.key}: `), ...inner];
 }
 
-function beginning(state: AnyStateNode): readonly string[] {
-  if (state.type === 'compound')
-    return [`[*] -> ${state.initial.target.map(({ key }) => key).join()}`];
-  if (state.type === 'parallel')
-    return wrap(
-      '[*] -> ',
-      childrenOf(state).map(({ key }) => key),
-      ' + ',
-    );
-  return [];
+function elsewhereLines(state: AnyStateNode, place: string, top: AnyStateNode): readonly string[] {
+  const targets = withDescendants(state)
+    .flatMap(transitionsOf)
+    .flatMap(({ target = [] }): readonly AnyStateNode[] => target)
+    .filter((target) => !isWithin(target, state))
+    .map((target) => nameSeenFrom(state, target, top));
+  const start = `${state.key} -- (see ${place})`;
+  if (targets.length === 0) return [start];
+  return wrap(`${start} --> `, [...new Set(targets)], ' | ');
+}
+
+function beginning(state: AnyStateNode, name = ''): readonly string[] {
+  if (childrenOf(state).length === 0) return [];
+  const starts: readonly AnyStateNode[] =
+    state.type === 'compound' ? state.initial.target : childrenOf(state);
+  return wrap(
+    `${name}[*] -> `,
+    starts.map(({ key }) => key),
+    ' + ',
+  );
 }
 
 // States that only the states around them leave; without this line nobody would see them.
@@ -168,8 +198,7 @@ function nameSeenFrom(source: AnyStateNode, target: AnyStateNode, top: AnyStateN
 }
 
 function scopesOf(source: AnyStateNode, top: AnyStateNode): readonly AnyStateNode[] {
-  const around = source === top ? [source] : withAncestors(source).slice(1);
-  return around.filter((scope) => isWithin(scope, top));
+  return withAncestors(source).slice(source === top ? 0 : 1);
 }
 
 /** Joins parts into lines that fit, continued under the first part. */

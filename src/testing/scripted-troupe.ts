@@ -124,6 +124,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
     {
       clock,
       seed: options.seed ?? 1,
+      coreCount: 1,
       env: {},
       keepApprovals:
         options.keepApprovals ??

@@ -39,6 +39,7 @@ export async function startBusyFleet(isRecorded: boolean): Promise<BusyFleet> {
     {
       clock,
       seed: 1,
+      coreCount: 1,
       env: {},
       keepApprovals: (ports) => createApprovalStore({ ...ports, clock }),
       keepPermissions: (ports) => createPermissionStore({ ...ports, clock }),

@@ -10,7 +10,7 @@ import { show, startBrowser } from './page-harness.ts';
 import { ScriptedSource } from './scripted-source.ts';
 
 const facts = JSON.parse(
-  await readFile(new URL('../../visualizations/charts.json', import.meta.url), 'utf8'),
+  await readFile(new URL('../../dist/inspector/charts/charts.json', import.meta.url), 'utf8'),
 ) as ChartFacts;
 
 let browser: Browser;
@@ -19,26 +19,22 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** What to expect of each leaf in each picture of a chart: itself, or the folded state it lies in. */
-function expectedIn(machine: MachineKey) {
+/** The pictures of a chart, each with the leaves it shows. */
+function picturesOf(machine: MachineKey) {
   const { pictures, states } = facts.machines[machine] ?? { pictures: [], states: {} };
   const paths = Object.keys(states).filter((path) => path !== machine);
   const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)));
-  return pictures.map(({ title, of }) => {
-    const within = leaves.filter((leaf) => of === machine || leaf.startsWith(`${of}.`));
-    const folded = pictures.map((other) => other.of).filter((path) => path.startsWith(`${of}.`));
-    const shown = within.map((leaf) => ({
-      leaf,
-      lit: folded.find((path) => leaf.startsWith(`${path}.`)) ?? leaf,
-    }));
-    return { title, shown, isOnly: pictures.length === 1 };
-  });
+  return pictures.map(({ title, of }) => ({
+    title,
+    shown: leaves.filter((leaf) => of === machine || leaf.startsWith(`${of}.`)),
+    isOnly: pictures.length === 1,
+  }));
 }
 
 const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) => state.dataset.state).join()`;
 
 describe('a chart on the page', () => {
-  it.each(['server', 'troupe', 'slots'] satisfies MachineKey[])(
+  it.each(['server', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
     'of %s lights each state it can be in, and no other',
     async (machine) => {
       const source = new ScriptedSource();
@@ -48,17 +44,91 @@ describe('a chart on the page', () => {
         source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
       const inspected = { source, mode: 'live', title: 'x' } as const;
       const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
-      for (const { title, shown, isOnly } of expectedIn(machine)) {
+      for (const { title, shown, isOnly } of picturesOf(machine)) {
         if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
-        for (const { leaf, lit } of shown) {
+        for (const leaf of shown) {
           source.push({ kind: 'state', actor, life: 'active', leaves: [leaf] });
-          const state = page.locator(`.chart-stage [data-state="${lit}"].lit`);
+          const state = page.locator(`.chart-stage [data-state="${leaf}"].lit`);
           await state.waitFor({ state: 'attached' });
-          expect(await page.evaluate(litNow)).toBe(lit);
+          expect(await page.evaluate(litNow)).toBe(leaf);
         }
       }
     },
   );
+});
+
+describe('a picture with parts', () => {
+  // What moves smoothly is nowhere in particular meanwhile.
+  const screen = { viewport: { width: 1_440, height: 900 }, reducedMotion: 'reduce' } as const;
+  const [picture] = facts.machines['server']?.pictures ?? [];
+  const [part = { path: '', name: '' }] = picture?.parts ?? [];
+  const inside = Object.keys(facts.machines['server']?.states ?? {}).find((path) =>
+    path.startsWith(`${part.path}.`),
+  );
+  const final = 'connection.retired';
+
+  /** The server's first picture, in which nothing but one leaf is active. */
+  async function showServer(leaf: string) {
+    const source = new ScriptedSource();
+    source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
+    source.push({ kind: 'actor', actor: 'x:1', id: 'db.0', parent: 'x:0', machine: 'server' });
+    const enter = (state: string): void =>
+      source.push({ kind: 'state', actor: 'x:1', life: 'active', leaves: [state] });
+    enter(leaf);
+    const { page } = await show(
+      browser,
+      { source, mode: 'live', title: 'x' },
+      '#/chart?actor=x:1',
+      screen,
+    );
+    await page.locator('.chart-stage svg').waitFor();
+    return { page, enter };
+  }
+
+  it('folds them at first, and fits from side to side at full size', async () => {
+    const { page } = await showServer(final);
+    expect(await page.locator('.chart-stage .folded').count()).toBeGreaterThan(0);
+    expect(await page.locator('.zoom-scale').textContent()).toBe('100 %');
+    const stage = await page.locator('#chart-stage').boundingBox();
+    const paper = await page.locator('.chart-stage .paper').boundingBox();
+    if (stage === null || paper === null) throw new Error('nothing is drawn');
+    expect(paper.x).toBeGreaterThanOrEqual(stage.x);
+    expect(paper.x + paper.width).toBeLessThanOrEqual(stage.x + stage.width);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(1_440);
+    await page.locator(`[data-state="${final}"].lit`).waitFor({ state: 'visible' });
+  });
+
+  it('unfolds and folds one with a press or a key', async () => {
+    const { page } = await showServer(final);
+    const folded = page.locator(`.folded[data-state="${part.path}"]`);
+    const shown = page.locator(`[data-state="${inside}"]`);
+    await folded.focus();
+    await page.keyboard.press('Enter');
+    await shown.waitFor({ state: 'attached' });
+    // The focus is on the button that folds it again.
+    const button = page.locator(`[data-fold="${part.path}"]`);
+    expect(await button.getAttribute('aria-expanded')).toBe('true');
+    await page.keyboard.press('Enter');
+    await folded.waitFor({ state: 'attached' });
+    await shown.waitFor({ state: 'detached' });
+    await page.locator(`[data-fold="${part.path}"]`).click();
+    await shown.waitFor({ state: 'attached' });
+  });
+
+  it('keeps one unfolded, with its active state in sight, while a state in it is active', async () => {
+    const { page, enter } = await showServer(final);
+    enter(inside ?? '');
+    const lit = page.locator(`[data-state="${inside}"].lit`);
+    await lit.waitFor({ state: 'visible' });
+    expect(await page.locator(`[data-fold="${part.path}"]`).count()).toBe(0);
+    const stage = await page.locator('#chart-stage').boundingBox();
+    const box = await lit.boundingBox();
+    if (stage === null || box === null) throw new Error('nothing is drawn');
+    expect(box.y).toBeGreaterThanOrEqual(stage.y);
+    expect(box.y + box.height).toBeLessThanOrEqual(stage.y + stage.height);
+    enter(final);
+    await page.locator(`.folded[data-state="${part.path}"]`).waitFor({ state: 'attached' });
+  });
 });
 
 const bad = '<img src=x onerror="alert(1)"><script>alert(2)</script>';

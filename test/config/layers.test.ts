@@ -294,7 +294,7 @@ describe('managed settings', () => {
       entries({ ours: { command: 'x', enabled: false } }, { allowed: [] }),
     );
     const settings = merged([off, layer('user', other)]);
-    expect(settings).toMatchObject({ slots: { local: 3 }, allowed: [], excluded: ['nobody'] });
+    expect(settings).toMatchObject({ slots: { local: 'auto' }, allowed: [], excluded: ['nobody'] });
     expect(verdicts(settings)).toEqual({ ours: 'disabled' });
   });
 });

@@ -24,7 +24,7 @@ describe('merged settings', () => {
       settings: {
         servers: [],
         excluded: [],
-        slots: { local: 3, remote: 20 },
+        slots: { local: 'auto', remote: 20 },
         startupGateMs: 250,
         problems: [],
       },

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { staleDocs } from '../../scripts/docs/generated-docs.ts';
 import { table, withBlock } from '../../scripts/docs/markdown.ts';
-import { foldMermaid } from '../../scripts/docs/server-picture.ts';
 import { mcpKeyTable } from '../../scripts/docs/settings-tables.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 
@@ -34,28 +33,5 @@ describe('generated documentation', () => {
 
   it('keeps a bar inside a cell', () => {
     expect(table(['a'], [['x | y']])).toBe('| a |\n| --- |\n| x \\| y |');
-  });
-
-  it('folds a state of a picture and leads its arrows to the fold', () => {
-    const diagram = [
-      'stateDiagram-v2',
-      '  state "a" as a',
-      '  state "b" as b {',
-      '    [*] --> b__x',
-      '    state "x" as b__x {',
-      '      state "y" as b__x__y',
-      '    }',
-      '  }',
-      '  a --> b__x : go',
-      '  b__x --> b__x__y : inside',
-      '  b__x__y --> a : back',
-    ].join('\n');
-    expect(foldMermaid(diagram, ['b']).split('\n')).toEqual([
-      'stateDiagram-v2',
-      '  state "a" as a',
-      '  state "b" as b',
-      '  a --> b : go',
-      '  b --> a : back',
-    ]);
   });
 });

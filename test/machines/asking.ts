@@ -20,9 +20,12 @@ export class HeldPromises {
   readonly #held = new Map<string, Held>();
   /** Names of those that were stopped before they settled. */
   readonly stopped: string[] = [];
+  /** The latest input of each name. */
+  readonly inputs = new Map<string, unknown>();
 
   actor<Output, Input>(name: string) {
-    return fromPromise<Output, Input>(({ signal }) => {
+    return fromPromise<Output, Input>(({ input, signal }) => {
+      this.inputs.set(name, input);
       signal.addEventListener('abort', () => this.stopped.push(name));
       return new Promise<Output>((resolve, reject) => {
         this.#held.set(name, { resolve: (output) => resolve(output as Output), reject });

@@ -1,20 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { ChartFacts } from '../../scripts/charts/chart-facts.ts';
-import { chartSubjects } from '../../scripts/diagram-files.ts';
+import { type ChartFacts, chartFacts } from '../../scripts/charts/chart-facts.ts';
+import { charts, outerPictures } from '../../scripts/charts/chart-list.ts';
+import { ChartSources } from '../../scripts/charts/chart-sources.ts';
 import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { machines } = JSON.parse(readFileSync(`${root}visualizations/charts.json`, 'utf8')) as {
-  readonly machines: Readonly<Record<string, ChartFacts>>;
-};
-
-function factsOf(id: string): ChartFacts {
-  const facts = machines[id];
-  if (facts === undefined) throw new Error(`no facts of ${id}`);
-  return facts;
-}
+const sources = new ChartSources(root);
 
 /** The source from a line on: a transition may be written over several. */
 function sourceAt({ file, line }: { readonly file?: string; readonly line?: number }): string {
@@ -23,8 +16,9 @@ function sourceAt({ file, line }: { readonly file?: string; readonly line?: numb
   return lines.slice(line - 1, line + 11).join('\n');
 }
 
-describe.each(chartSubjects)('the facts of $chart', ({ machine, pictures }) => {
-  const facts = factsOf(machine.id);
+describe.each(charts)('the facts of $chart', (chart) => {
+  const { machine } = chart;
+  const facts: ChartFacts = chartFacts(chart, sources);
   const states = statesOf(machine);
 
   it('name the line of every state', () => {
@@ -53,7 +47,7 @@ describe.each(chartSubjects)('the facts of $chart', ({ machine, pictures }) => {
   });
 
   it('name a picture for every state', () => {
-    const shown = pictures.map(({ of }) => of);
+    const shown = outerPictures(chart).map(({ of }) => of);
     for (const state of states) {
       const path = pathOf(state);
       const isShown = shown.some((of) => path === of || path.startsWith(`${of}.`));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { permissionMachine } from '../../machines/permission.ts';
+import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
@@ -10,6 +11,7 @@ import { lintChart } from '../../src/testing/lint-chart.ts';
 const charts = {
   serverMachine,
   slotsMachine,
+  permitMachine,
   troupeMachine,
   permissionMachine,
   questionMachine,

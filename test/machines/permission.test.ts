@@ -187,12 +187,38 @@ describe('a permission', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is given by a yes that cannot be kept', async () => {
+  it.each([
+    ['the host', { hasHook: true }, [], 10_000],
+    ['the store', {}, [], 10_000],
+    ['a person', {}, [['recall', false]], 120_000],
+  ] as const)(
+    'is denied by %s that stays silent',
+    async (_who, difference, answers, patienceMs) => {
+      const { actor, clock, promises } = story(difference);
+      for (const [name, answer] of answers) await promises.settle(name, answer);
+      clock.advanceBy(patienceMs - 1);
+      expect(actor.getSnapshot().status).toBe('active');
+      clock.advanceBy(1);
+      expect(actor.getSnapshot()).toMatchObject({ value: 'timedOut', output: { denial: 'late' } });
+    },
+  );
+
+  it.each([
+    ['allowTool', false],
+    ['allowServer', true],
+  ] as const)('is kept as a person said it: %s', async (answer, isForServer) => {
+    const { promises } = story();
+    await promises.settle('recall', false);
+    await promises.settle('askPerson', answer);
+    expect(promises.inputs.get('keep')).toEqual({ id: 'p1', isForServer });
+  });
+
+  it.each(['hangs', 'breaks'])('is given by a yes although the store %s', async (how) => {
     const { actor, clock, promises } = story();
     await promises.settle('recall', false);
     await promises.settle('askPerson', 'allowServer');
-    clock.advanceBy(10_000);
-    expect(promises.stopped).toEqual(['keep']);
+    if (how === 'breaks') await promises.fail('keep');
+    else clock.advanceBy(10_000);
     expect(actor.getSnapshot().value).toEqual({ allowed: 'byPerson' });
   });
 });

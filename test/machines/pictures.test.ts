@@ -1,23 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { type AnyStateMachine, createMachine } from 'xstate';
-import { permissionMachine } from '../../machines/permission.ts';
-import { questionMachine } from '../../machines/question.ts';
-import { serverMachine } from '../../machines/server/server.ts';
-import { slotsMachine } from '../../machines/slots.ts';
-import { troupeMachine } from '../../machines/troupe/troupe.ts';
+import { createMachine } from 'xstate';
 import { layOutChart } from '../../scripts/charts/chart-layout.ts';
+import {
+  type ChartPicture,
+  charts,
+  type ListedChart,
+  optionsOf,
+  outerPictures,
+  partsOf,
+} from '../../scripts/charts/chart-list.ts';
+import { letter } from '../../scripts/charts/chart-measures.ts';
 import { chartSvg } from '../../scripts/charts/chart-svg.ts';
-import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
-
-const charts: readonly (readonly [AnyStateMachine, readonly string[]])[] = [
-  [serverMachine, ['server.connection', 'server.ready', 'server.catalog', 'server.circuit']],
-  [slotsMachine, ['slots']],
-  [troupeMachine, ['troupe']],
-  [permissionMachine, ['permission']],
-  [questionMachine, ['question']],
-];
+import type { DrawnState } from '../../scripts/charts/drawing.ts';
+import { isWithin, pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 
 async function pictureNamed(name: string): Promise<string> {
   const file = new URL(`../../visualizations/${name}.svg`, import.meta.url);
@@ -29,19 +26,48 @@ function valuesOf(svg: string, attribute: string): readonly string[] {
   return [...found].flatMap(([, value = '']) => value.split(' '));
 }
 
+/** Names of the parts of a picture that lie in no other part of it. */
+function outermostParts(chart: ListedChart, whole: ChartPicture): readonly string[] {
+  const parts = partsOf(chart, whole);
+  return parts
+    .filter(({ of }) => !parts.some((other) => of.startsWith(`${other.of}.`)))
+    .map(({ name }) => name);
+}
+
 describe('the pictures of a chart', () => {
-  it.each(charts)('show every state of it and every arrow', async (machine, names) => {
-    const pictures = (await Promise.all(names.map(pictureNamed))).join('\n');
+  it.each(charts)('of $chart show every state and every transition', async (chart) => {
+    const { machine } = chart;
+    const drawn = await Promise.all(chart.pictures.map(({ name }) => pictureNamed(name)));
+    const pictures = drawn.join('\n');
     const states = statesOf(machine);
     // The server itself is the page around the pictures of its regions.
-    const drawn = states.filter((state) => state !== machine.root || names.length === 1);
-    expect(new Set(valuesOf(pictures, 'data-state'))).toEqual(new Set(drawn.map(pathOf)));
-    const arrows = states.flatMap((state) =>
-      transitionsOf(state).flatMap(({ target }, place) =>
-        (target ?? []).length === 0 ? [] : [`${state.id}#${place}`],
-      ),
+    const isWhole = chart.pictures.some(({ of }) => of === machine.id);
+    const shown = states.filter((state) => state !== machine.root || isWhole);
+    expect(new Set(valuesOf(pictures, 'data-state'))).toEqual(new Set(shown.map(pathOf)));
+    const transitions = states.flatMap((state) =>
+      transitionsOf(state).map((_, place) => `${state.id}#${place}`),
     );
-    expect(new Set(valuesOf(pictures, 'data-transitions'))).toEqual(new Set(arrows));
+    expect(new Set(valuesOf(pictures, 'data-transitions'))).toEqual(new Set(transitions));
+  });
+
+  it('name the picture of what they fold', async () => {
+    for (const chart of charts) {
+      for (const whole of chart.pictures) {
+        const svg = await pictureNamed(whole.name);
+        const folded = [...svg.matchAll(/>drawn in ([^<]+)</gu)].map(([, name]) => name);
+        expect(new Set(folded)).toEqual(new Set(outermostParts(chart, whole)));
+      }
+    }
+  });
+
+  it('are all in their README', async () => {
+    const readme = await readFile(
+      new URL('../../visualizations/README.md', import.meta.url),
+      'utf8',
+    );
+    for (const { name } of charts.flatMap(({ pictures }) => pictures)) {
+      expect(readme).toContain(`(${name}.svg)`);
+    }
   });
 
   it('hold no text that is markup, and nothing that runs or loads', async () => {
@@ -58,22 +84,40 @@ describe('the pictures of a chart', () => {
   });
 
   it('are drawn the same twice', async () => {
-    const draw = async () => chartSvg(await layOutChart(slotsMachine), 'slots');
+    const [chart] = charts;
+    const [whole] = chart?.pictures ?? [];
+    if (chart === undefined || whole === undefined) throw new Error('there is no chart');
+    const options = optionsOf(chart, whole);
+    const draw = async () => chartSvg(await layOutChart(chart.machine, options), 'a');
     expect(await draw()).toBe(await draw());
   });
 
-  it('put no box of a state over another that does not hold it', async () => {
-    const { states } = await layOutChart(serverMachine, { of: 'connection' });
-    for (const [place, one] of states.entries()) {
-      for (const other of states.slice(place + 1)) {
-        const isApart =
-          one.x + one.width <= other.x ||
-          other.x + other.width <= one.x ||
-          one.y + one.height <= other.y ||
-          other.y + other.height <= one.y;
-        const isInside = pathOf(other.state).startsWith(`${pathOf(one.state)}.`);
-        expect(isApart || isInside, `${pathOf(one.state)} and ${pathOf(other.state)}`).toBe(true);
+  it.each(charts.flatMap((chart) => outerPictures(chart).map((whole) => ({ chart, whole }))))(
+    'of $whole.name put no box over another that does not hold it, and no text out of its box',
+    async ({ chart, whole }) => {
+      const unfolded = partsOf(chart, whole).map(({ of }) => of);
+      const { states } = await layOutChart(chart.machine, optionsOf(chart, whole, unfolded));
+      for (const one of states) {
+        const longest = Math.max(...one.lines.map(({ text }) => text.length));
+        expect(one.width, pathOf(one.state)).toBeGreaterThanOrEqual(longest * letter.smallWidth);
+        const overlapping = states.filter((other) => !isApart(one, other));
+        const strangers = overlapping.filter(
+          ({ state }) => !isWithin(state, one.state) && !isWithin(one.state, state),
+        );
+        expect(
+          strangers.map(({ state }) => pathOf(state)),
+          pathOf(one.state),
+        ).toEqual([]);
       }
-    }
-  });
+    },
+  );
 });
+
+function isApart(one: DrawnState, other: DrawnState): boolean {
+  return (
+    one.x + one.width <= other.x ||
+    other.x + other.width <= one.x ||
+    one.y + one.height <= other.y ||
+    other.y + other.height <= one.y
+  );
+}

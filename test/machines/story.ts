@@ -8,11 +8,9 @@ import { NEVER } from 'rxjs';
 import {
   type AnyEventObject,
   createActor,
-  fromCallback,
   fromEventObservable,
   type InspectionEvent,
 } from 'xstate';
-import type { createCoreMeter } from '../../actors/processes/core-meter.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -102,8 +100,6 @@ type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${stri
 export interface StoryOptions {
   readonly server?: typeof serverMachine;
   readonly slots?: typeof slotsMachine;
-  /** Default: one that says nothing. */
-  readonly meter?: ReturnType<typeof createCoreMeter>;
   readonly launchBound?: readonly string[];
   /** Sees every event of the charts. */
   readonly inspect?: (event: InspectionEvent) => void;
@@ -153,10 +149,8 @@ export function startStory(options: StoryOptions = {}): Story {
   };
 }
 
-const silentMeter: ReturnType<typeof createCoreMeter> = fromCallback(() => {});
-
 function createRootActor(
-  { server = serverMachine, slots = slotsMachine, meter = silentMeter, launchBound }: StoryOptions,
+  { server = serverMachine, slots = slotsMachine, launchBound }: StoryOptions,
   sessions: ScriptedSessionSource,
   clock: VirtualClock,
   inspect: ReturnType<typeof recordTrace>['inspect'],
@@ -169,7 +163,7 @@ function createRootActor(
   };
   const machine = troupeMachine.provide({
     actors: {
-      slots: slots.provide({ actors: { meter } }),
+      slots,
       server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
       settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
     },
@@ -180,6 +174,7 @@ function createRootActor(
     trusted: true,
     launchBound: launchBound ?? null,
     slots: { local: 3, remote: 20 },
+    coreCount: 1,
     startupGateMs: 250,
   };
   return createActor(machine, { input, clock, inspect });

@@ -11,6 +11,7 @@ import {
   fromCallback,
   setup,
 } from 'xstate';
+import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -23,7 +24,12 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { crash, failure, servers, stage } from '../runtime/stage.ts';
 
 const visualizations = new URL('../../visualizations/', import.meta.url);
-const machines: readonly AnyStateMachine[] = [serverMachine, slotsMachine, troupeMachine];
+const machines: readonly AnyStateMachine[] = [
+  serverMachine,
+  slotsMachine,
+  permitMachine,
+  troupeMachine,
+];
 
 /** Everything that the pictures name by this attribute. */
 function drawn(attribute: string): ReadonlySet<string> {

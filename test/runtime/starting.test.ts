@@ -155,14 +155,15 @@ describe('the start of many servers', () => {
         [`r${index}`, remote],
       ]).flat() as [string, string | typeof remote][],
     );
-    const there = await stage({ settings: servers(entries), obedient: [] });
+    const settings = servers(entries, { slots: { local: 3 } });
+    const there = await stage({ settings, obedient: [] });
     const opening = (): readonly string[] =>
       there.sessions.scripts
         .filter(({ state }) => state === 'opening')
         .map(({ input }) => input.server);
     expect(opening().filter((name) => name.startsWith('l'))).toEqual(['l0', 'l1', 'l2']);
     expect(opening().filter((name) => name.startsWith('r'))).toHaveLength(20);
-    // Whoever gives no news for a second lends its permit.
+    // After a second without an open session, a permit lapses.
     await there.advance(999);
     expect(opening().filter((name) => name.startsWith('l'))).toHaveLength(3);
     await there.advance(1);

@@ -26,8 +26,7 @@ describe('chart text', () => {
       'engaged -- session.closed [wasLost] --> settling',
       'engaged -- session.closed --> dormant',
       'engaged -- error session --> settling',
-      'engaged:',
-      '  [*] -> connecting',
+      'engaged: [*] -> connecting',
       '  connecting -- session.opened --> ready',
       '  connecting -- after connectTimeout --> closing',
       '  closing -- server.retire --> (ignored)',
@@ -40,6 +39,21 @@ describe('chart text', () => {
       'failed -- server.retire --> retired',
       'retired -> [*]',
     ]);
+  });
+
+  it('writes a state that is written elsewhere as one line with the states it leads to', () => {
+    const elsewhere = { 'connection.engaged': 'engaged.ts' };
+    const lines = chartText(sampleServerMachine, { of: 'connection', elsewhere }).split('\n');
+    expect(lines.filter((line) => line.startsWith('engaged'))).toEqual([
+      'engaged -- (see engaged.ts) --> settling | dormant | retired',
+    ]);
+    expect(lines.filter((line) => line.startsWith(' '))).toEqual([]);
+  });
+
+  it('names a target outside of what it writes as seen from there', () => {
+    const lines = chartText(sampleServerMachine, { of: 'connection.engaged' }).split('\n');
+    expect(lines).toContain('engaged -- session.closed [wasLost] --> settling');
+    expect(lines).toContain('closing -- after closeTimeout --> retired');
   });
 
   it('outlines a chart of regions', () => {

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { pageFiles } from '../../scripts/charts/page-pictures.ts';
 import {
   type ChartFacts,
   namedFacts,
@@ -8,26 +9,45 @@ import {
   transitionsOf,
 } from '../../visualizations/inspector/model/chart-facts.ts';
 import {
-  activeWords,
+  foldingsOf,
+  isOnActivePath,
+  pictureFile,
+  unfoldedParts,
+} from '../../visualizations/inspector/model/folding.ts';
+import {
+  activeWord,
   afterTimer,
   litStates,
 } from '../../visualizations/inspector/model/lit-states.ts';
 import {
+  anchored,
   centredOn,
   fitted,
+  following,
   kept,
   sees,
   zoomed,
 } from '../../visualizations/inspector/model/viewport.ts';
 import { pageStyleOf } from '../../visualizations/page-style.ts';
 
-const pictures = new URL('../../visualizations/', import.meta.url);
-const facts = JSON.parse(await readFile(new URL('charts.json', pictures), 'utf8')) as ChartFacts;
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const files = await pageFiles(root);
+const facts = JSON.parse(files.get('charts.json') ?? '') as ChartFacts;
 
-async function drawnIn(file: string): Promise<ReadonlySet<string>> {
-  const svg = await readFile(new URL(file, pictures), 'utf8');
-  return new Set([...svg.matchAll(/data-state="([^"]+)"/gu)].map(([, path = '']) => path));
+function drawnIn(file: string): ReadonlySet<string> {
+  const states = (files.get(file) ?? '').matchAll(/data-state="([^"]+)"/gu);
+  return new Set([...states].map(([, path = '']) => path));
 }
+
+/** Each picture of each chart, and the leaves that it shows. */
+const shown = Object.entries(facts.machines).flatMap(([machine, { pictures, states }]) => {
+  const paths = Object.keys(states).filter((path) => path !== machine);
+  const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)));
+  return pictures.map((picture) => ({
+    picture,
+    leaves: leaves.filter((leaf) => picture.of === machine || leaf.startsWith(`${picture.of}.`)),
+  }));
+});
 
 describe('the lit states of a picture', () => {
   it('are the deepest ones that are drawn, and those around them', () => {
@@ -40,25 +60,85 @@ describe('the lit states of a picture', () => {
     expect([...within]).toEqual(['connection', 'connection.engaged']);
   });
 
-  it('are at least one in some picture for each leaf of each chart', async () => {
-    for (const [name, { pictures: files, states }] of Object.entries(facts.machines)) {
-      const drawn = await Promise.all(files.map(({ file }) => drawnIn(file)));
-      const paths = Object.keys(states).filter((path) => path !== name);
-      const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)));
+  it('are the leaf itself, wherever the chart is', () => {
+    for (const { picture, leaves } of shown) {
       for (const leaf of leaves) {
-        const isLit = drawn.some((picture) => litStates([leaf], picture).lit.has(leaf));
-        expect(isLit, `${name} ${leaf}`).toBe(true);
+        const file = pictureFile(picture, unfoldedParts(picture, [leaf], new Map()));
+        expect([...litStates([leaf], drawnIn(file)).lit]).toEqual([leaf]);
       }
     }
   });
 
-  it('are named in a word for each, and a folded state for all that is within', () => {
+  it('are named in a word: the leaf, or the state around all that are active at once', () => {
     const ready = 'connection.engaged.ready';
     const leaves = [`${ready}.listing.current`, `${ready}.health.steady`, 'catalog.none'];
-    expect(activeWords(leaves, 'connection', [ready])).toEqual(['ready']);
-    expect(activeWords(leaves, ready, [])).toEqual(['current', 'steady']);
-    expect(activeWords(leaves, 'circuit', [])).toEqual([]);
-    expect(activeWords(['calm'], undefined, [])).toEqual(['calm']);
+    expect(activeWord(leaves, 'connection')).toBe('ready');
+    expect(activeWord(leaves, 'catalog')).toBe('none');
+    expect(activeWord(leaves, 'circuit')).toBeUndefined();
+    expect(activeWord(['calm'], undefined)).toBe('calm');
+  });
+});
+
+describe('the parts of a picture', () => {
+  const parts = [
+    { path: 'a', name: 'p.a' },
+    { path: 'a.b', name: 'p.b' },
+    { path: 'c', name: 'p.c' },
+  ];
+  const wide = { name: 'p', parts, foldsAtFirst: true };
+
+  it('are folded at first where all of them are too large for a screen', () => {
+    expect(unfoldedParts(wide, [], new Map())).toEqual([]);
+    expect(unfoldedParts({ ...wide, foldsAtFirst: false }, [], new Map())).toEqual([
+      'a',
+      'a.b',
+      'c',
+    ]);
+  });
+
+  it('are always unfolded around what is active', () => {
+    const folded = new Map([['a', false]]);
+    expect(unfoldedParts(wide, ['a.x'], folded)).toEqual(['a']);
+    expect(unfoldedParts(wide, ['a.b.x'], folded)).toEqual(['a', 'a.b']);
+    expect(isOnActivePath('a', ['ab.x', 'a'])).toBe(false);
+  });
+
+  it('are as the user wants them otherwise, an inner one only within an outer one', () => {
+    expect(unfoldedParts(wide, ['c.x'], new Map([['a', true]]))).toEqual(['a', 'c']);
+    expect(unfoldedParts(wide, [], new Map([['a.b', true]]))).toEqual([]);
+  });
+
+  it('have a drawing for each way to fold them', () => {
+    expect(foldingsOf(parts)).toEqual([
+      [],
+      ['a'],
+      ['a', 'a.b'],
+      ['c'],
+      ['a', 'c'],
+      ['a', 'a.b', 'c'],
+    ]);
+    expect(pictureFile(wide, [])).toBe('p.svg');
+    expect(pictureFile(wide, ['c', 'a'])).toBe('p+p.a+p.c.svg');
+    for (const { picture } of shown) {
+      for (const unfolded of foldingsOf(picture.parts)) {
+        expect(files.has(pictureFile(picture, unfolded))).toBe(true);
+      }
+    }
+  });
+
+  it('are too many when each of them doubles the drawings', () => {
+    const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((path) => ({ path, name: path }));
+    expect(() => foldingsOf(many)).toThrow('64 foldings');
+  });
+
+  it('leave the picture within a screen of 1440 pixels, whatever is active', () => {
+    for (const { picture, leaves } of shown) {
+      for (const leaf of leaves) {
+        const file = pictureFile(picture, unfoldedParts(picture, [leaf], new Map()));
+        const [, width] = / width="(\d+)"/.exec(files.get(file) ?? '') ?? [];
+        expect(Number(width), `${file} for ${leaf}`).toBeLessThanOrEqual(1_440);
+      }
+    }
   });
 });
 
@@ -97,8 +177,8 @@ describe('the facts of a chart', () => {
 });
 
 describe('the style of the pictures', () => {
-  it('follows the page in light and dark', async () => {
-    const style = pageStyleOf(await readFile(new URL('slots.svg', pictures), 'utf8'));
+  it('follows the page in light and dark', () => {
+    const style = pageStyleOf(files.get('slots.svg') ?? '');
     expect(style).toContain('--paper:light-dark(#fff,#0b1120)');
     expect(style).not.toContain('prefers-color-scheme');
     expect(() => pageStyleOf('<svg/>')).toThrow('no style');
@@ -131,5 +211,43 @@ describe('the view of a picture', () => {
       y: -920,
       scale: 1,
     });
+  });
+
+  it('follows what is active: all of it where it can be read so', () => {
+    const small = { width: 900, height: 600 };
+    const active = { x: 0, y: 0, width: 50, height: 20 };
+    expect(following({ x: 5, y: 5, scale: 3 }, small, frame, active)).toEqual(fitted(small, frame));
+  });
+
+  it('follows it up and down where its width can be read, and never sideways', () => {
+    const tall = { width: 1_000, height: 4_000 };
+    const start = { x: 0, y: 0, scale: 0.8 };
+    const first = following(start, tall, frame, undefined);
+    expect(first).toEqual({ x: 16, y: 16, scale: 1 });
+    const low = following(first, tall, frame, { x: 500, y: 3_000, width: 100, height: 50 });
+    expect(low).toEqual({ x: 16, y: 391 - 3_000, scale: 1 });
+    // What is seen already does not move.
+    expect(following(low, tall, frame, { x: 0, y: 3_100, width: 9, height: 9 })).toEqual(low);
+    // Of what is larger than the frame, its beginning; at the end there is nothing more to show.
+    expect(following(first, tall, frame, { x: 0, y: 1_000, width: 9, height: 2_000 }).y).toBe(-984);
+    expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_184);
+  });
+
+  it('follows it in both directions where the picture is too wide', () => {
+    const wide = { width: 4_000, height: 4_000 };
+    const active = { x: 3_000, y: 0, width: 100, height: 50 };
+    const found = following({ x: 0, y: 0, scale: 0.1 }, wide, frame, active);
+    expect(found.scale).toBe(0.8);
+    expect(sees(found, active, frame)).toBe(true);
+  });
+
+  it('holds a state under the pointer while it is unfolded', () => {
+    const at = { x: 10, y: -300, scale: 1 };
+    const from = { x: 100, y: 500, width: 200, height: 80 };
+    const to = { x: 300, y: 900, width: 600, height: 700 };
+    const narrow = anchored(at, { width: 1_000, height: 2_000 }, frame, { from, to });
+    expect(narrow).toEqual({ x: 16, y: -700, scale: 1 });
+    const broad = anchored(at, { width: 3_000, height: 2_000 }, frame, { from, to });
+    expect(broad).toEqual({ x: -190, y: -700, scale: 1 });
   });
 });

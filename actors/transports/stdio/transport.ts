@@ -153,7 +153,6 @@ export class StdioTransport implements Transport, Connection {
     } catch (error) {
       return Promise.reject(new UnwritableError(error));
     }
-    this.#setup.kept?.asked();
     this.stages.sent(message);
     if ('method' in message) this.#setup.events.sending(message.method);
     stdin.write(line);

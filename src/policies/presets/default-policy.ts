@@ -53,9 +53,9 @@ export const defaultPolicy: ServerPolicy = {
     queueTimeoutMs: 300_000,
     // A server that got "${TOKEN}" for a token fails as well, but nobody sees why.
     missingVariable: 'fail',
-    // A local start costs a processor about a second: three leave one for the user on
-    // a four-core machine. A remote start costs a socket.
-    localSlots: 3,
+    // A local start keeps a core busy or waits for something else, so the cores decide.
+    // A remote start costs a socket.
+    localSlots: 'auto',
     remoteSlots: 20,
   },
 

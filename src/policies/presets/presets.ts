@@ -192,7 +192,7 @@ const claudeCode: ServerPolicy = {
     busyBackoff: null,
     afterGiveUp: 'stop',
   },
-  connect: { ...defaultPolicy.connect, missingVariable: 'keep' },
+  connect: { ...defaultPolicy.connect, missingVariable: 'keep', localSlots: 3 },
   restart: {
     ...defaultPolicy.restart,
     on: 'remote',

@@ -48,11 +48,11 @@ import { CallsAtWork, tell } from './at-work.ts';
 import { BackgroundCalls } from './background.ts';
 import { type Errand, requestErrand, type ToolSubject, toolErrand } from './errand.ts';
 import { gateFor, notStarted } from './gate.ts';
-import { CallLane } from './lane.ts';
-import { ResultDesk, type ResultDeskPorts, toolAnswer } from './results.ts';
+import { Results, type ResultsPorts, toolAnswer } from './results.ts';
+import { CallSemaphore } from './semaphore.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
 
-export interface CallDispatcherPorts extends ResultDeskPorts {
+export interface CallDispatcherPorts extends ResultsPorts {
   readonly permissions: Permissions;
   readonly board: StatusBoard;
   readonly tools: ToolList;
@@ -75,10 +75,10 @@ interface Done<Result, About extends Subject> {
 }
 
 interface Call extends AskedCall {
-  readonly lane: CallLane;
+  readonly semaphore: CallSemaphore;
   readonly watch: CallWatch | undefined;
   sends: number;
-  hasStoodInLine: boolean;
+  wasQueued: boolean;
   /** The session that was the last when this call first asked a sleeping server to start. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that was lost, and how long its session is given to be replaced. */
@@ -96,9 +96,9 @@ export class CallDispatcher {
   readonly background: BackgroundCalls;
   /** Undefined = calls are not observed. */
   readonly telemetry: CallTelemetry | undefined;
-  readonly #lanes = new Map<string, CallLane>();
+  readonly #semaphores = new Map<string, CallSemaphore>();
   readonly #atWork: CallsAtWork;
-  readonly #results: ResultDesk;
+  readonly #results: Results;
   readonly #lostHandles = new WeakSet<SessionHandle>();
   readonly #asking: Asking;
   #isClosed = false;
@@ -110,7 +110,7 @@ export class CallDispatcher {
     this.#asking = new Asking(ports);
     this.background = new BackgroundCalls(ports.clock);
     this.#atWork = new CallsAtWork(ports);
-    this.#results = new ResultDesk(ports);
+    this.#results = new Results(ports);
   }
 
   /** Servers whose calls may go to the background. */
@@ -183,22 +183,22 @@ export class CallDispatcher {
     const status = sighting?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
     watch?.aimedAt(status);
-    const lane = this.#laneOf(server);
+    const semaphore = this.#semaphoreOf(server);
     const startedAt = clock.now();
     const times = { startedAt, pausedMs: 0, options };
     const call: Call = {
       server,
-      lane,
+      semaphore,
       watch,
       ...times,
       deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
       sends: 0,
-      hasStoodInLine: false,
+      wasQueued: false,
       permission: null,
       demandedAfter: null,
       lost: null,
     };
-    lane.enter(() => overloaded(server));
+    semaphore.enter(() => overloaded(server));
     onBegun?.(call);
     try {
       return await this.#run(call, errand);
@@ -208,8 +208,8 @@ export class CallDispatcher {
       throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
     } finally {
       this.#asking.end(call);
-      lane.leave();
-      if (lane.isEmpty) this.#lanes.delete(server);
+      semaphore.leave();
+      if (semaphore.isEmpty) this.#semaphores.delete(server);
     }
   }
 
@@ -255,22 +255,22 @@ export class CallDispatcher {
     }
   }
 
-  /** Takes a place at work and sends. Null = look again. */
+  /** Sends as soon as the semaphore admits the call. Null = check again. */
   async #inTurn<Result, About extends Subject>(
     call: Call,
     errand: Errand<Result, About>,
     bounds: WaitBounds,
   ): Promise<Done<Result, About> | null> {
-    const { lane } = call;
-    if (!lane.takesPlace()) {
-      call.hasStoodInLine = true;
+    const { semaphore } = call;
+    if (!semaphore.tryAcquire()) {
+      call.wasQueued = true;
       call.watch?.held('queue');
-      if (!(await lane.waitForPlace(bounds))) return null;
+      if (!(await semaphore.acquire(bounds))) return null;
     }
     try {
       return await this.#send(call, errand);
     } finally {
-      lane.returnPlace();
+      semaphore.release();
     }
   }
 
@@ -374,7 +374,7 @@ export class CallDispatcher {
     call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
     const leftMs = call.deadlineAt - this.#ports.clock.now();
     if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
-      throw call.lost?.error ?? tooLate(call.server, call.hasStoodInLine);
+      throw call.lost?.error ?? tooLate(call.server, call.wasQueued);
     }
   }
 
@@ -416,12 +416,12 @@ export class CallDispatcher {
     return true;
   }
 
-  #laneOf(server: string): CallLane {
-    const known = this.#lanes.get(server);
+  #semaphoreOf(server: string): CallSemaphore {
+    const known = this.#semaphores.get(server);
     if (known !== undefined) return known;
-    const lane = new CallLane();
-    this.#lanes.set(server, lane);
-    return lane;
+    const semaphore = new CallSemaphore();
+    this.#semaphores.set(server, semaphore);
+    return semaphore;
   }
 }
 

@@ -35,7 +35,7 @@ export interface KeptFile {
   readonly bytes: number;
 }
 
-export interface ResultDeskPorts {
+export interface ResultsPorts {
   /** Absent: nothing outlives the answer. */
   readonly resultFiles?: ResultFiles | undefined;
   /** Absent: no image is made smaller. */
@@ -66,10 +66,10 @@ export function toolAnswer(
   return { result, server, tool, policy, outputSchema };
 }
 
-export class ResultDesk {
-  readonly #ports: ResultDeskPorts;
+export class Results {
+  readonly #ports: ResultsPorts;
 
-  constructor(ports: ResultDeskPorts) {
+  constructor(ports: ResultsPorts) {
     this.#ports = ports;
   }
 

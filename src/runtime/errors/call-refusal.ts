@@ -34,8 +34,8 @@ export function outOfTime(server: string, state: ServerState): TroupeError {
 }
 
 /** Ready at last, with no time left in which an answer could come back. */
-export function tooLate(server: string, hasStoodInLine: boolean): TroupeError {
-  return outOfTime(server, hasStoodInLine ? 'ready' : 'loadingTools');
+export function tooLate(server: string, wasQueued: boolean): TroupeError {
+  return outOfTime(server, wasQueued ? 'ready' : 'loadingTools');
 }
 
 /**

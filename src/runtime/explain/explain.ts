@@ -4,7 +4,7 @@
  */
 
 import type { SnapshotFrom } from 'xstate';
-import { inTurn, type slotsMachine } from '../../../machines/slots.ts';
+import type { slotsMachine } from '../../../machines/slots.ts';
 import { actorsOf } from '../../../machines/troupe/handover.ts';
 import { gatesOf, restIn } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -158,7 +158,7 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
   const own = slots?.context.waiting.find((entry) => entry.actorId === actorId);
   if (slots === undefined || own === undefined) return undefined;
   const { waiting, permits, counts, retriesLeft } = slots.context;
-  const line = waiting.filter(({ pool }) => pool === own.pool).toSorted(inTurn);
+  const line = waiting.filter(({ pool }) => pool === own.pool);
   const names = new Map(
     [...root.context.live].flatMap(([name, server]) =>
       actorsOf(server).map(({ actorId: id }) => [id, name] as const),

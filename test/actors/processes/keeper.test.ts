@@ -51,7 +51,7 @@ async function startFamily(script: string, cgroup: KeeperPorts['cgroup'], before
     },
   });
   before?.(keeper, clock);
-  const kept = keeper?.expect('db', 'db.0');
+  const kept = keeper?.expect('db');
   const env = { PATH: process.env['PATH'], ...kept?.prepare() };
   const child = spawn('/bin/sh', ['-c', script], {
     detached: true,
@@ -134,7 +134,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
         const { pid } = spawn('sleep', ['602'], { detached: true, stdio: 'ignore' });
         if (pid === undefined) throw new Error('no process here');
         started.push(pid);
-        other?.expect('quiet', 'quiet.0').started(pid);
+        other?.expect('quiet').started(pid);
         time.advanceBy(1_000);
       },
     );

@@ -173,7 +173,6 @@ describe('commands', () => {
       prepare: () => ({}),
       ending: () => Promise.resolve(),
       started: () => begun(),
-      asked: () => {},
       gone: () => {},
       descendants: () => Promise.resolve([]),
     };

@@ -2,11 +2,11 @@
  * A hundred stdio servers at once: how many starts work at the same time, and whether one waits
  * much longer than the others.
  *
- * A start works while its process runs or waits for a core, as the kernel says; who waits for
- * something else costs nobody anything, and has no need of a permit. Who has a permit, the
- * permits' own books would say as well, but these would agree with themselves in any case.
+ * A start works while its process runs or waits for a core, as the kernel says. The broker's
+ * own count of permits would agree with itself in any case.
  */
 
+import { availableParallelism } from 'node:os';
 import type { BenchServer, Start } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
@@ -75,6 +75,8 @@ async function job({ contender, servers }: CrowdTask): Promise<unknown> {
 }
 
 const count = 100;
+// As `machines/slots.ts` has it.
+const permitsPerCore = 8;
 const title = `cold start, ${count} stdio servers`;
 
 export const crowdWork: Work = {
@@ -91,7 +93,7 @@ export const crowdWork: Work = {
       id: 'working',
       title: `${title}: most that work at once`,
       unit: '',
-      target: { of: 'value', atMost: 3, inEveryRound: true },
+      target: { of: 'value', atMost: permitsPerCore * availableParallelism(), inEveryRound: true },
     },
     { id: 'workingMost', title: `${title}: that work at once, 95 % of the time`, unit: '' },
     { id: 'starting', title: `${title}: most under way at once`, unit: '' },

@@ -59,6 +59,7 @@ async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: n
     knownCatalogs: [],
     spawnCount: 0,
     slots: { local: 3, remote: 20 },
+    coreCount: 1,
     startupGateMs: 250,
     startedAt: 0,
     seed: 1,

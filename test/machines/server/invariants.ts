@@ -2,7 +2,13 @@
 
 import { floodsToSuspend } from '../../../machines/server/context.ts';
 import type { ServerEvent, serverMachine } from '../../../machines/server/server.ts';
-import { isAtRest, isOnItsWay, isUsable, needsUser } from '../../../src/domain/server-state.ts';
+import {
+  isAtRest,
+  isOnItsWay,
+  isUsable,
+  needsUser,
+  reasonsOf,
+} from '../../../src/domain/server-state.ts';
 import { conditionOf } from '../../../src/runtime/status/status-of.ts';
 import type { ExploredStep } from '../../../src/testing/explore.ts';
 import type { ServerSnapshot } from './small-server.ts';
@@ -43,6 +49,11 @@ const hasSession = ({ children }: ServerSnapshot): boolean => children.session !
 
 /** Hold in every state. */
 const stateRules: Rules<ServerSnapshot> = {
+  'no table is seen from outside: state and reason are public words': (snapshot) => {
+    const { state, reason } = conditionOf(snapshot);
+    const reasons = reasonsOf[state];
+    return reason === undefined ? reasons.length === 0 : reasons.includes(reason);
+  },
   'the tags say what the predicates of the status words say': (state) => {
     const word = conditionOf(state).state;
     return (
@@ -156,9 +167,12 @@ const stepRules: Rules<Step> = {
   'a start asks for a permit': (step) =>
     timesBegun(step) === sent(step, 'slot.requested') ||
     (step.event.type === 'server.demanded' && timesBegun(step) === 0),
-  'a start that is over gives its permit back': (step) => {
+  'a permit returns when the session opens, and at the latest with the end of the start': (
+    step,
+  ) => {
+    const isOpened = step.event.type === 'session.opened' && step.isHandled;
     const isOver = isStarting(step.before) && (!isStarting(step.after) || timesBegun(step) === 1);
-    return sent(step, 'slot.returned') === (isOver ? 1 : 0);
+    return sent(step, 'slot.returned') === (isOpened || isOver ? 1 : 0);
   },
   'news of an earlier session changes nothing': (step) =>
     !isStale(step) || (!step.isHandled && step.before.context === step.after.context),

@@ -161,7 +161,6 @@ const silent: Events = {
     { type: 'slot.granted', actorId: 'db.0' },
     { type: 'slot.granted', actorId: 'db.1' },
   ],
-  'slot.kept': [{ type: 'slot.kept', actorId: 'db.0' }],
   'slot.returned': [{ type: 'slot.returned', actorId: 'db.0' }],
   'catalog.listed': [{ type: 'catalog.listed', server: 'db', generation: 'db-1' }],
   'catalog.forgotten': [{ type: 'catalog.forgotten', server: 'db', generation: 'db-1' }],
@@ -212,7 +211,6 @@ const handovers: Events = {
   'approvals.changed': [],
   'slot.requested': [],
   'slot.granted': [],
-  'slot.kept': [],
   'slot.returned': [],
   'catalog.listed': [],
 };

@@ -19,8 +19,7 @@ type Row = Readonly<Record<TroupeEventType, string>>;
 /** Permits and lists are looked after until the very end; a kill ends all. */
 const always = {
   'slot.requested': 'requestSlot',
-  'slot.kept': 'passSlotNews',
-  'slot.returned': 'passSlotNews',
+  'slot.returned': 'passReturn',
   'slot.granted': 'passPermit',
   'catalog.listed': 'noteCatalog',
   'catalog.forgotten': 'forgetCatalog',

@@ -33,6 +33,7 @@ export const troupeInput: TroupeInput = {
   trusted: true,
   launchBound: null,
   slots: { local: 3, remote: 20 },
+  coreCount: 1,
   startupGateMs: 250,
 };
 
@@ -71,7 +72,6 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
     demanded: false,
     retry: false,
   } as EventObject,
-  'slot.kept': { type: 'slot.kept', actorId: 'db.0' } as EventObject,
   'slot.returned': { type: 'slot.returned', actorId: 'db.0' } as EventObject,
   'slot.granted': { type: 'slot.granted', actorId: 'db.0' } as EventObject,
   'catalog.listed': { type: 'catalog.listed', server, generation: 'db-1' } as EventObject,

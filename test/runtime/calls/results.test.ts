@@ -8,7 +8,7 @@ import type { ResultPolicy } from '../../../src/domain/policy.ts';
 import type { ToolResult } from '../../../src/domain/tool.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
-import { type KeptFile, ResultDesk } from '../../../src/runtime/calls/results.ts';
+import { type KeptFile, Results } from '../../../src/runtime/calls/results.ts';
 import { call, pong, type Stage, servers, stage, tool } from '../stage.ts';
 
 const text = (value: string) => ({ type: 'text', text: value });
@@ -159,7 +159,7 @@ describe('what is done to an answer', () => {
   }
 
   function shaped(result: unknown, { policy, files, images }: Given = {}): Promise<ToolResult> {
-    return new ResultDesk({ resultFiles: files, images }).shape({
+    return new Results({ resultFiles: files, images }).shape({
       result: result as ToolResult,
       server: 'db',
       tool: 'query',

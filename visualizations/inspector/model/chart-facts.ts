@@ -1,7 +1,8 @@
 /** `charts.json` as the page reads it: what is known of each chart besides its picture. */
 
-export interface PictureFacts {
-  readonly file: string;
+import type { FoldablePicture } from './folding.ts';
+
+export interface PictureFacts extends FoldablePicture {
   readonly title: string;
   /** Path of the state that the picture shows; the name of the chart stands for all of it. */
   readonly of: string;

@@ -30,21 +30,19 @@ function pathsTo(state: string): string[] {
 }
 
 /**
- * What is active in a picture, in a word or two, for the label of its tab.
+ * What is active in a picture, in one word, for the label of its tab: the active state,
+ * or the one around all that are active at once.
  *
  * @param of - the state that the picture shows; undefined when it shows the whole chart
- * @param folded - states in it that have pictures of their own, and stand for what is within
  */
-export function activeWords(
-  leaves: readonly string[],
-  of: string | undefined,
-  folded: readonly string[],
-): readonly string[] {
-  const words = leaves
+export function activeWord(leaves: readonly string[], of: string | undefined): string | undefined {
+  const [first, ...others] = leaves
     .filter((leaf) => of === undefined || leaf.startsWith(`${of}.`))
-    .map((leaf) => folded.find((state) => leaf.startsWith(`${state}.`)) ?? leaf)
-    .map((state) => state.split('.').at(-1) ?? state);
-  return [...new Set(words)];
+    .map(pathsTo);
+  return first
+    ?.findLast((state) => others.every((paths) => paths.includes(state)))
+    ?.split('.')
+    .at(-1);
 }
 
 /** A timer of a chart: `xstate.after.<delay>.<id of the state>`. */

@@ -155,7 +155,8 @@ function keysOf(record: InspectionRecord): readonly ActorKey[] {
 }
 
 function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedActor>): string {
-  const rank = actor.machine === 'troupe' ? '0' : actor.machine === 'slots' ? '1' : '2';
+  const { machine } = actor;
+  const rank = machine === 'troupe' ? '0' : machine === 'slots' || machine === 'permit' ? '1' : '2';
   const path: string[] = [];
   const seen = new Set<ActorKey>();
   for (
@@ -172,6 +173,7 @@ function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedAct
 function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
   if (machine === 'troupe') return { key: actor, name: 'troupe', role: 'root' };
   if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
+  if (machine === 'permit') return { key: actor, name: id, role: 'start permit' };
   if (server === undefined) return { key: actor, name: id, role: 'actor' };
   if (machine === 'server') return { key: actor, name: server, role: id, server };
   // Each session has a line of its own; nothing but the key tells them apart.

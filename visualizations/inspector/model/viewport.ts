@@ -18,14 +18,17 @@ export interface Box extends Size {
 
 const smallestScale = 0.08;
 const largestScale = 3;
+/** Below this, the text in the boxes cannot be read. */
+const readableScale = 0.8;
+const edge = 16;
 
 /** The whole picture, in the middle, never larger than life. */
-export function fitted(picture: Size, frame: Size, margin = 16): Viewport {
+export function fitted(picture: Size, frame: Size): Viewport {
   const scale = clampScale(
     Math.min(
       1,
-      (frame.width - 2 * margin) / picture.width,
-      (frame.height - 2 * margin) / picture.height,
+      (frame.width - 2 * edge) / picture.width,
+      (frame.height - 2 * edge) / picture.height,
     ),
   );
   return {
@@ -46,12 +49,61 @@ export function panned(viewport: Viewport, dx: number, dy: number): Viewport {
   return { ...viewport, x: viewport.x + dx, y: viewport.y + dy };
 }
 
-/** Brings a box of the picture into the middle, at a size that can be read. */
-export function centredOn(box: Box, frame: Size, scale: number): Viewport {
+/**
+ * Follows what is active: the whole picture where it is readable as a whole, else its
+ * whole width where that is, moved up or down to what is active.
+ */
+export function following(
+  viewport: Viewport,
+  picture: Size,
+  frame: Size,
+  active: Box | undefined,
+): Viewport {
+  const whole = fitted(picture, frame);
+  if (whole.scale >= readableScale) return whole;
+  const wide = fitted({ width: picture.width, height: 0 }, frame);
+  const isWide = wide.scale >= readableScale;
+  const scale = isWide ? wide.scale : Math.max(readableScale, viewport.scale);
+  const box = active ?? { x: 0, y: 0, width: 0, height: 0 };
+  const isSeen = viewport.scale === scale && sees(viewport, box, frame);
+  const next = isSeen ? viewport : centredOn(box, frame, scale);
   return {
     scale,
-    x: frame.width / 2 - (box.x + box.width / 2) * scale,
-    y: frame.height / 2 - (box.y + box.height / 2) * scale,
+    x: isWide ? wide.x : next.x,
+    y: within(next.y, frame.height - picture.height * scale - edge, edge),
+  };
+}
+
+/**
+ * Keeps a box where it was on the screen, although another picture shows it now;
+ * sideways only while that one is too wide to be seen from side to side.
+ */
+export function anchored(
+  viewport: Viewport,
+  picture: Size,
+  frame: Size,
+  moved: { readonly from: Box; readonly to: Box },
+): Viewport {
+  const wide = fitted({ width: picture.width, height: 0 }, frame);
+  const isWide = wide.scale >= readableScale;
+  const scale = isWide ? wide.scale : viewport.scale;
+  const place = (at: number, from: number, to: number): number =>
+    at + from * viewport.scale - to * scale;
+  return {
+    scale,
+    x: isWide ? wide.x : place(viewport.x, moved.from.x, moved.to.x),
+    y: place(viewport.y, moved.from.y, moved.to.y),
+  };
+}
+
+/** Brings a box of the picture into the middle; of one that is larger than the frame, its beginning. */
+export function centredOn(box: Box, frame: Size, scale: number): Viewport {
+  const start = (size: number, at: number, length: number): number =>
+    Math.max((size - length * scale) / 2, edge) - at * scale;
+  return {
+    scale,
+    x: start(frame.width, box.x, box.width),
+    y: start(frame.height, box.y, box.height),
   };
 }
 
@@ -76,6 +128,10 @@ export function kept(viewport: Viewport, picture: Size, frame: Size): Viewport {
     x: Math.min(frame.width - rest, Math.max(rest - picture.width * scale, viewport.x)),
     y: Math.min(frame.height - rest, Math.max(rest - picture.height * scale, viewport.y)),
   };
+}
+
+function within(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(Math.min(least, most), value));
 }
 
 function clampScale(scale: number): number {

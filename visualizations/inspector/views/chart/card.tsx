@@ -17,9 +17,10 @@ interface ChartCardProps {
   readonly facts: MachineFacts;
   readonly machine: string;
   readonly isPinned: boolean;
+  /** What a press does while the card is not pinned. */
+  readonly hint: string;
   readonly onClose: () => void;
   readonly onGo: (target: Target) => void;
-  readonly onOpen: (file: string) => void;
 }
 
 export function ChartCard(props: ChartCardProps) {
@@ -36,21 +37,13 @@ export function ChartCard(props: ChartCardProps) {
       ) : (
         props.target.transitions.map((id) => <TransitionCard key={id} {...props} id={id} />)
       )}
-      {isPinned ? null : <p class="soft card-hint">Press to keep this open</p>}
+      {isPinned ? null : <p class="soft card-hint">{props.hint}</p>}
     </div>
   );
 }
 
-function StateCard({
-  path,
-  facts,
-  machine,
-  isPinned,
-  onGo,
-  onOpen,
-}: ChartCardProps & { path: string }) {
+function StateCard({ path, facts, machine, isPinned, onGo }: ChartCardProps & { path: string }) {
   const state = facts.states[path];
-  const inside = facts.pictures.find(({ of }) => of === path);
   const leaving = transitionsOf(facts, machine, path);
   return (
     <>
@@ -71,11 +64,6 @@ function StateCard({
         </p>
       )}
       <Source place={state} isPinned={isPinned} />
-      {inside === undefined || !isPinned ? null : (
-        <button type="button" class="small-button" onClick={() => onOpen(inside.file)}>
-          Look inside
-        </button>
-      )}
       {!isPinned || leaving.length === 0 ? null : (
         <ul class="card-transitions">
           {leaving.map(([id, transition]) => (

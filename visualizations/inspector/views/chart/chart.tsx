@@ -3,7 +3,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
-import { activeWords } from '../../model/lit-states.ts';
+import { type FoldChoices, foldingsOf, pictureFile, unfoldedParts } from '../../model/folding.ts';
+import { activeWord } from '../../model/lit-states.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { chosenActor } from '../../page/chosen.ts';
 import { forkedActor } from '../../page/fork.ts';
@@ -58,11 +59,11 @@ interface PicturesProps {
 
 function Pictures({ actor, machine, isFork }: PicturesProps) {
   const { pictures } = machine;
-  const [file, setFile] = useState(pictures[0]?.file);
-  const picture = pictures.find((each) => each.file === file) ?? pictures[0];
+  const [name, setName] = useState(pictures[0]?.name);
+  const picture = pictures.find((each) => each.name === name) ?? pictures[0];
   const tabs = pictures.map((each) => ({
-    name: each.file,
-    label: <PictureLabel picture={each} pictures={pictures} actor={actor} />,
+    name: each.name,
+    label: <PictureLabel picture={each} actor={actor} />,
   }));
   if (picture === undefined) return <Empty title="No picture" />;
   return (
@@ -73,73 +74,80 @@ function Pictures({ actor, machine, isFork }: PicturesProps) {
           <Tabs
             label="Pictures of this chart"
             tabs={tabs}
-            chosen={picture.file}
-            onChoose={setFile}
+            chosen={picture.name}
+            onChoose={setName}
             panel="chart-stage"
           />
         ) : null}
         {actor.life === 'active' ? null : <span class="badge">{actor.life}</span>}
       </div>
-      <PictureFile
+      <FoldedPicture
+        key={picture.name}
         picture={picture}
         actor={actor}
         machine={machine}
         isFork={isFork}
-        onOpen={setFile}
       />
     </>
   );
 }
 
-interface PictureLabelProps {
-  readonly picture: PictureFacts;
-  readonly pictures: readonly PictureFacts[];
-  readonly actor: PicturedActor;
-}
-
 /** The title of a picture, and what is active in it. */
-function PictureLabel({ picture, pictures, actor }: PictureLabelProps) {
+function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: PicturedActor }) {
   const of = picture.of === actor.machine ? undefined : picture.of;
-  const folded = pictures
-    .map((other) => other.of)
-    .filter((path) => path.startsWith(`${picture.of}.`));
-  const words = activeWords(actor.leaves, of, folded);
   return (
     <>
       {picture.title}
-      <small>{words.length === 0 ? 'not active' : words.join(', ')}</small>
+      <small>{activeWord(actor.leaves, of) ?? 'not active'}</small>
     </>
   );
 }
 
-const texts = new Map<string, Promise<string>>();
+function FoldedPicture(props: PicturesProps & { picture: PictureFacts }) {
+  const { picture, actor } = props;
+  const [choices, setChoices] = useState<FoldChoices>(new Map());
+  const unfolded = useMemo(
+    () => unfoldedParts(picture, actor.leaves, choices),
+    [picture, actor.leaves, choices],
+  );
+  const file = pictureFile(picture, unfolded);
+  const { text, isMissing } = useDrawn(picture, file);
+  if (isMissing) return <Empty title="No picture">{`charts/${file} could not be read.`}</Empty>;
+  if (text === undefined) return <div class="chart-stage" />;
+  return (
+    <ChartStage
+      {...props}
+      text={text}
+      unfolded={unfolded}
+      onFold={(path, isUnfolded) => setChoices(new Map([...choices, [path, isUnfolded]]))}
+    />
+  );
+}
 
-function PictureFile(
-  props: PicturesProps & { picture: PictureFacts; onOpen: (file: string) => void },
-) {
-  const { file } = props.picture;
-  const [text, setText] = useState<{ file: string; text: string }>();
+/** Every drawing that was read, by its file. */
+const drawn = new Map<string, string>();
+
+/** The text of a drawing; all foldings of a picture are read at once, so that it changes without a pause. */
+function useDrawn(
+  picture: PictureFacts,
+  file: string,
+): { readonly text: string | undefined; readonly isMissing: boolean } {
+  const [, setRead] = useState(0);
   const [isMissing, setMissing] = useState(false);
   useEffect(() => {
-    let isOver = false;
-    const asked = texts.get(file) ?? fetchText(`charts/${file}`);
-    texts.set(file, asked);
-    asked.then(
-      (found) => {
-        if (!isOver) setText({ file, text: found });
-      },
-      () => {
-        texts.delete(file);
-        if (!isOver) setMissing(true);
-      },
-    );
-    return () => {
-      isOver = true;
-    };
-  }, [file]);
-  if (isMissing) return <Empty title="No picture">{`charts/${file} could not be read.`}</Empty>;
-  if (text?.file !== file) return <div class="chart-stage" />;
-  return <ChartStage key={file} text={text.text} {...props} />;
+    const files = foldingsOf(picture.parts).map((unfolded) => pictureFile(picture, unfolded));
+    for (const each of files.filter((name) => !drawn.has(name))) {
+      fetchText(`charts/${each}`).then(
+        (found) => {
+          drawn.set(each, found);
+          setRead((count) => count + 1);
+        },
+        () => setMissing(true),
+      );
+    }
+  }, [picture]);
+  const text = drawn.get(file);
+  return { text, isMissing: isMissing && text === undefined };
 }
 
 async function fetchText(path: string): Promise<string> {
@@ -148,13 +156,16 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Whose chart: the root, the permits, or any generation of a server. */
+/** Whose chart: the root, the broker of permits, a permit that is out, or any generation of a server. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);
   const server = usePage((state) => state.route.server);
   const choices = useMemo(() => {
-    const charts = [...world.actors.values()].filter(({ machine }) => machine !== undefined);
+    const charts = [...world.actors.values()].filter(
+      ({ machine, life, actor: key }) =>
+        machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
+    );
     const roots = charts.filter(({ machine }) => machine !== 'server');
     const servers = charts
       .filter(
@@ -180,7 +191,9 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
             ? `${shownLine(each.server ?? '', 60)} (${each.id})`
             : each.machine === 'troupe'
               ? 'root'
-              : 'start permits'}
+              : each.machine === 'slots'
+                ? 'start permits'
+                : shownLine(each.id, 60)}
         </option>
       ))}
     </select>

@@ -18,6 +18,14 @@ export interface ShownTimer {
   readonly left: number;
 }
 
+/** A part of a picture that the user may fold and unfold. */
+export interface Fold {
+  readonly path: string;
+  readonly isUnfolded: boolean;
+  /** Active parts stay unfolded. */
+  readonly isFixed: boolean;
+}
+
 /** What the pointer or the keyboard is on. */
 export type Target =
   | { readonly kind: 'state'; readonly path: string }
@@ -29,6 +37,7 @@ export class ChartDrawing {
   readonly states = new Map<string, SVGGElement>();
   readonly #arrows = new Map<string, SVGGElement[]>();
   readonly #timers: SVGGElement;
+  #folds: readonly Fold[] = [];
 
   constructor(text: string) {
     this.svg = parsed(text);
@@ -54,6 +63,25 @@ export class ChartDrawing {
       const words = lit.has(path) ? ', active' : within.has(path) ? ', active inside' : '';
       state.setAttribute('aria-label', `State ${path}${words}`);
     }
+  }
+
+  /** Puts a button on each part that can be folded or unfolded now. */
+  showFolds(folds: readonly Fold[]): void {
+    if (JSON.stringify(folds) === JSON.stringify(this.#folds)) return;
+    this.#folds = folds;
+    for (const old of this.svg.querySelectorAll('[data-fold]')) old.remove();
+    for (const { path, isUnfolded, isFixed } of folds) {
+      const state = this.states.get(path);
+      const box = this.boxOf([path]);
+      if (state === undefined || box === undefined || isFixed) continue;
+      state.after(foldButton(path, isUnfolded, box));
+    }
+  }
+
+  /** Moves the focus to the button of a part, or to the part where it has none. */
+  focus(path: string): void {
+    const button = this.svg.querySelector<SVGGElement>(`[data-fold="${CSS.escape(path)}"]`);
+    (button ?? this.states.get(path))?.focus({ preventScroll: true });
   }
 
   /** Shows once which way the chart just went. Only what is drawn here can be shown. */
@@ -101,7 +129,11 @@ export class ChartDrawing {
   boxOf(paths: Iterable<string>): Box | undefined {
     const boxes = [...paths].flatMap((path) => {
       const rect = this.states.get(path)?.querySelector<SVGRectElement>('.box');
-      return rect === null || rect === undefined ? [] : [rect.getBBox()];
+      if (rect === null || rect === undefined) return [];
+      const [x = 0, y = 0, width = 0, height = 0] = ['x', 'y', 'width', 'height'].map((name) =>
+        Number(rect.getAttribute(name)),
+      );
+      return [{ x, y, width, height }];
     });
     if (boxes.length === 0) return undefined;
     const x = Math.min(...boxes.map((box) => box.x));
@@ -157,6 +189,7 @@ export class ChartDrawing {
   #placeOf({ transition, state }: ShownTimer): { x: number; y: number } | undefined {
     for (const arrow of this.#arrows.get(transition) ?? []) {
       const way = arrow.querySelector<SVGPathElement>('.way');
+      if (arrow.matches('.state > text')) return endOf(arrow);
       if (way === null) continue;
       // Near its beginning, where whoever follows the active state is looking.
       const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 2, badge.width));
@@ -187,6 +220,36 @@ function group(name: string): SVGGElement {
 }
 
 const badge = { width: 76, height: 17 };
+
+/** Behind a line in a box, whose letters are all of one width. */
+function endOf(line: SVGElement): { x: number; y: number } {
+  const [x = 0, y = 0] = ['x', 'y'].map((name) => Number(line.getAttribute(name)));
+  const length = (line.textContent?.length ?? 0) * letterWidth;
+  return { x: x + length + badge.width / 2 + 6, y: y - 4 };
+}
+
+const letterWidth = 7.25;
+const buttonSize = 24;
+
+function foldButton(path: string, isUnfolded: boolean, box: Box): SVGGElement {
+  const button = group('fold-button');
+  button.dataset['fold'] = path;
+  button.setAttribute('role', 'button');
+  button.setAttribute('tabindex', '0');
+  button.setAttribute('aria-expanded', String(isUnfolded));
+  button.setAttribute('aria-label', `${isUnfolded ? 'Fold' : 'Unfold'} ${path}`);
+  const x = box.x + box.width - buttonSize - 6;
+  const y = box.y + 6;
+  button.setAttribute('transform', `translate(${x} ${y})`);
+  const rect = document.createElementNS(svgName, 'rect');
+  rect.setAttribute('width', String(buttonSize));
+  rect.setAttribute('height', String(buttonSize));
+  rect.setAttribute('rx', '5');
+  const sign = document.createElementNS(svgName, 'path');
+  sign.setAttribute('d', isUnfolded ? 'M7 12h10' : 'M7 12h10M12 7v10');
+  button.append(rect, sign);
+  return button;
+}
 
 function timerBadge(): SVGGElement {
   const element = group('timer');

@@ -9,13 +9,14 @@ import {
   transitionOfTimer,
 } from '../../model/chart-facts.ts';
 import { countdown } from '../../model/durations.ts';
+import { isOnActivePath } from '../../model/folding.ts';
 import { afterTimer, litStates } from '../../model/lit-states.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { now, useTicks } from '../../page/clock.ts';
 import { usePage } from '../../page/store.ts';
 import { IconButton } from '../controls.tsx';
 import { ChartCard } from './card.tsx';
-import { ChartDrawing, type ShownTimer, type Target } from './drawing.ts';
+import { ChartDrawing, type Fold, type ShownTimer, type Target } from './drawing.ts';
 import { useStage } from './use-stage.ts';
 
 interface ChartStageProps {
@@ -24,10 +25,13 @@ interface ChartStageProps {
   readonly actor: PicturedActor;
   readonly machine: MachineFacts;
   readonly isFork: boolean;
-  readonly onOpen: (file: string) => void;
+  /** The parts that are unfolded in it. */
+  readonly unfolded: readonly string[];
+  readonly onFold: (path: string, isUnfolded: boolean) => void;
 }
 
-export function ChartStage({ text, picture, actor, machine, isFork, onOpen }: ChartStageProps) {
+export function ChartStage(props: ChartStageProps) {
+  const { text, picture, actor, machine, isFork, unfolded, onFold } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<Target>();
   const [pinned, setPinned] = useState<Target>();
@@ -37,12 +41,24 @@ export function ChartStage({ text, picture, actor, machine, isFork, onOpen }: Ch
     const isWhole = picture.of === actor.machine;
     return isWhole ? { ...states, within: new Set([...states.within, picture.of]) } : states;
   }, [drawing, actor.leaves]);
-  const stage = useStage(frame, drawing, lit.lit);
+  // Before the drawing is put on stage: the focus may go to a button of it.
+  useLayoutEffect(
+    () => drawing.showFolds(foldsOf(picture, unfolded, actor.leaves)),
+    [drawing, picture, unfolded, actor.leaves],
+  );
+  const stage = useStage(frame, drawing, lit.lit, actor.leaves);
   useLayoutEffect(() => drawing.light(lit), [drawing, lit]);
   useLayoutEffect(() => drawing.choose(pinned ?? pointed), [drawing, pinned, pointed]);
   useMoves(drawing, actor, isFork);
   useTimers(drawing, actor, machine);
-  usePointing(frame, drawing, setPointed, setPinned);
+  const isFolded = (at: Target): boolean =>
+    at.kind === 'state' &&
+    picture.parts.some(({ path }) => path === at.path && !unfolded.includes(path));
+  const toggle = (path: string): void => {
+    stage.hold(path);
+    onFold(path, !unfolded.includes(path));
+  };
+  usePointing(frame, { point: setPointed, pin: setPinned, toggle, reveal: stage.reveal });
   const target = pinned ?? pointed;
   return (
     <>
@@ -74,13 +90,25 @@ export function ChartStage({ text, picture, actor, machine, isFork, onOpen }: Ch
           facts={machine}
           machine={actor.machine}
           isPinned={pinned !== undefined}
+          hint={isFolded(target) ? 'Press to unfold' : 'Press to keep this open'}
           onClose={() => setPinned(undefined)}
           onGo={setPinned}
-          onOpen={onOpen}
         />
       )}
     </>
   );
+}
+
+function foldsOf(
+  { parts }: PictureFacts,
+  unfolded: readonly string[],
+  leaves: readonly string[],
+): readonly Fold[] {
+  return parts.map(({ path }) => ({
+    path,
+    isUnfolded: unfolded.includes(path),
+    isFixed: isOnActivePath(path, leaves),
+  }));
 }
 
 const isCalm = (): boolean => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -130,43 +158,72 @@ function useTimers(drawing: ChartDrawing, actor: PicturedActor, machine: Machine
   });
 }
 
-/** What the pointer or the focus is on; a press keeps it. */
-function usePointing(
-  frame: RefObject<HTMLElement | null>,
-  drawing: ChartDrawing,
-  point: (target: Target | undefined) => void,
-  pin: (target: Target | undefined) => void,
-): void {
+interface Pointing {
+  readonly point: (target: Target | undefined) => void;
+  readonly pin: (target: Target | undefined) => void;
+  readonly toggle: (path: string) => void;
+  readonly reveal: (path: string) => void;
+}
+
+/** What the pointer or the focus is on; a press keeps it, or folds and unfolds. */
+function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): void {
+  const latest = useRef(pointing);
+  latest.current = pointing;
   useEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
-    const hover = (event: Event): void => point(targetOf(event.target));
-    const leave = (): void => point(undefined);
+    const hover = (event: Event): void => latest.current.point(targetOf(event.target));
+    const focus = (event: FocusEvent): void => {
+      hover(event);
+      const path = foldAt(event.target) ?? stateOf(event.target);
+      // A press has its state in sight already.
+      if (path !== undefined && isByKey(event.target)) latest.current.reveal(path);
+    };
+    const leave = (): void => latest.current.point(undefined);
+    const act = (at: EventTarget | null): boolean => {
+      const fold = foldAt(at);
+      const target = targetOf(at);
+      if (fold !== undefined) latest.current.toggle(fold);
+      else latest.current.pin(target);
+      return fold !== undefined || target !== undefined;
+    };
     const press = (event: MouseEvent): void => {
       // The end of a drag is no press.
-      if (element.dataset['dragged'] !== undefined) return;
-      pin(targetOf(event.target));
+      if (element.dataset['dragged'] === undefined) act(event.target);
     };
     const key = (event: KeyboardEvent): void => {
       if (event.key !== 'Enter' && event.key !== ' ') return;
-      const target = targetOf(event.target);
-      if (target === undefined) return;
-      event.preventDefault();
-      pin(target);
+      if (event.target !== element && act(event.target)) event.preventDefault();
     };
     element.addEventListener('pointerover', hover);
-    element.addEventListener('focusin', hover);
+    element.addEventListener('focusin', focus);
     element.addEventListener('pointerleave', leave);
     element.addEventListener('click', press);
     element.addEventListener('keydown', key);
     return () => {
       element.removeEventListener('pointerover', hover);
-      element.removeEventListener('focusin', hover);
+      element.removeEventListener('focusin', focus);
       element.removeEventListener('pointerleave', leave);
       element.removeEventListener('click', press);
       element.removeEventListener('keydown', key);
     };
-  }, [frame, drawing]);
+  }, [frame]);
+}
+
+function isByKey(element: EventTarget | null): boolean {
+  return element instanceof Element && element.matches(':focus-visible');
+}
+
+function stateOf(element: EventTarget | null): string | undefined {
+  const target = targetOf(element);
+  return target?.kind === 'state' ? target.path : undefined;
+}
+
+/** The part that a press folds or unfolds: its button, or the whole box of a folded one. */
+function foldAt(element: EventTarget | null): string | undefined {
+  if (!(element instanceof Element)) return undefined;
+  const button = element.closest<SVGElement>('[data-fold]');
+  return button?.dataset['fold'] ?? element.closest<SVGElement>('.folded')?.dataset['state'];
 }
 
 function targetOf(element: EventTarget | null): Target | undefined {

@@ -3,8 +3,11 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import {
+  anchored,
+  type Box,
   centredOn,
   fitted,
+  following,
   kept,
   panned,
   type Size,
@@ -14,8 +17,6 @@ import {
 } from '../../model/viewport.ts';
 import type { ChartDrawing } from './drawing.ts';
 
-/** Below this, the words in the boxes cannot be read. */
-const readable = 0.8;
 const panStep = 80;
 
 export interface Stage {
@@ -25,12 +26,17 @@ export interface Stage {
   readonly fit: () => void;
   readonly toggleFollowing: () => void;
   readonly press: (event: KeyboardEvent) => void;
+  /** Says which state is folded or unfolded next: it stays where it is on the screen. */
+  readonly hold: (path: string) => void;
+  /** Brings a state into sight that got the focus. */
+  readonly reveal: (path: string) => void;
 }
 
 export function useStage(
   frame: RefObject<HTMLDivElement | null>,
   drawing: ChartDrawing,
   lit: ReadonlySet<string>,
+  leaves: readonly string[],
 ): Stage {
   const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
   const scaleText = useRef<HTMLSpanElement>(null);
@@ -47,33 +53,33 @@ export function useStage(
     drawing.svg.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     if (scaleText.current !== null) scaleText.current.textContent = `${Math.round(scale * 100)} %`;
   };
-  const follow = (isSmooth: boolean): void => {
-    const size = sizeOf();
-    const whole = fitted(drawing.size, size);
-    if (whole.scale >= readable) {
-      set(whole, isSmooth);
-      return;
-    }
-    const box = drawing.boxOf(lit);
-    if (box === undefined) set(whole, isSmooth);
-    else if (!sees(viewport.current, box, size) || viewport.current.scale < readable) {
-      set(centredOn(box, size, Math.max(readable, viewport.current.scale)), isSmooth);
-    }
-  };
+  const follow = (isSmooth: boolean): void =>
+    set(following(viewport.current, drawing.size, sizeOf(), drawing.boxOf(lit)), isSmooth);
 
+  const held = useRef<{ readonly path: string; readonly from: Box }>(undefined);
+  const hold = (path: string): void => {
+    const from = drawing.boxOf([path]);
+    held.current = from === undefined ? undefined : { path, from };
+  };
   useLayoutEffect(() => {
     const element = frame.current;
     if (element === null) return undefined;
+    const isFocused =
+      element !== document.activeElement && element.contains(document.activeElement);
     element.replaceChildren(drawing.svg);
-    viewport.current = { x: 0, y: 0, scale: readable };
-    follow(false);
+    const { path = '', from } = held.current ?? {};
+    const to = drawing.boxOf([path]);
+    held.current = undefined;
+    if (from === undefined || to === undefined) follow(false);
+    else set(anchored(viewport.current, drawing.size, sizeOf(), { from, to }));
+    if (isFocused) drawing.focus(path);
     const observer = new ResizeObserver(() => set(viewport.current));
     observer.observe(element);
     return () => observer.disconnect();
   }, [drawing]);
   useEffect(() => {
     if (isFollowing) follow(true);
-  }, [lit, isFollowing]);
+  }, [leaves, isFollowing]);
   useEffect(
     () =>
       listenForPointers(
@@ -84,6 +90,17 @@ export function useStage(
       ),
     [drawing],
   );
+
+  const reveal = (path: string): void => {
+    // A browser scrolls to what gets the focus; here the picture moves instead.
+    frame.current?.scrollTo(0, 0);
+    const box = drawing.boxOf([path]);
+    const { scale, x } = viewport.current;
+    if (box === undefined || sees(viewport.current, box, sizeOf())) return;
+    const next = centredOn(box, sizeOf(), scale);
+    const isWide = drawing.size.width * scale <= sizeOf().width;
+    move(isWide ? { ...next, x } : next);
+  };
 
   const middle = (): { x: number; y: number } => {
     const { width, height } = sizeOf();
@@ -115,7 +132,7 @@ export function useStage(
     event.stopPropagation();
     action();
   };
-  return { isFollowing, scaleText, zoom, fit, toggleFollowing, press };
+  return { isFollowing, scaleText, zoom, fit, toggleFollowing, press, hold, reveal };
 }
 
 interface Finger {

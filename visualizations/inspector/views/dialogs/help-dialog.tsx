@@ -11,6 +11,7 @@ const chartKeys = [
   { keys: 'F', does: 'Follow what is active' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
   { keys: 'Tab', does: 'To the next state' },
+  { keys: 'Enter', does: 'Unfold or fold a state, explain another one' },
 ];
 
 const fleetKeys = [

@@ -31,14 +31,14 @@ export function inspectionOf(
   root: RootRef,
   listeners: Listeners,
   { clock, report }: Pick<InspectionPorts, 'clock' | 'report'>,
-): InspectionDesk {
+): RecordedInspection {
   const options = typeof inspect === 'object' ? inspect : {};
-  const desk = new InspectionDesk({ clock, report, listeners, root, troupe }, options);
-  if (inspect !== false) desk.start();
-  return desk;
+  const inspection = new RecordedInspection({ clock, report, listeners, root, troupe }, options);
+  if (inspect !== false) inspection.start();
+  return inspection;
 }
 
-export class InspectionDesk implements Inspection {
+export class RecordedInspection implements Inspection {
   readonly #ports: InspectionPorts;
   readonly #options: InspectOptions;
   #journal: JournalWriter | undefined;

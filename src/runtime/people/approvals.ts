@@ -1,9 +1,9 @@
 /**
- * Where decisions of persons are taken and kept, and what they are asked.
+ * Takes and keeps the approvals of servers, and requests those that are missing.
  *
- * The root decides by its own list of decisions; this keeps the records behind it,
- * hands them to the root whenever another process changed them, and holds back the
- * tools of an approved server that are not the ones that were approved.
+ * The root decides by its own list of decisions. This class keeps the records behind that list,
+ * hands them to the root whenever another process changed them, and holds back tools of an
+ * approved server that differ from the approved ones.
  */
 
 import type { SessionTarget } from '../../../actors/session/ports.ts';
@@ -51,7 +51,7 @@ import type { RootRef } from '../status/board.ts';
 import type { HeldCount } from '../status/next-step.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
-export interface ApprovalDeskPorts {
+export interface ApprovalsPorts {
   readonly parts: Pick<
     TroupeParts,
     'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
@@ -93,8 +93,8 @@ interface HeldBack {
 const nothingHeld: HeldBack = { tools: new Set(), offers: new Set() };
 const noChanges: readonly ToolChange[] = [];
 
-export class ApprovalDesk {
-  readonly #ports: ApprovalDeskPorts;
+export class Approvals {
+  readonly #ports: ApprovalsPorts;
   readonly #clock: Clock;
   readonly #store: ApprovalStore;
   readonly #endListening: () => void;
@@ -111,7 +111,7 @@ export class ApprovalDesk {
   /** The records at the last change notification. */
   #followed: readonly ApprovalRecord[] = [];
 
-  constructor(ports: ApprovalDeskPorts) {
+  constructor(ports: ApprovalsPorts) {
     const { parts, projectRoot, onProblems } = ports;
     this.#ports = ports;
     this.#clock = parts.clock;

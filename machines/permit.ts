@@ -1,0 +1,50 @@
+/**
+ * One start permit that is out.
+ *
+ * `slots` ends it when the server returns it. A start that outlasts its permit probably
+ * waits for something other than a core: the permit lapses, so another server may begin,
+ * and the start goes on without one.
+ *
+ * ```text
+ * [*] -> held
+ * held -- after patience --> lapsed
+ * lapsed -> [*]
+ * ```
+ */
+
+import { setup } from 'xstate';
+
+export type SlotPool = 'local' | 'remote';
+
+export interface Permit {
+  /** The server actor that holds it. */
+  readonly actorId: string;
+  readonly pool: SlotPool;
+}
+
+/** The id of the permit's own actor. */
+export const permitIdOf = (actorId: string): string => `permit.${actorId}`;
+
+const patienceMs = {
+  // A second: four times what a server on the SDK needs of a core before its session is open.
+  local: 1_000,
+  // A remote start waits for the network: this only spreads the requests, 200 a second
+  // to endpoints that take their time.
+  remote: 100,
+} as const;
+
+export const permitMachine = setup({
+  types: { input: {} as Permit, context: {} as Permit, output: {} as Permit },
+  delays: {
+    /** How long a start may keep its permit. */
+    patience: ({ context }) => patienceMs[context.pool],
+  },
+}).createMachine({
+  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'permit',
+  context: ({ input }) => input,
+  output: ({ context }) => context,
+  initial: 'held',
+  states: { held: { after: { patience: 'lapsed' } }, lapsed: { type: 'final' } },
+});

@@ -1,0 +1,59 @@
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { type WaitBounds, waitOnce } from '../wait-once.ts';
+
+// Enough for any model's burst; a server that needs more is better asked in turn.
+const maxActive = 16;
+// Four rounds of the above: a call further back is better refused at once.
+const maxQueued = 64;
+
+/** Bounds the calls to one server: so many active, so many in the queue. */
+export class CallSemaphore {
+  readonly #queue: (() => void)[] = [];
+  #active = 0;
+  #inside = 0;
+
+  get isEmpty(): boolean {
+    return this.#inside === 0;
+  }
+
+  /** Counts a call until it leaves, or throws what `refusal` makes. */
+  enter(refusal: () => TroupeError): void {
+    if (this.#inside >= maxActive + maxQueued) throw refusal();
+    this.#inside += 1;
+  }
+
+  leave(): void {
+    this.#inside -= 1;
+  }
+
+  /** Makes a call active if fewer than the most are. */
+  tryAcquire(): boolean {
+    if (this.#active >= maxActive) return false;
+    this.#active += 1;
+    return true;
+  }
+
+  /** Waits in the queue until the call is active; false when the wait ended before. */
+  async acquire(bounds: WaitBounds): Promise<boolean> {
+    let isActive = false;
+    await waitOnce(bounds, (wake) => {
+      const turn = (): void => {
+        isActive = true;
+        wake();
+      };
+      this.#queue.push(turn);
+      return () => {
+        const index = this.#queue.indexOf(turn);
+        if (index >= 0) this.#queue.splice(index, 1);
+      };
+    });
+    return isActive;
+  }
+
+  /** Hands over to the next call in the queue, if there is one. */
+  release(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#active -= 1;
+    else next();
+  }
+}
