@@ -9,8 +9,8 @@
  *
  * Observable logic ignores events, so commands come through a port of the input:
  * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
- * `settings.changed` (the host's own settings, replaced). It ends when it is stopped
- * or when its parent fails, and emits nothing afterwards.
+ * `settings.changed` (the host's own settings, replaced). It ends when it is stopped,
+ * and emits nothing afterwards.
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
@@ -107,8 +107,6 @@ function follow(
   const subscriptions = [
     commands.on('settings.reload', obey),
     commands.on('settings.changed', obey),
-    // A parent that throws leaves its children running.
-    commands.subscribe({ error: end }),
   ];
   return { unsubscribe: end };
 }

@@ -78,10 +78,11 @@ export const parkedStates = serverSetup.createStateConfig({
     'spec.updated': { actions: 'applySpec', target: settle },
   },
   states: {
-    disabled: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
+    disabled: { tags: 'atRest', entry: ['announceRest', 'reportHalt'], exit: 'reportResumption' },
     blocked: {
       tags: ['needsUser', 'atRest'],
-      entry: ['announceRest', 'reportRest'],
+      entry: ['announceRest', 'reportHalt'],
+      exit: 'reportResumption',
       initial: 'choosing',
       states: {
         choosing: {
@@ -121,7 +122,7 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     dormant: {
       tags: 'waits',
-      entry: ['announceRest', 'reportRest'],
+      entry: ['announceRest', 'reportGivingUp'],
       on: { 'server.demanded': { actions: 'noteDemand', target: settle } },
     },
     backingOff: {
@@ -144,7 +145,7 @@ export const parkedStates = serverSetup.createStateConfig({
           after: { reconnectBackoff: '#connection.engaged' },
         },
         lost: {
-          entry: 'reportRest',
+          entry: 'reportGivingUp',
           on: { 'server.woke': { ...tryingSoon, target: 'lost' } },
           after: { reconnectBackoff: '#connection.engaged' },
         },
@@ -152,11 +153,13 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     authRequired: {
       tags: ['needsUser', 'atRest'],
-      entry: ['forgetWindows', 'announceRest', 'reportRest'],
+      entry: ['forgetWindows', 'announceRest', 'reportHalt'],
+      exit: 'reportResumption',
     },
     suspended: {
       tags: ['needsUser', 'atRest'],
-      entry: ['announceRest', 'reportRest'],
+      entry: ['announceRest', 'reportHalt'],
+      exit: 'reportResumption',
       // The windows are forgotten here, so settling again would start the server:
       // neither an edit of its settings nor a second admission may end a suspension.
       on: {
@@ -183,7 +186,8 @@ export const parkedStates = serverSetup.createStateConfig({
     },
     failed: {
       tags: ['needsUser', 'atRest'],
-      entry: ['announceGivingUp', 'announceRest', 'reportRest'],
+      entry: ['announceGivingUp', 'announceRest', 'reportHalt'],
+      exit: 'reportResumption',
       initial: 'choosing',
       states: {
         choosing: {
@@ -213,6 +217,6 @@ export const parkedStates = serverSetup.createStateConfig({
         reconnectStorm: failedByStorm,
       },
     },
-    stopped: { tags: 'atRest', entry: ['announceRest', 'reportRest'] },
+    stopped: { tags: 'atRest', entry: ['announceRest', 'reportHalt'], exit: 'reportResumption' },
   },
 });

@@ -263,9 +263,13 @@ export const serverSetup = setup({
     reportReady: sendParent(newsOf('server.readied')),
     /** Tells the root that it serves no more. */
     reportFalter: sendParent(newsOf('server.faltered')),
-    // Thousands may come to rest; only of a successor somebody wants to know.
-    reportRest: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
-      if (succeeds) enqueue.sendParent({ type: 'successor.rested' as const, actorId });
+    /** Tells the root that it goes no further before a person acts. */
+    reportHalt: sendParent(newsOf('server.halted')),
+    /** Tells the root that it goes on. */
+    reportResumption: sendParent(newsOf('server.resumed')),
+    // Thousands of servers may be dormant; only of a successor does the root need to know.
+    reportGivingUp: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
+      if (succeeds) enqueue.sendParent({ type: 'successor.gaveUp' as const, actorId });
     }),
     /** Gives the permit back, or leaves the line; nothing happens without either. */
     returnSlot: sendParent(newsOf('slot.returned')),

@@ -1,26 +1,35 @@
-/** What the root knows: what it was born with, and what it was told since. */
+/** What the root knows, what it hears, and what it does in answer. */
 
+import type { AnyActorRef } from 'xstate';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
-import type { LiveServer } from '../../src/domain/plan.ts';
+import type { LiveServer, Step } from '../../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../../src/domain/settings.ts';
+import type {
+  SettingsCommand,
+  SettingsCommands,
+  SettingsFact,
+} from '../../src/domain/settings-facts.ts';
 import { placeOf } from '../../src/policies/admission/server-place.ts';
-import { actorsOf } from './handover.ts';
+import type { SlotPool } from '../permit.ts';
+import type { ServerCommand, ServerInput } from '../server/server.ts';
+import type { SlotGranted, SlotsEvent } from '../slots.ts';
+import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './handover.ts';
 
 export interface TroupeInput {
   readonly seed: number;
   /** When the host asked for the troupe, monotonic milliseconds. */
   readonly startedAt: number;
   readonly trusted: boolean;
-  /** Upper bound that nothing widens; null = none was given. */
+  /** Upper bound that no other list widens; null = none was given. */
   readonly launchBound: readonly string[] | null;
-  /** Until the settings say otherwise. */
+  /** Until the settings are read. */
   readonly slots: SlotCounts;
   /** Processor cores of this machine. */
   readonly coreCount: number;
   readonly startupGateMs: number;
 }
 
-/** A person stopped this generation of a server; it stays stopped until told otherwise. */
+/** A person stopped this generation of a server; it stays stopped until they start it. */
 interface StopWish {
   readonly server: string;
   readonly generation: string;
@@ -30,13 +39,15 @@ export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
   readonly decisions: readonly ApprovalDecision[];
   readonly stopWishes: readonly StopWish[];
-  /** Servers that a person started while their actor was just leaving. */
+  /** Servers that a person started while their actor was leaving. */
   readonly startWishes: readonly string[];
   readonly settings: Settings | null;
   /** By server name. */
   readonly live: ReadonlyMap<string, LiveServer>;
-  /** Ids of the server actors that are ready. Apart from `live`, of which a change is dear. */
+  /** Ids of the server actors that are ready. Apart from `live`, because changing that is expensive. */
   readonly serving: readonly string[];
+  /** Ids of the server actors that will not go on before a person acts. */
+  readonly halted: readonly string[];
   /** Names that left the settings, newest last. */
   readonly removed: readonly string[];
   /** Servers and generations whose tools are known, newest last. */
@@ -45,16 +56,93 @@ export interface TroupeContext extends TroupeInput {
   readonly spawnCount: number;
 }
 
-/** The server of an actor: its id is the name with a dot and a digit behind it. */
+export type TroupeEvent =
+  | {
+      readonly type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect';
+      readonly server: string;
+    }
+  | {
+      readonly type: 'approval.grant' | 'approval.reject' | 'approval.revoke';
+      readonly server: string;
+      readonly fingerprint?: string;
+    }
+  /** What is on record now, also from other processes; replaces what was known. */
+  | { readonly type: 'approvals.changed'; readonly decisions: readonly ApprovalDecision[] }
+  | { readonly type: 'trust.changed'; readonly trusted: boolean }
+  | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
+  | { readonly type: 'auth.completed'; readonly server: string }
+  | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
+  | SettingsCommand
+  | SettingsFact
+  | {
+      readonly type: 'slot.requested';
+      readonly actorId: string;
+      readonly pool: SlotPool;
+      readonly demanded: boolean;
+      readonly retry: boolean;
+    }
+  | { readonly type: 'slot.returned'; readonly actorId: string }
+  | {
+      readonly type: 'catalog.listed' | 'catalog.forgotten';
+      readonly server: string;
+      readonly generation: string;
+    }
+  | ServerNews
+  | HandoverDue
+  | SlotGranted
+  // XState's own; never accepted from a host.
+  | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
+  | {
+      readonly type: `xstate.error.actor.${string}`;
+      readonly actorId: string;
+      readonly error: unknown;
+    };
+
+export type TroupeEmitted =
+  /** `at` is when the settings that caused the pass were read. */
+  | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
+  | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string }
+  /** For the settings source, which listens to the root. */
+  | SettingsCommand;
+
+/** Where the settings source hears commands: the root emits them, which its own reference does not type. */
+export function commandsFrom(root: AnyActorRef): SettingsCommands {
+  return root as unknown as SettingsCommands;
+}
+
+/** An event for a child. */
+export interface Order {
+  readonly to: string;
+  readonly event: ServerCommand | HandoverEvent | SlotsEvent;
+}
+
+/** What the root does in answer to an event; nothing where a field is missing. */
+export interface Outcome {
+  /** What it knows from now on. */
+  readonly facts?: Partial<TroupeContext>;
+  /** Ids of the children that it stops. */
+  readonly ends?: readonly string[];
+  readonly births?: readonly ServerInput[];
+  readonly handovers?: readonly HandoverInput[];
+  readonly orders?: readonly Order[];
+  readonly news?: TroupeEmitted;
+}
+
+/** The server of an actor: its id is the name with a suffix behind a dot. */
 export function nameOf(actorId: string): string {
   return actorId.slice(0, actorId.lastIndexOf('.'));
 }
 
-export function ownerOf(context: TroupeContext, actorId: string): [string, LiveServer] | undefined {
-  const name = nameOf(actorId);
-  const server = context.live.get(name);
+/** The server actors of one name: mostly one, two during a handover. */
+export function actorsOf(server: LiveServer): readonly LiveServer[] {
+  return server.beside === undefined ? [server] : [server, server.beside];
+}
+
+/** The name's entry that an actor belongs to, if it still does. */
+export function ownerOf({ live }: TroupeContext, actorId: string): LiveServer | undefined {
+  const server = live.get(nameOf(actorId));
   const isOwner = server !== undefined && actorsOf(server).some((it) => it.actorId === actorId);
-  return isOwner ? [name, server] : undefined;
+  return isOwner ? server : undefined;
 }
 
 export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
@@ -64,4 +152,12 @@ export function desiredOf(context: TroupeContext, server: string): DesiredServer
 // Servers may share a generation and still list different tools.
 export function catalogKey(server: string, generation: string): string {
   return `${generation}:${server}`;
+}
+
+export function newest<T>(list: readonly T[], count: number): readonly T[] {
+  return list.slice(Math.max(0, list.length - count));
+}
+
+export function others(all: readonly string[], one: string | undefined): string[] {
+  return all.filter((each) => each !== one);
 }

@@ -1,58 +1,129 @@
 /**
- * The actors of one server: mostly one. While its next generation takes over without
- * a gap there are two, first with a successor beside it, then with the predecessor that
- * finishes its calls; never more, because their ids are used again and again.
+ * Decides when the next generation of a server takes over from the present one.
+ *
+ * One actor for each seamless handover: it exists while two server actors share a
+ * name, and a name without one has a single server. It hears what becomes of both
+ * and tells the root when the handover is due. The root decides whether the
+ * settings still want it, gives the commands, and ends this actor once one of the
+ * two servers is gone; their own deadlines bound how long that takes.
+ *
+ * ```text
+ * [*] -> succeeding
+ * succeeding -- server.readied | server.halted | successor.gaveUp [isSuccessor] --> (stays)
+ * succeeding -- server.faltered [isPresent] --> (stays)
+ * succeeding -- handover.complete --> relieving
+ * succeeding -- handover.withdraw --> withdrawing
+ * succeeding -- after handoverDeadline --> (stays)
+ * withdrawing -- server.faltered [isPresent] --> (stays)
+ * relieving
+ * ```
  */
 
-import type { LiveServer, Successor } from '../../src/domain/plan.ts';
+import { sendParent, setup } from 'xstate';
 
-/** All that live under one name. */
-export function actorsOf(server: LiveServer): readonly LiveServer[] {
-  const { successor, predecessor } = server;
-  return [server, successor, predecessor].filter((it) => it !== undefined);
+export interface HandoverInput {
+  /** The name that both servers share. */
+  readonly server: string;
+  /** Actor id of the generation that serves until it hands over. */
+  readonly present: string;
+  /** Actor id of the generation that starts beside it. */
+  readonly successor: string;
 }
 
-/** Whom a person means who names the server: the one that settings ask for. */
-export function meantBy(server: LiveServer): LiveServer {
-  return server.successor === undefined || server.successor.leaving ? server : server.successor;
+/**
+ * What a server tells the root of itself: it is ready, or no longer; it goes no further before a
+ * person acts, or does again; it is a successor and will not become ready soon.
+ */
+export interface ServerNews {
+  readonly type:
+    | 'server.readied'
+    | 'server.faltered'
+    | 'server.halted'
+    | 'server.resumed'
+    | 'successor.gaveUp';
+  readonly actorId: string;
 }
 
-// A chart remembers every child id it ever saw. Two of them let a successor start
-// beside the one that leaves.
-export function successorIdOf({ actorId }: LiveServer): string {
-  const [name, suffix] = [actorId.slice(0, -1), actorId.slice(-1)];
-  return `${name}${suffix === '0' ? '1' : '0'}`;
+export type HandoverEvent =
+  | ServerNews
+  /** The successor serves from now on, or makes way. */
+  | { readonly type: 'handover.complete' | 'handover.withdraw' };
+
+/** Tells the root that the successor should take over. */
+export interface HandoverDue {
+  readonly type: 'handover.due';
+  readonly server: string;
+  readonly why: string;
 }
 
-/** The successor is the server from now on, and the other one its predecessor. */
-export function takenOver(server: LiveServer, after: Successor): LiveServer {
-  const { successor: _, ...before } = server;
-  const { hasGivenUp: _gaveUp, ...present } = after;
-  return { ...present, predecessor: { ...before, leaving: true } };
+const suffix = '.handover';
+
+/** Actor id of the handover of a server. */
+export function handoverIdOf(server: string): string {
+  return `${server}${suffix}`;
 }
 
-export function withGivenUp(server: LiveServer, actorId: string): LiveServer {
-  const { successor } = server;
-  if (successor?.actorId !== actorId) return server;
-  return { ...server, successor: { ...successor, hasGivenUp: true } };
+export function isHandover(actorId: string): boolean {
+  return actorId.endsWith(suffix);
 }
 
-export function allLeaving(server: LiveServer): LiveServer {
-  const { successor } = server;
-  if (successor === undefined) return { ...server, leaving: true };
-  return { ...server, leaving: true, successor: { ...successor, leaving: true } };
+function due(why: string) {
+  return ({ context: { server } }: { readonly context: HandoverInput }): HandoverDue => ({
+    type: 'handover.due',
+    server,
+    why,
+  });
 }
 
-/** What is left of a server when one of its actors has ended; undefined = nothing. */
-export function without(server: LiveServer, actorId: string): LiveServer | undefined {
-  const { successor, predecessor, ...rest } = server;
-  if (rest.actorId !== actorId) return rest;
-  if (successor === undefined) return predecessor;
-  const { hasGivenUp: _, ...next } = successor;
-  return next;
-}
+const handoverSetup = setup({
+  types: {
+    input: {} as HandoverInput,
+    context: {} as HandoverInput,
+    events: {} as HandoverEvent,
+  },
+  actions: {
+    /** The successor should take over: it is ready. */
+    announceReady: sendParent(due('its successor is ready')),
+    /** The successor should take over as it is: the settings ask for it, whether or not it works. */
+    announceGivenUp: sendParent(due('its successor did not become ready')),
+    /** The successor should take over: nothing else is left to serve. */
+    announceLoss: sendParent(due('it was lost while its successor starts')),
+  },
+  guards: {
+    /** The news is about the generation that serves. */
+    isPresent: ({ context, event }) => 'actorId' in event && event.actorId === context.present,
+    /** The news is about the generation that starts. */
+    isSuccessor: ({ context, event }) => 'actorId' in event && event.actorId === context.successor,
+  },
+  delays: {
+    // Two minutes: five attempts to start and the waits between them take about one. After
+    // that the new settings count, whether or not they work.
+    handoverDeadline: 120_000,
+  },
+});
 
-/** Names the timer of a successor that must not take for ever. */
-export function latenessOf(actorId: string): string {
-  return `late:${actorId}`;
-}
+export const handoverMachine = handoverSetup.createMachine({
+  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'handover',
+  context: ({ input }) => input,
+  initial: 'succeeding',
+  states: {
+    // The present generation serves while its successor starts.
+    succeeding: {
+      on: {
+        'server.readied': { guard: 'isSuccessor', actions: 'announceReady' },
+        'server.halted': { guard: 'isSuccessor', actions: 'announceGivenUp' },
+        'successor.gaveUp': { guard: 'isSuccessor', actions: 'announceGivenUp' },
+        'server.faltered': { guard: 'isPresent', actions: 'announceLoss' },
+        'handover.complete': 'relieving',
+        'handover.withdraw': 'withdrawing',
+      },
+      after: { handoverDeadline: { actions: 'announceGivenUp' } },
+    },
+    // The successor serves, and its predecessor finishes the calls it has.
+    relieving: {},
+    // The settings no longer want the successor, which leaves.
+    withdrawing: { on: { 'server.faltered': { guard: 'isPresent', actions: 'announceLoss' } } },
+  },
+});

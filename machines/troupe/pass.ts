@@ -1,52 +1,45 @@
 /**
  * One pass of the root: what it is planned from, and what its steps lead to. All of
- * it is pure, so that the dry run and the real one are the same.
+ * it is pure, so that a dry run and the real one agree.
  */
 
-import type { AdmittedServer, LiveServer, Step } from '../../src/domain/plan.ts';
+import type { AdmittedServer, LiveServer, Step, StepKind } from '../../src/domain/plan.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
-import { planChanges } from '../../src/policies/plan-changes.ts';
-import type { ServerCommand, ServerInput } from '../server/server.ts';
-import { catalogKey, type TroupeContext } from './context.ts';
-import { actorsOf, allLeaving, successorIdOf, takenOver } from './handover.ts';
+import { type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
+import type { ServerInput } from '../server/server.ts';
+import {
+  catalogKey,
+  nameOf,
+  type Order,
+  type Outcome,
+  type TroupeContext,
+  type TroupeEvent,
+} from './context.ts';
+import { type HandoverInput, isHandover } from './handover.ts';
+import { changed, handedOn, type Move, retired, spawned } from './moves.ts';
 
 /** What a plan is made from. */
 export type PlanningFacts = Pick<
   TroupeContext,
-  'settings' | 'trusted' | 'launchBound' | 'hostAllowed' | 'decisions' | 'live' | 'serving'
+  | 'settings'
+  | 'trusted'
+  | 'launchBound'
+  | 'hostAllowed'
+  | 'decisions'
+  | 'live'
+  | 'serving'
+  | 'halted'
 >;
 
-/** Says whether an actor is at rest: it waits for a person, and not for its turn or a timer. */
-export type IsAtRest = (actorId: string) => boolean;
-
-/** The same as the children of the root tell it at the moment of asking. */
-export function restIn(root: { getSnapshot(): unknown }): IsAtRest {
-  return (actorId) => {
-    // Children are spawned by name, of which the types of the root know nothing.
-    const { children } = root.getSnapshot() as {
-      readonly children: Readonly<Record<string, Child>>;
-    };
-    return children[actorId]?.getSnapshot().hasTag('atRest') === true;
-  };
+/** The event that causes a pass, as far as the pass depends on it. */
+export interface Cause extends Turn {
+  readonly due?: DueHandover;
 }
 
-interface Child {
-  getSnapshot(): { hasTag(tag: 'atRest'): boolean };
-}
-
-/**
- * The gates of the present moment.
- *
- * @param turn - whose turn causes the question
- */
-export function gatesOf(
-  context: PlanningFacts,
-  isAtRest: IsAtRest = () => false,
-  turn?: Turn,
-): Gates {
-  const hasPlaces = isBudgetEnforced(context);
+/** The gates of the present moment. */
+export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   return {
     trusted: context.trusted,
     ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
@@ -54,195 +47,128 @@ export function gatesOf(
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    ...(hasPlaces ? { places: placesOf(context.live, isAtRest, turn) } : {}),
+    ...(isBudgetEnforced(context)
+      ? { places: placesOf(context.live, new Set(context.halted), cause) }
+      : {}),
   };
 }
 
-/** Says whether some server may have to wait for the place of another. */
-export function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
+/** Says whether one server may have to wait for the place of another. */
+function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
   return settings?.budget?.mode === 'enforce';
 }
 
-function admitted(
-  context: PlanningFacts,
-  isAtRest?: IsAtRest,
-  turn?: Turn,
-): readonly AdmittedServer[] {
-  const { settings } = context;
-  return settings === null ? [] : admitAll(settings, gatesOf(context, isAtRest, turn));
-}
-
 /** The steps of the next pass. */
-export function planOf(context: PlanningFacts, isAtRest?: IsAtRest): readonly Step[] {
-  return passOf(context, isAtRest).plan;
+export function planOf(context: PlanningFacts): readonly Step[] {
+  return passOf(context).plan;
 }
 
-/** A plan, and whom it was made for. */
+/** A plan, and the servers that it was made for. */
 export interface Pass {
   readonly plan: readonly Step[];
-  /** The steps that change something. */
-  readonly moving: readonly Step[];
   /** By name. */
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts, isAtRest?: IsAtRest, turn?: Turn): Pass {
-  const servers = admitted(context, isAtRest, turn);
+export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pass {
+  const { settings, live } = context;
+  const servers = settings === null ? [] : admitAll(settings, gatesOf(context, turn));
   const plan = planChanges(servers, {
-    live: context.live,
+    live,
     serving: new Set(context.serving),
+    ...(due === undefined ? {} : { due }),
     digestOf: settingsDigestOf,
   });
-  return {
-    plan,
-    moving: plan.filter(({ step }) => step !== 'keep'),
-    wanted: new Map(servers.map((server) => [server.desired.name, server])),
-  };
+  return { plan, wanted: new Map(servers.map((server) => [server.desired.name, server])) };
 }
 
 /**
- * Who lives once the steps are taken. All births in one go: each copy of the
- * children costs as much as all of them.
+ * One pass: looks at everything, plans, and says what the steps lead to. A command changes nothing
+ * that is desired, so it needs none, unless the server has to claim a place of the budget again.
  */
-export function liveAfter(
-  before: TroupeContext,
-  { moving, wanted: all }: Pass,
-  spawn: (input: ServerInput) => void,
-): Pick<TroupeContext, 'live' | 'spawnCount' | 'startWishes'> {
-  const live = new Map(before.live);
-  const known = new Set(before.knownCatalogs);
-  let { spawnCount } = before;
+export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
+  const cause = causeOf(event);
+  if (cause.claimant !== undefined && !isBudgetEnforced(context)) return {};
+  const pass = passOf(context, cause);
+  const at = event.type === 'settings.loaded' ? { at: event.at } : {};
+  return { ...outcomeOf(context, pass), news: { type: 'reconciled', plan: pass.plan, ...at } };
+}
+
+function causeOf(event: TroupeEvent): Cause {
+  switch (event.type) {
+    case 'server.start':
+    case 'server.restart':
+    case 'server.reconnect':
+    case 'auth.completed':
+      return { claimant: event.server };
+    case 'handover.due':
+      return { due: event };
+    default:
+  }
+  if (!('actorId' in event)) return {};
+  const server = nameOf(event.actorId);
+  if (!isHandover(event.actorId)) return { heir: server };
+  // It cannot say any more when it is due.
+  return { due: { server, why: 'its handover broke' } };
+}
+
+/** What the steps of a pass lead to. */
+export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
+  const live = new Map(context.live);
+  const known = new Set(context.knownCatalogs);
+  const births: ServerInput[] = [];
+  const handovers: HandoverInput[] = [];
+  const orders: Order[] = [];
   const born = new Set<string>();
-  const give = (wanted: AdmittedServer, actorId: string, succeeds: boolean): void => {
-    spawn(inputOf(wanted, { actorId, succeeds }, { ...before, spawnCount }, known));
-    born.add(wanted.desired.name);
-    spawnCount += 1;
-  };
-  for (const { server, step } of moving) {
+  for (const { server, step } of plan) {
+    if (step === 'keep') continue;
     const now = live.get(server);
-    const wanted = all.get(server);
-    // A plan names nobody who is neither live nor wanted, so there is no further case.
-    /* v8 ignore else -- @preserve */
-    if (now !== undefined) {
-      const next = serverAfter(step, now, wanted);
-      live.set(server, next);
-      const { successor } = next;
-      if (wanted !== undefined && successor !== undefined && now.successor === undefined)
-        give(wanted, successor.actorId, true);
-    } else if (wanted !== undefined) {
-      const actorId = `${server}.${spawnCount % 2}`;
-      give(wanted, actorId, false);
-      live.set(server, liveAs(wanted, actorId));
-    }
+    const spawnCount = context.spawnCount + born.size;
+    const move = moveOf(step, now, all.get(server), `${server}.${spawnCount % 2}`);
+    live.set(server, move.live);
+    orders.push(...move.orders);
+    if (move.birth === undefined) continue;
+    const { wanted, actorId } = move.birth;
+    const seat = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
+    births.push(inputOf(wanted, seat, context, known));
+    if (now !== undefined) handovers.push({ server, present: now.actorId, successor: actorId });
+    born.add(server);
   }
-  const startWishes = before.startWishes.filter((server) => !born.has(server));
-  return { live, spawnCount, startWishes };
+  const spawnCount = context.spawnCount + born.size;
+  const startWishes = context.startWishes.filter((server) => !born.has(server));
+  return { facts: { live, spawnCount, startWishes }, births, handovers, orders };
 }
 
-/** What one step makes of a server that lives. */
-function serverAfter(
-  step: Step['step'],
-  now: LiveServer,
+function moveOf(
+  step: Exclude<StepKind, 'keep'>,
+  now: LiveServer | undefined,
   wanted: AdmittedServer | undefined,
-): LiveServer {
-  const { successor } = now;
-  if (wanted === undefined || step === 'replace') return allLeaving(now);
-  if (step === 'handover') return handedOn(now, wanted);
-  const changed = liveAs(wanted, now.actorId);
-  if (successor === undefined || isMeant(now, wanted)) return { ...now, ...changed };
-  return { ...now, successor: { ...successor, ...changed, actorId: successor.actorId } };
-}
-
-function handedOn(now: LiveServer, wanted: AdmittedServer): LiveServer {
-  const { successor } = now;
-  if (successor === undefined) {
-    return { ...now, successor: liveAs(wanted, successorIdOf(now)) };
-  }
-  return isMeant(successor, wanted)
-    ? takenOver(now, successor)
-    : { ...now, successor: { ...successor, leaving: true } };
-}
-
-function isMeant({ generation }: LiveServer, { desired }: AdmittedServer): boolean {
-  return generation === desired.generation;
-}
-
-interface Order {
-  readonly actorId: string;
-  readonly command: ServerCommand;
-}
-
-/** What those are told who lived before the steps. */
-export function commandsOf(
-  { moving, wanted }: Pass,
-  live: TroupeContext['live'],
-): readonly Order[] {
-  return moving.flatMap(({ server, step }) => {
-    const now = live.get(server);
-    return now === undefined ? [] : ordersFor(step, now, wanted.get(server));
-  });
-}
-
-function ordersFor(
-  step: Step['step'],
-  now: LiveServer,
-  wanted: AdmittedServer | undefined,
-): readonly Order[] {
-  const { successor, predecessor } = now;
-  if (wanted === undefined || step === 'replace') {
-    return actorsOf(now).map(({ actorId }) => ({ actorId, command: { type: 'server.retire' } }));
-  }
-  if (step === 'handover') {
-    if (successor === undefined) return [];
-    return isMeant(successor, wanted)
-      ? [{ actorId: now.actorId, command: { type: 'server.relieve' } }]
-      : [{ actorId: successor.actorId, command: { type: 'server.retire' } }];
-  }
-  const { actorId } = successor === undefined || isMeant(now, wanted) ? now : successor;
-  const { desired, verdict } = wanted;
-  if (step === 'update') {
-    const { startup, policy } = desired;
-    return [{ actorId, command: { type: 'spec.updated', startup, policy } }];
-  }
-  if (verdict === 'admitted') return [{ actorId, command: { type: 'admission.granted' } }];
-  // Whoever may not run may not finish its calls either.
-  const others = predecessor === undefined ? [] : [predecessor];
-  return [
-    { actorId, command: { type: 'admission.withdrawn', verdict } },
-    ...others.map((it): Order => ({ actorId: it.actorId, command: { type: 'server.retire' } })),
-  ];
+  newId: string,
+): Move {
+  // A plan names only servers that are live or wanted.
+  if (wanted === undefined) return retired(now as LiveServer);
+  if (now === undefined) return spawned(wanted, newId);
+  if (step === 'replace') return retired(now);
+  return step === 'handover' ? handedOn(now, wanted) : changed(step, now, wanted);
 }
 
 function inputOf(
   { desired, verdict }: AdmittedServer,
-  { actorId, succeeds }: Pick<ServerInput, 'actorId' | 'succeeds'>,
-  context: TroupeContext,
+  seat: Pick<ServerInput, 'actorId' | 'succeeds' | 'seed'>,
+  { stopWishes, startWishes }: TroupeContext,
   knownCatalogs: ReadonlySet<string>,
 ): ServerInput {
+  const { name, generation, transport, startup, policy } = desired;
   return {
-    actorId,
-    name: desired.name,
-    generation: desired.generation,
-    transport: desired.transport,
-    startup: desired.startup,
-    policy: desired.policy,
+    ...seat,
+    name,
+    generation,
+    transport,
+    startup,
+    policy,
     verdict,
-    stopWanted: context.stopWishes.some(
-      (wish) => wish.server === desired.name && wish.generation === desired.generation,
-    ),
-    startWanted: succeeds || context.startWishes.includes(desired.name),
-    succeeds,
-    hasStoredCatalog: knownCatalogs.has(catalogKey(desired.name, desired.generation)),
-    seed: context.seed + context.spawnCount,
-  };
-}
-
-function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServer {
-  return {
-    actorId,
-    generation: desired.generation,
-    settingsDigest: settingsDigestOf(desired),
-    verdict,
-    leaving: false,
+    stopWanted: stopWishes.some((wish) => wish.server === name && wish.generation === generation),
+    startWanted: seat.succeeds || startWishes.includes(name),
+    hasStoredCatalog: knownCatalogs.has(catalogKey(name, generation)),
   };
 }

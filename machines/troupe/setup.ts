@@ -1,176 +1,66 @@
 /**
- * The words of the root chart, and how it keeps its books: admission, the wishes
- * of a person, permits and the set of live server actors. What a pass does is in
- * `pass.ts`; everything else belongs to the servers themselves.
+ * The actions of the root chart: how it notes what it hears, and what it answers. An
+ * answer is a pure function from what the root knows to an `Outcome`, which `does`
+ * alone applies. What a pass does is in `pass.ts`, what happens to the servers
+ * of one name in `moves.ts`.
  */
 
 import {
-  type AnyActorRef,
   assertEvent,
-  assign,
-  enqueueActions,
+  type EventDescriptor,
+  type ExtractEvent,
   fromEventObservable,
   setup,
 } from 'xstate';
-import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
-import type { Step } from '../../src/domain/plan.ts';
-import type {
-  SettingsCommand,
-  SettingsCommands,
-  SettingsFact,
-  SettingsInput,
-} from '../../src/domain/settings-facts.ts';
-import type { Turn } from '../../src/policies/admission/server-budget.ts';
+import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { placeOf } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
-import type { SlotPool } from '../permit.ts';
 import { serverMachine } from '../server/server.ts';
-import { type SlotGranted, type SlotsInput, slotsMachine } from '../slots.ts';
+import { slotsMachine } from '../slots.ts';
 import {
+  actorsOf,
   catalogKey,
   desiredOf,
   nameOf,
+  newest,
+  type Outcome,
+  others,
   ownerOf,
   type TroupeContext,
+  type TroupeEmitted,
+  type TroupeEvent,
   type TroupeInput,
 } from './context.ts';
-import {
-  actorsOf,
-  allLeaving,
-  latenessOf,
-  meantBy,
-  successorIdOf,
-  takenOver,
-  withGivenUp,
-  without,
-} from './handover.ts';
-import { commandsOf, isBudgetEnforced, liveAfter, passOf, restIn } from './pass.ts';
-
-/** What a person may tell one server through the root. */
-const personCommands = [
-  'server.start',
-  'server.stop',
-  'server.restart',
-  'server.reconnect',
-] as const;
-type PersonCommand = (typeof personCommands)[number];
-
-export type TroupeEvent =
-  | { readonly type: PersonCommand; readonly server: string }
-  | {
-      readonly type: 'approval.grant' | 'approval.reject' | 'approval.revoke';
-      readonly server: string;
-      readonly fingerprint?: string;
-    }
-  /** What is on record now, also from other processes, in place of what was. */
-  | { readonly type: 'approvals.changed'; readonly decisions: readonly ApprovalDecision[] }
-  | { readonly type: 'trust.changed'; readonly trusted: boolean }
-  | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
-  | { readonly type: 'auth.completed'; readonly server: string }
-  | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
-  | SettingsCommand
-  | SettingsFact
-  | {
-      readonly type: 'slot.requested';
-      readonly actorId: string;
-      readonly pool: SlotPool;
-      readonly demanded: boolean;
-      readonly retry: boolean;
-    }
-  | { readonly type: 'slot.returned'; readonly actorId: string }
-  | {
-      readonly type: 'catalog.listed' | 'catalog.forgotten';
-      readonly server: string;
-      readonly generation: string;
-    }
-  /** A server actor became ready, or is not any more; a successor will not be by itself, or not in time. */
-  | {
-      readonly type: 'server.readied' | 'server.faltered' | 'successor.rested' | 'successor.late';
-      readonly actorId: string;
-    }
-  | SlotGranted
-  // XState's own; never accepted from a host.
-  | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
-  | {
-      readonly type: `xstate.error.actor.${string}`;
-      readonly actorId: string;
-      readonly error: unknown;
-    };
-
-/** Maps news of a server actor to the parameter of those who ask which it is about. */
-export function ofActor({ event }: { readonly event: ActorNews }): ActorNews {
-  return { actorId: event.actorId };
-}
-
-export interface ActorNews {
-  readonly actorId: string;
-}
-
-/** Which child ended, and what of, when it broke. */
-export interface ChildEnd {
-  readonly actorId: string;
-  readonly error?: unknown;
-}
-
-/** Maps the end of a child to the parameters of the actions that clean up after it. */
-export function ofChild({ event }: { readonly event: ChildEnd }): ChildEnd {
-  return { actorId: event.actorId, error: event.error };
-}
-
-export type TroupeEmitted =
-  /** `at` is when the settings that caused the pass were read. */
-  | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
-  | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string }
-  /** For the settings source, which listens to the root. */
-  | SettingsCommand;
-
-/** Where the settings source hears commands: the root emits them, which its own reference does not type. */
-export function commandsFrom(root: AnyActorRef): SettingsCommands {
-  return root as unknown as SettingsCommands;
-}
+import { handoverIdOf, handoverMachine, isHandover } from './handover.ts';
+import { endedHandover, forgotten, personCommands, retired, routed } from './moves.ts';
+import { reconciled } from './pass.ts';
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
-// As many as there may be servers: whoever stores them forgets the others, and says so.
+// As many as there may be servers: the store that keeps them forgets the others, and says so.
 const rememberedCatalogs = 10_000;
-const rememberedWishes = 1_000;
 
-// Two seconds: nobody notices, and a machine that just woke has enough to do.
+const respawnPauseMs = 1_000;
+
+// Two seconds: imperceptible, and a machine that just woke is busy.
 const leastWakeSpreadMs = 2_000;
 // Fifty a second, however many there are.
 const wakeSpreadPerServerMs = 20;
 
-function newest<T>(list: readonly T[], count: number): readonly T[] {
-  return list.slice(Math.max(0, list.length - count));
-}
-
-/** Who wants a place now because of what happened. */
-function turnOf(event: TroupeEvent): Turn {
-  switch (event.type) {
-    case 'server.start':
-    case 'server.restart':
-    case 'server.reconnect':
-    case 'auth.completed':
-      return { claimant: event.server };
-    default:
-      return 'actorId' in event && isEnd(event.type) ? { heir: nameOf(event.actorId) } : {};
-  }
-}
-
-function isEnd(type: string): boolean {
-  return type.startsWith('xstate.done.actor.');
-}
+const serverNews = [
+  'server.readied',
+  'server.faltered',
+  'server.halted',
+  'server.resumed',
+  'successor.gaveUp',
+] as const;
 
 function notProvided(): never {
   throw new Error('actor "settingsSource" was not provided to the troupe chart');
 }
 
-function slotsInputOf({ settings, slots, coreCount, seed }: TroupeContext): SlotsInput {
-  return { counts: settings?.slots ?? slots, coreCount, seed };
-}
-
-export const troupeSetup = setup({
+const parts = setup({
   types: {
     input: {} as TroupeInput,
     context: {} as TroupeContext,
@@ -179,264 +69,175 @@ export const troupeSetup = setup({
   },
   actors: {
     server: serverMachine,
+    handover: handoverMachine,
     slots: slotsMachine,
     settingsSource: fromEventObservable<SettingsFact, SettingsInput>(notProvided),
   },
+});
+
+/** Answers an event. All births at once: each copy of the children costs as much as all of them. */
+function does<const Type extends EventDescriptor<TroupeEvent>>(
+  types: Type | readonly Type[],
+  answer: (context: TroupeContext, event: ExtractEvent<TroupeEvent, Type>) => Outcome,
+) {
+  return parts.enqueueActions(({ context, event, enqueue }) => {
+    assertEvent(event, types);
+    const { facts, ends, births, handovers, orders, news } = answer(context, event);
+    for (const actorId of ends ?? []) enqueue.stopChild(actorId);
+    if (facts !== undefined)
+      enqueue.assign(({ spawn }) => {
+        for (const input of births ?? []) spawn('server', { id: input.actorId, input });
+        for (const input of handovers ?? [])
+          spawn('handover', { id: handoverIdOf(input.server), input });
+        return facts;
+      });
+    for (const order of orders ?? []) enqueue.sendTo(order.to, order.event);
+    if (news !== undefined) enqueue.emit(news);
+  });
+}
+
+/** A decision about what was shown before an edit decides nothing. */
+function decided(
+  context: TroupeContext,
+  { type, server, fingerprint: shown }: ExtractEvent<TroupeEvent, 'approval.grant'>,
+): Outcome {
+  const desired = desiredOf(context, server);
+  if (desired === undefined) return {};
+  const fingerprint = approvalFingerprint(desired);
+  if (shown !== undefined && shown !== fingerprint) return {};
+  // The approval store bounds them; dropping one here would contradict the records.
+  const decision = { server: desired.name, fingerprint, decision: decisionBy[type] };
+  return { facts: { decisions: withDecision(context.decisions, decision) } };
+}
+
+export const troupeSetup = parts.extend({
   actions: {
-    /** Takes over what was read, and remembers whom it names no more. */
-    noteSettings: assign(({ context, event }) => {
-      assertEvent(event, ['settings.loaded', 'settings.relocated']);
-      const names = new Set(event.settings.servers.map(({ name }) => name));
-      const gone = (context.settings?.servers ?? [])
-        .map(({ name }) => name)
-        .filter((name) => !names.has(name));
-      const stillRemoved = context.removed.filter((name) => !names.has(name));
-      return {
-        settings: event.settings,
-        startupGateMs: event.settings.startupGateMs,
-        removed: newest([...stillRemoved, ...gone], rememberedNames),
-      };
+    /** Takes over what was read, and remembers the names that are gone. */
+    noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
+      const names = new Set(settings.servers.map(({ name }) => name));
+      const before = (context.settings?.servers ?? []).map(({ name }) => name);
+      const gone = [...context.removed, ...before].filter((name) => !names.has(name));
+      const removed = newest(gone, rememberedNames);
+      return { facts: { settings, startupGateMs: settings.startupGateMs, removed } };
     }),
     /** Whether the folder is trusted. */
-    noteTrust: assign(({ event }) => {
-      assertEvent(event, 'trust.changed');
-      return { trusted: event.trusted };
-    }),
+    noteTrust: does('trust.changed', (_, { trusted }) => ({ facts: { trusted } })),
     /** The host's own list, within what was allowed at launch. */
-    noteAllowed: assign(({ event }) => {
-      assertEvent(event, 'allow.changed');
-      return { hostAllowed: event.allowed };
+    noteAllowed: does('allow.changed', (_, event) => ({ facts: { hostAllowed: event.allowed } })),
+    /** A person's decision about a server as it is now. */
+    noteDecision: does(['approval.grant', 'approval.reject', 'approval.revoke'], decided),
+    /** The decisions on disk. */
+    noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
+    /** A list of this generation is known from now on. */
+    noteCatalog: does('catalog.listed', (context, { server, generation }) => {
+      const key = catalogKey(server, generation);
+      if (context.knownCatalogs.at(-1) === key) return {};
+      const known = [...others(context.knownCatalogs, key), key];
+      return { facts: { knownCatalogs: newest(known, rememberedCatalogs) } };
     }),
-    /** What a person decided about a server as it is now. */
-    noteDecision: assign(({ context, event }) => {
-      assertEvent(event, ['approval.grant', 'approval.reject', 'approval.revoke']);
-      const desired = desiredOf(context, event.server);
-      if (desired === undefined) return {};
-      const { name } = desired;
-      const fingerprint = approvalFingerprint(desired);
-      // A decision about what was shown before an edit decides nothing.
-      if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};
-      const decision = decisionBy[event.type];
-      // The approval store bounds them; dropping one here would contradict the records.
+    /** Drops a list that is kept no longer, also from its server. */
+    forgetCatalog: does('catalog.forgotten', (context, { server, generation }) => {
+      const key = catalogKey(server, generation);
+      const present = context.live.get(server);
+      const owners = (present === undefined ? [] : actorsOf(present)).filter(
+        (it) => it.generation === generation && it.leaving === false,
+      );
       return {
-        decisions: withDecision(context.decisions, { server: name, fingerprint, decision }),
+        facts: { knownCatalogs: others(context.knownCatalogs, key) },
+        orders: owners.map((it) => ({ to: it.actorId, event: { type: 'catalog.forgotten' } })),
       };
     }),
-    /** What persons decided, as it is on disk. */
-    noteDecisions: assign(({ event }) => {
-      assertEvent(event, 'approvals.changed');
-      return { decisions: event.decisions };
-    }),
-    /** A list of this generation is known from now on. */
-    noteCatalog: assign(({ context, event }) => {
-      assertEvent(event, 'catalog.listed');
-      const key = catalogKey(event.server, event.generation);
-      if (context.knownCatalogs.at(-1) === key) return {};
-      const others = context.knownCatalogs.filter((known) => known !== key);
-      return { knownCatalogs: newest([...others, key], rememberedCatalogs) };
-    }),
-    /** A list that is kept no longer: its server is told. */
-    forgetCatalog: enqueueActions(({ context, event, enqueue }) => {
-      assertEvent(event, 'catalog.forgotten');
-      const { server, generation } = event;
-      const key = catalogKey(server, generation);
-      enqueue.assign({ knownCatalogs: context.knownCatalogs.filter((known) => known !== key) });
-      const live = context.live.get(server);
-      const actors = live === undefined ? [] : actorsOf(live);
-      const owner = actors.find((it) => it.generation === generation && !it.leaving);
-      if (owner !== undefined) enqueue.sendTo(owner.actorId, { type: 'catalog.forgotten' });
-    }),
-    /** One more serves. */
-    noteReady: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
-      serving: [...serving.filter((id) => id !== actorId), actorId],
-    })),
-    /** One fewer serves. */
-    noteFalter: assign(({ context: { serving } }, { actorId }: ActorNews) => ({
-      serving: serving.filter((id) => id !== actorId),
-    })),
-    /** One gave up: its successor, or nobody, goes on. */
-    noteGivenUp: assign(({ context }, { actorId }: ActorNews) => ({
-      live: new Map(
-        [...context.live].map(([name, server]) => [name, withGivenUp(server, actorId)]),
-      ),
-    })),
-
-    /** One pass: look at everything, plan, and take the steps. */
-    reconcile: enqueueActions(({ context, event, enqueue, self }) => {
-      const turn = turnOf(event);
-      // A command changes nothing that is desired. But who was at rest gave its place back,
-      // and is refused before it starts without one.
-      if (turn.claimant !== undefined && !isBudgetEnforced(context)) return;
-      const pass = passOf(context, restIn(self), turn);
-      enqueue.assign(({ context: before, spawn }) =>
-        liveAfter(before, pass, (input) => {
-          spawn('server', { id: input.actorId, input });
-        }),
-      );
-      for (const { actorId, command } of commandsOf(pass, context.live))
-        enqueue.sendTo(actorId, command);
-      for (const { server, step } of pass.moving) {
-        const before = context.live.get(server);
-        const successor = before?.successor;
-        if (successor !== undefined && step !== 'update')
-          enqueue.cancel(latenessOf(successor.actorId));
-        else if (before !== undefined && step === 'handover') {
-          const actorId = successorIdOf(before);
-          enqueue.raise(
-            { type: 'successor.late', actorId },
-            { id: latenessOf(actorId), delay: 'handoverDeadline' },
-          );
-        }
-      }
-      const at = event.type === 'settings.loaded' ? { at: event.at } : {};
-      enqueue.emit({ type: 'reconciled', plan: pass.plan, ...at });
+    /** Notes how a server is, and tells its handover, if there is one. */
+    noteNews: does(serverNews, (context, event) => {
+      const { type, actorId } = event;
+      const serving = others(context.serving, actorId);
+      const halted = others(context.halted, actorId);
+      const isBeside = ownerOf(context, actorId)?.beside !== undefined;
+      return {
+        facts: {
+          serving: type === 'server.readied' ? [...serving, actorId] : serving,
+          halted: type === 'server.halted' ? [...halted, actorId] : halted,
+        },
+        orders: isBeside ? [{ to: handoverIdOf(nameOf(actorId)), event }] : [],
+      };
     }),
 
-    /** A stop is for all that live under the name; what is left of them is the one that is meant. */
-    endHandover: enqueueActions(({ context, event, enqueue }) => {
-      assertEvent(event, 'server.stop');
-      const { server } = event;
-      const present = context.live.get(server);
-      if (present === undefined || present.leaving) return;
-      const meant = meantBy(present);
-      for (const actor of actorsOf(present)) {
-        if (actor !== meant) enqueue.sendTo(actor.actorId, { type: 'server.retire' });
-      }
-      if (meant === present) return;
-      enqueue.cancel(latenessOf(meant.actorId));
-      enqueue.assign({ live: new Map(context.live).set(server, takenOver(present, meant)) });
+    /** One pass: looks at everything, plans, and takes the steps. */
+    reconcile: does('*', reconciled),
+    /** A stop is for everything under the name: one generation is left to stop. */
+    endHandover: does('server.stop', ({ live }, { server }) => {
+      const present = live.get(server);
+      if (present?.beside === undefined || present.leaving !== false) return {};
+      const move = endedHandover(present);
+      return { facts: { live: new Map(live).set(server, move.live) }, orders: move.orders };
     }),
+    /** Hands a person's command to the server, and remembers a stop. */
+    routeCommand: does(personCommands, routed),
+    /** Has every server check itself, and not all at once. */
+    passWake: does('system.woke', ({ live }) => {
+      const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);
+      const staying = [...live.values()].flatMap(actorsOf).filter((it) => it.leaving === false);
+      const event = { type: 'server.woke', spreadMs } as const;
+      return { orders: staying.map(({ actorId: to }) => ({ to, event })) };
+    }),
+    /** The troupe ends: every server leaves. */
+    retireAll: does('*', ({ live }) => {
+      const moves = [...live].map(([name, server]) => [name, retired(server)] as const);
+      return {
+        facts: { live: new Map(moves.map(([name, move]) => [name, move.live])) },
+        orders: moves.flatMap(([, { orders }]) => orders),
+      };
+    }),
+    /** Reclaims everything that a child held which has ended. */
+    forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
 
-    /** Hands a person's command to the actor that lives now, and remembers a stop. */
-    routeCommand: enqueueActions(({ context, event, enqueue }) => {
-      assertEvent(event, [...personCommands, 'auth.completed']);
-      const { server } = event;
-      const type = event.type === 'auth.completed' ? 'server.reconnect' : event.type;
-      const others = context.stopWishes.filter((wish) => wish.server !== server);
-      const desired = desiredOf(context, server);
-      const startWishes = context.startWishes.filter((name) => name !== server);
-      if (type === 'server.stop' && desired !== undefined) {
-        const wish = { server, generation: desired.generation };
-        enqueue.assign({ stopWishes: newest([...others, wish], rememberedWishes), startWishes });
-      } else if (type === 'server.start' || type === 'server.restart') {
-        enqueue.assign({ stopWishes: others });
-      }
-      const present = context.live.get(server);
-      const target = present === undefined ? undefined : meantBy(present);
-      if (target !== undefined && !target.leaving) enqueue.sendTo(target.actorId, { type });
-      else if (type !== 'server.stop' && desired !== undefined) {
-        // Its successor is told at birth.
-        enqueue.assign({ startWishes: newest([...startWishes, server], rememberedWishes) });
-      }
+    /** Passes on a request for a permit, with the server's place in the settings. */
+    requestSlot: does('slot.requested', (context, event) => {
+      const isOwned = ownerOf(context, event.actorId) !== undefined;
+      const settings = isOwned ? context.settings : null;
+      const order = placeOf(settings, nameOf(event.actorId));
+      return { orders: [{ to: 'slots', event: { ...event, order } }] };
     }),
-
-    /** Each looks after itself, and not all at once. */
-    passWake: enqueueActions(({ context, enqueue }) => {
-      const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * context.live.size);
-      for (const { actorId, leaving } of [...context.live.values()].flatMap(actorsOf)) {
-        if (!leaving) enqueue.sendTo(actorId, { type: 'server.woke', spreadMs });
-      }
-    }),
-
-    /** Hands the wish for a permit on, with the place in the settings. */
-    requestSlot: enqueueActions(({ context, event, enqueue }) => {
-      assertEvent(event, 'slot.requested');
-      const owner = ownerOf(context, event.actorId);
-      const order =
-        owner === undefined ? Number.MAX_SAFE_INTEGER : placeOf(context.settings, owner[0]);
-      enqueue.sendTo('slots', { ...event, order });
-    }),
-    /** Passes a returned permit on. */
-    passReturn: enqueueActions(({ event, enqueue }) => {
-      assertEvent(event, 'slot.returned');
-      enqueue.sendTo('slots', event);
-    }),
+    /** Passes on a permit that a server returns. */
+    passReturn: does('slot.returned', (_, event) => ({ orders: [{ to: 'slots', event }] })),
     // A permit for an actor that is gone goes straight back.
-    passPermit: enqueueActions(({ context, event, enqueue }) => {
-      assertEvent(event, 'slot.granted');
+    passPermit: does('slot.granted', (context, event) => {
       const { actorId } = event;
-      if (ownerOf(context, actorId) === undefined) {
-        enqueue.sendTo('slots', { type: 'slot.returned', actorId });
-      } else {
-        enqueue.sendTo(actorId, { type: 'slot.granted' });
-      }
+      if (ownerOf(context, actorId) !== undefined) return { orders: [{ to: actorId, event }] };
+      return { orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }] };
     }),
     /** As many may start at once as the new settings say. */
-    resizeSlots: enqueueActions(({ event, enqueue }) => {
-      assertEvent(event, 'settings.loaded');
-      enqueue.sendTo('slots', { type: 'slots.resized', counts: event.settings.slots });
-    }),
+    resizeSlots: does('settings.loaded', (_, { settings: { slots: counts } }) => ({
+      orders: [{ to: 'slots', event: { type: 'slots.resized', counts } }],
+    })),
     /** Has the files read again, or the host settings exchanged. */
-    passToSettingsSource: enqueueActions(({ event, enqueue }) => {
-      assertEvent(event, ['settings.reload', 'settings.changed']);
-      enqueue.emit(event);
-    }),
-
-    /** The troupe ends: everybody is told to leave. */
-    retireAll: enqueueActions(({ context, enqueue }) => {
-      const live = [...context.live];
-      enqueue.assign({ live: new Map(live.map(([name, server]) => [name, allLeaving(server)])) });
-      for (const { actorId } of live.flatMap(([, server]) => actorsOf(server)))
-        enqueue.sendTo(actorId, { type: 'server.retire' });
-    }),
-
+    passToSettingsSource: does(['settings.reload', 'settings.changed'], (_, news) => ({ news })),
     /** Starts the actor that hands out permits. */
-    startSlots: enqueueActions(({ context, enqueue }) => {
-      enqueue.spawnChild('slots', { id: 'slots', input: slotsInputOf(context) });
+    startSlots: parts.enqueueActions(({ context, enqueue }) => {
+      const { settings, slots, coreCount, seed } = context;
+      const input = { counts: settings?.slots ?? slots, coreCount, seed };
+      enqueue.spawnChild('slots', { id: 'slots', input });
     }),
-
-    /** Reclaims everything a finished child held. */
-    forgetChild: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
-      enqueue.stopChild(actorId);
-      const owner = ownerOf(context, actorId);
-      if (owner === undefined) return;
-      const [name, server] = owner;
-      const live = new Map(context.live);
-      const left = without(server, actorId);
-      if (left === undefined) live.delete(name);
-      else live.set(name, left);
-      enqueue.assign({ live, serving: context.serving.filter((id) => id !== actorId) });
-      if (server.successor !== undefined) enqueue.cancel(latenessOf(server.successor.actorId));
-      enqueue.sendTo('slots', { type: 'slot.returned', actorId });
-    }),
-
-    // A chart that throws leaves its own children running; nobody else will end them.
-    disposeOrphans: ({ self }, { actorId }: ChildEnd) => {
-      const broken = self.getSnapshot().children[actorId as 'server'];
-      const orphans: Record<string, { send(event: { type: 'io.dispose' }): void } | undefined> = {
-        ...broken?.getSnapshot().children,
-      };
-      for (const orphan of Object.values(orphans)) orphan?.send({ type: 'io.dispose' });
-    },
-    /** The actor that hands out permits broke: a new one. */
-    replaceSlots: enqueueActions(({ context, enqueue }, { actorId }: ChildEnd) => {
-      if (actorId !== 'slots') return;
-      enqueue.spawnChild('slots', { id: 'slots', input: slotsInputOf(context) });
-    }),
-    /** Says that an actor broke, which is a fault of ours. */
-    reportBroken: enqueueActions(({ enqueue }, { actorId, error }: ChildEnd) => {
+    /** Reports that an actor broke, which is a fault of ours. */
+    reportBroken: does('xstate.error.actor.*', (_, { actorId, error }) => {
       const message = error instanceof Error ? error.message : String(error);
-      enqueue.emit({ type: 'actor.broke', actorId, message });
+      return { news: { type: 'actor.broke', actorId, message } };
     }),
-    // Not at once: a fault that strikes at every birth must not become a storm.
-    lookAgainSoon: enqueueActions(({ enqueue }) => {
+    // Not at once: a fault that strikes at every start must not become a storm.
+    lookAgainSoon: parts.enqueueActions(({ enqueue }) => {
       enqueue.cancel('lookAgain');
-      enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'lookAgain', delay: 'respawnPause' });
+      enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'lookAgain', delay: respawnPauseMs });
     }),
   },
   guards: {
     /** The last server is gone. */
     hasNoServers: ({ context }) => context.live.size === 0,
-    // Only there does it matter to others who is ready.
-    isHandingOver: ({ context }, { actorId }: ActorNews) =>
-      ownerOf(context, actorId)?.[1].successor !== undefined,
-    /** It starts beside the generation that serves. */
-    isSuccessor: ({ context }, { actorId }: ActorNews) =>
-      ownerOf(context, actorId)?.[1].successor?.actorId === actorId,
+    /** The child decides when a successor takes over. */
+    isHandover: ({ event }) => 'actorId' in event && isHandover(event.actorId),
   },
   delays: {
-    // What a host waits for begins when it asks for a troupe, so reading counts. At most half:
-    // after a slow disk, servers must still have a moment in which they may be ready.
+    // A host waits from the moment it asks for a troupe, so reading counts. At most half:
+    // after a slow disk, servers must still have a moment in which they may become ready.
     startupGate: ({ context: { startedAt, startupGateMs }, event }) => {
       assertEvent(event, 'settings.loaded');
       return startupGateMs - Math.min(event.at - startedAt, startupGateMs / 2);
@@ -444,13 +245,8 @@ export const troupeSetup = setup({
     // Five seconds: reading a few files takes milliseconds; a dead network folder
     // must not keep a host from starting.
     settingsDeadline: 5_000,
-    // Five seconds: above the 4 s of the close ladder, and the longest a person
+    // Five seconds: above the 4 s of the close ladder, and the longest that a person
     // who pressed Ctrl-C waits without doubt.
     stopDeadline: 5_000,
-    /** A fault that strikes at every birth must not become a storm. */
-    respawnPause: 1_000,
-    // Two minutes: five tries of a start and the waits between them take about one. Then what
-    // the settings say has to count, whether or not it works.
-    handoverDeadline: 120_000,
   },
 });

@@ -4,27 +4,30 @@
  * Whatever changes what is desired (settings, trust, lists, decisions) is noted,
  * and then one pass compares all that is desired with all that lives; lost,
  * doubled or reordered events do no harm. A server that is replaced retires in
- * one pass and is born again in the pass that its end causes; one that hands over
- * seamlessly stays beside its successor until that is ready, or will not be, and
- * then finishes its calls. A person's commands go to the server itself, and
- * requests for permits to `slots`. The startup gate
- * is a deadline for presentation: it says when a host may go on, never how long a
- * server may take. No child's death ends the root.
+ * one pass and is spawned again in the pass that its end causes. A seamless change
+ * spawns the next generation beside the present one, with a `handover` that decides
+ * when it takes over. A person's commands go to the server itself, and requests for
+ * permits to `slots`. The startup gate is a deadline for presentation: it says when
+ * a host may go on, never how long a server may take. No child's death ends the root.
+ *
+ * The root asks no actor: what a decision needs arrives as events, so that
+ * computing a transition has no side effect.
  *
  * ```text
  * [*] -> serving
  * troupe -- slot.requested | slot.returned | slot.granted | catalog.listed | catalog.forgotten |
- *           server.readied | server.faltered --> (stays)
+ *           server.readied | server.faltered | server.halted | server.resumed |
+ *           successor.gaveUp --> (stays)
  * troupe -- troupe.kill --> stopped
  * serving invokes settingsSource
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
  *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
  *            approvals.changed | server.start | server.stop | server.restart | server.reconnect |
- *            auth.completed | system.woke | troupe.lookAgain | done * | error * |
+ *            auth.completed | system.woke | troupe.lookAgain | handover.due | done * | error slots |
  *            error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
- * serving -- server.readied | server.faltered [isHandingOver] --> (stays)
- * serving -- successor.rested | successor.late [isSuccessor] --> (stays)
+ * serving -- error * [isHandover] --> (stays)
+ * serving -- error * --> (stays)
  * serving: [*] -> starting
  *   starting: [*] -> reading
  *     reading -- settings.loaded --> gating
@@ -32,17 +35,17 @@
  *     gating -- after startupGate --> running
  *   running
  * stopping -- always [hasNoServers] --> stopped
- * stopping -- done * | error * --> (stays)
+ * stopping -- done * | error * | error slots --> (stays)
  * stopping -- after stopDeadline --> stopped
  * stopped -> [*]
  * ```
  */
 
-import { commandsFrom, ofActor, ofChild, troupeSetup } from './setup.ts';
+import { commandsFrom } from './context.ts';
+import { troupeSetup } from './setup.ts';
 
-export type { TroupeInput } from './context.ts';
-export { gatesOf, planOf, restIn } from './pass.ts';
-export type { TroupeEmitted, TroupeEvent } from './setup.ts';
+export type { TroupeEmitted, TroupeEvent, TroupeInput } from './context.ts';
+export { gatesOf, planOf } from './pass.ts';
 
 export const troupeMachine = troupeSetup.createMachine({
   // A loop of transitions is a bug: better a broken actor than a frozen host.
@@ -59,6 +62,7 @@ export const troupeMachine = troupeSetup.createMachine({
     removed: [],
     knownCatalogs: [],
     serving: [],
+    halted: [],
     spawnCount: 0,
   }),
   entry: 'startSlots',
@@ -69,8 +73,11 @@ export const troupeMachine = troupeSetup.createMachine({
     'slot.granted': { actions: 'passPermit' },
     'catalog.listed': { actions: 'noteCatalog' },
     'catalog.forgotten': { actions: 'forgetCatalog' },
-    'server.readied': { actions: { type: 'noteReady', params: ofActor } },
-    'server.faltered': { actions: { type: 'noteFalter', params: ofActor } },
+    'server.readied': { actions: 'noteNews' },
+    'server.faltered': { actions: 'noteNews' },
+    'server.halted': { actions: 'noteNews' },
+    'server.resumed': { actions: 'noteNews' },
+    'successor.gaveUp': { actions: 'noteNews' },
     'troupe.kill': '.stopped',
   },
   states: {
@@ -80,7 +87,7 @@ export const troupeMachine = troupeSetup.createMachine({
         id: 'settingsSource',
         src: 'settingsSource',
         input: ({ self }) => ({ commands: commandsFrom(self) }),
-        onError: { actions: { type: 'reportBroken', params: ofChild } },
+        onError: { actions: 'reportBroken' },
       },
       on: {
         'settings.reload': { actions: 'passToSettingsSource' },
@@ -101,33 +108,15 @@ export const troupeMachine = troupeSetup.createMachine({
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',
-        'server.readied': {
-          guard: { type: 'isHandingOver', params: ofActor },
-          actions: [{ type: 'noteReady', params: ofActor }, 'reconcile'],
-        },
-        'server.faltered': {
-          guard: { type: 'isHandingOver', params: ofActor },
-          actions: [{ type: 'noteFalter', params: ofActor }, 'reconcile'],
-        },
-        'successor.rested': {
-          guard: { type: 'isSuccessor', params: ofActor },
-          actions: [{ type: 'noteGivenUp', params: ofActor }, 'reconcile'],
-        },
-        'successor.late': {
-          guard: { type: 'isSuccessor', params: ofActor },
-          actions: [{ type: 'noteGivenUp', params: ofActor }, 'reconcile'],
-        },
-        'xstate.done.actor.*': {
-          actions: [{ type: 'forgetChild', params: ofChild }, 'reconcile'],
-        },
-        'xstate.error.actor.*': {
-          actions: [
-            { type: 'disposeOrphans', params: ofChild },
-            { type: 'reportBroken', params: ofChild },
-            { type: 'forgetChild', params: ofChild },
-            { type: 'replaceSlots', params: ofChild },
-            'lookAgainSoon',
-          ],
+        'handover.due': { actions: 'reconcile' },
+        'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },
+        'xstate.error.actor.*': [
+          // Nobody else says when the successor takes over, so it does now.
+          { guard: 'isHandover', actions: ['reportBroken', 'reconcile'] },
+          { actions: ['reportBroken', 'forgetChild', 'lookAgainSoon'] },
+        ],
+        'xstate.error.actor.slots': {
+          actions: ['reportBroken', 'forgetChild', 'startSlots', 'lookAgainSoon'],
         },
       },
       states: {
@@ -153,16 +142,10 @@ export const troupeMachine = troupeSetup.createMachine({
       entry: 'retireAll',
       always: { guard: 'hasNoServers', target: 'stopped' },
       on: {
-        'xstate.done.actor.*': { actions: { type: 'forgetChild', params: ofChild } },
-        'xstate.error.actor.*': {
-          actions: [
-            { type: 'disposeOrphans', params: ofChild },
-            { type: 'reportBroken', params: ofChild },
-            { type: 'forgetChild', params: ofChild },
-            // Whoever leaves gives its permit back, so there must be somebody to take it.
-            { type: 'replaceSlots', params: ofChild },
-          ],
-        },
+        'xstate.done.actor.*': { actions: 'forgetChild' },
+        'xstate.error.actor.*': { actions: ['reportBroken', 'forgetChild'] },
+        // A server that leaves returns its permit, so there must be an actor to take it.
+        'xstate.error.actor.slots': { actions: ['reportBroken', 'forgetChild', 'startSlots'] },
       },
       after: { stopDeadline: 'stopped' },
     },

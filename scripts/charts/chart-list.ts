@@ -6,6 +6,7 @@ import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { PictureOptions } from './chart-view.ts';
 
@@ -53,6 +54,12 @@ export const charts: readonly ListedChart[] = [
     chart: 'troupeMachine',
     setup: 'troupeSetup',
     pictures: [picture('troupe', 'The root', 'troupe', 'troupe/troupe')],
+  },
+  {
+    machine: handoverMachine,
+    chart: 'handoverMachine',
+    setup: 'handoverSetup',
+    pictures: [picture('handover', 'A handover', 'handover', 'troupe/handover')],
   },
   {
     machine: slotsMachine,

@@ -35,15 +35,13 @@ export interface LiveServer {
   /** Digest of what applies in place. */
   readonly settingsDigest: string;
   readonly verdict: Verdict;
-  /** Told to retire, not yet gone. */
-  readonly leaving: boolean;
-  /** Its next generation, which starts beside it and is to take over. Has none of its own. */
-  readonly successor?: Successor;
-  /** The generation it took over from, which finishes its calls. Leaving, and has none of its own. */
-  readonly predecessor?: LiveServer;
+  /** Whether it was told to leave: at once, or after the calls it has. */
+  readonly leaving: false | 'now' | 'afterCalls';
+  /** The other generation of its name during a handover, which has none beside it. */
+  readonly beside?: LiveServer;
 }
 
-export interface Successor extends LiveServer {
-  /** It will not become ready by itself, or not in time: it takes over as it is. */
-  readonly hasGivenUp?: true;
+/** The generation that starts beside a server and is to take over. */
+export function successorOf({ beside }: LiveServer): LiveServer | undefined {
+  return beside?.leaving === false ? beside : undefined;
 }

@@ -14,8 +14,6 @@ export interface SettingsCommands {
     type: SettingsCommand['type'],
     handler: (command: SettingsCommand) => void,
   ): { unsubscribe(): void };
-  /** Calls back when the actor that gives the commands has failed. */
-  subscribe(observer: { readonly error: () => void }): { unsubscribe(): void };
 }
 
 export interface SettingsInput {

@@ -11,6 +11,7 @@ import type { StatelyInspectionEvent } from '@statelyai/inspect';
 import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type {
   ActorKey,
@@ -155,6 +156,7 @@ class Bridge {
 const machines = {
   troupe: troupeMachine,
   server: serverMachine,
+  handover: handoverMachine,
   slots: slotsMachine,
   permit: permitMachine,
 };

@@ -1,6 +1,12 @@
 /** Compares the servers that should exist with those that do. */
 
-import type { AdmittedServer, LiveServer, Step, StepKind, Successor } from '../domain/plan.ts';
+import {
+  type AdmittedServer,
+  type LiveServer,
+  type Step,
+  type StepKind,
+  successorOf,
+} from '../domain/plan.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 
 /** What of the present a plan is made from, besides what is desired. */
@@ -9,8 +15,16 @@ export interface PresentServers {
   readonly live: ReadonlyMap<string, LiveServer>;
   /** Ids of the actors that are ready. */
   readonly serving: ReadonlySet<string>;
+  /** The handover that asks to be completed. */
+  readonly due?: DueHandover;
   /** Digest of what applies in place, compared with what was applied. */
   readonly digestOf: (desired: DesiredServer) => string;
+}
+
+/** A handover whose successor should take over now. */
+export interface DueHandover {
+  readonly server: string;
+  readonly why: string;
 }
 
 /**
@@ -68,20 +82,24 @@ function addStepsFor(
   const { desired, verdict } = server;
   const { name } = desired;
   const add = (kind: StepKind, why: string): void => void steps.push(step(name, kind, why));
+  const successor = live && successorOf(live);
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
     add('spawn', `${originOf(desired)}, not running yet${but}`);
   } else if (live.leaving) add('keep', 'leaving');
-  else if (live.successor !== undefined)
-    steps.push(...stepsOfHandover(server, live, live.successor, present));
+  else if (successor !== undefined)
+    steps.push(...stepsOfHandover(server, live, successor, present));
   else if (live.generation === desired.generation) addStepsInPlace(steps, server, live, present);
   else if (!mayHandOver(server, live, present)) add('replace', 'connection settings changed');
-  // Two at a time are enough, whatever is edited how often.
-  else if (live.predecessor !== undefined) add('keep', 'its predecessor still finishes its calls');
-  else add('handover', 'connection settings changed; its successor starts beside it');
+  else if (live.beside === undefined)
+    add('handover', 'connection settings changed; its successor starts beside it');
+  // Two at a time are enough, however often the entry is edited.
+  else if (live.beside.leaving === 'afterCalls')
+    add('keep', 'its predecessor still finishes its calls');
+  else add('keep', 'its successor makes way for another');
 }
 
-/** Whoever serves no one leaves first: there is nothing to hand over. */
+/** A server that is not ready leaves first: there is nothing to hand over. */
 function mayHandOver(
   { desired, verdict }: AdmittedServer,
   { actorId }: LiveServer,
@@ -93,7 +111,7 @@ function mayHandOver(
 function stepsOfHandover(
   server: AdmittedServer,
   live: LiveServer,
-  successor: Successor,
+  successor: LiveServer,
   present: PresentServers,
 ): readonly Step[] {
   const { desired, verdict } = server;
@@ -101,35 +119,19 @@ function stepsOfHandover(
   if (verdict !== 'admitted') return [step(name, 'replace', verdict)];
   if (generation === live.generation) {
     const steps = stepsInPlace(server, live, present);
-    return successor.leaving
-      ? steps
-      : joined(step(name, 'handover', 'settings as before; its successor leaves'), steps);
+    return joined(step(name, 'handover', 'settings as before; its successor leaves'), steps);
   }
-  if (generation === successor.generation && !successor.leaving) {
-    const due = whyDue(live, successor, present);
+  if (generation === successor.generation) {
     const steps = stepsInPlace(server, successor, present);
-    if (due !== undefined) return joined(step(name, 'handover', due), steps);
+    if (present.due?.server === name) return joined(step(name, 'handover', present.due.why), steps);
     return changesNothing(steps) ? [step(name, 'keep', 'its successor is not ready yet')] : steps;
   }
   if (!mayHandOver(server, live, present)) {
     return [step(name, 'replace', 'connection settings changed')];
   }
   return [
-    successor.leaving
-      ? step(name, 'keep', 'its successor makes way for another')
-      : step(name, 'handover', 'connection settings changed; its successor makes way for another'),
+    step(name, 'handover', 'connection settings changed; its successor makes way for another'),
   ];
-}
-
-/** Why the successor takes over now; undefined = not yet. */
-function whyDue(
-  live: LiveServer,
-  { actorId, hasGivenUp }: Successor,
-  { serving }: PresentServers,
-): string | undefined {
-  if (serving.has(actorId)) return 'its successor is ready';
-  if (hasGivenUp === true) return 'its successor did not become ready';
-  return serving.has(live.actorId) ? undefined : 'it was lost while its successor starts';
 }
 
 /** The settings before what is done under them. */

@@ -5,12 +5,14 @@ import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue
 import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { MachineKey } from '../domain/host/inspection.ts';
 
 const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   troupe: troupeMachine,
   server: serverMachine,
+  handover: handoverMachine,
   slots: slotsMachine,
   permit: permitMachine,
 };
@@ -27,6 +29,7 @@ export function machineHashes(): Readonly<Record<MachineKey, string>> {
   hashes ??= {
     troupe: hashOf(machines.troupe),
     server: hashOf(machines.server),
+    handover: hashOf(machines.handover),
     slots: hashOf(machines.slots),
     permit: hashOf(machines.permit),
   };

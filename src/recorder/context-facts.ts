@@ -8,6 +8,7 @@ import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext } from '../../machines/server/server.ts';
 import type { SlotsContext } from '../../machines/slots.ts';
 import type { TroupeContext } from '../../machines/troupe/context.ts';
+import type { HandoverInput } from '../../machines/troupe/handover.ts';
 import type { MachineKey } from '../domain/host/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
@@ -51,6 +52,12 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   pid: 'data',
 };
 
+const handover: Readonly<Record<keyof HandoverInput, Shown>> = {
+  server: 'data',
+  present: 'data',
+  successor: 'data',
+};
+
 const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
   counts: 'data',
   coreCount: 'data',
@@ -82,6 +89,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   settings: 'hidden',
   live: 'count',
   serving: 'count',
+  halted: 'count',
   removed: 'count',
   knownCatalogs: 'count',
   spawnCount: 'data',
@@ -89,6 +97,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
 
 const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>> = {
   server: Object.entries(server),
+  handover: Object.entries(handover),
   slots: Object.entries(slots),
   permit: Object.entries(permit),
   troupe: Object.entries(troupe),

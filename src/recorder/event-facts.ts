@@ -5,6 +5,7 @@
 
 import type { ServerEvent } from '../../machines/server/server.ts';
 import type { SlotsEvent } from '../../machines/slots.ts';
+import type { HandoverEvent } from '../../machines/troupe/handover.ts';
 import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
 import type { EventFacts } from '../domain/host/inspection.ts';
 import type { SessionCommand } from '../domain/session.ts';
@@ -14,6 +15,7 @@ type OfXState = { readonly type: `xstate.${string}` };
 type RecordedEvent =
   | ServerEvent
   | Exclude<TroupeEvent, OfXState>
+  | HandoverEvent
   | Exclude<SlotsEvent, OfXState>
   | SessionCommand;
 
@@ -99,8 +101,12 @@ const allowed: Allowed = {
   'troupe.lookAgain': [],
   'server.readied': ['actorId'],
   'server.faltered': ['actorId'],
-  'successor.rested': ['actorId'],
-  'successor.late': ['actorId'],
+  'server.halted': ['actorId'],
+  'server.resumed': ['actorId'],
+  'successor.gaveUp': ['actorId'],
+  'handover.due': ['server', 'why'],
+  'handover.complete': [],
+  'handover.withdraw': [],
 
   // Start permits.
   'slot.requested': ['actorId', 'pool', 'demanded', 'retry', 'order'],

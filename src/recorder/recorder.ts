@@ -259,7 +259,8 @@ export class Recorder implements InspectionSource {
     const parentRef = parentOf(ref);
     const parent = parentRef === undefined ? undefined : this.#fileOf(parentRef);
     const machine = machineKeyOf(machineIdOf(ref));
-    const server = machine === 'server' ? nameOf(id) : parent?.server;
+    const isOfServer = machine === 'server' || machine === 'handover';
+    const server = isOfServer ? nameOf(id) : parent?.server;
     const file: ActorFile = {
       key,
       id,

@@ -11,7 +11,7 @@ import type { DockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings/reader.ts';
 import { createSpecBook } from '../../actors/settings/spec-book.ts';
 import type { ValueSource } from '../../actors/values/source.ts';
-import { planOf, restIn } from '../../machines/troupe/troupe.ts';
+import { planOf } from '../../machines/troupe/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { ApprovalRequest } from '../domain/host/approval.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
@@ -43,7 +43,7 @@ import { Approvals, isApprovalOrder } from './people/approvals.ts';
 import { Permissions } from './people/permissions.ts';
 import { PersonNeeds } from './people/person-needs.ts';
 import { Questions } from './people/questions.ts';
-import { brokenActor, createRoot, disposeAll, type TroupeParts } from './root-actor.ts';
+import { brokenActor, createRoot, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { ServerRequests } from './server-requests.ts';
 import { SessionRegistry } from './session-registry.ts';
@@ -221,7 +221,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
   async plan(): Promise<readonly Step[]> {
     await this.#docker?.settled();
     const { settings } = await this.#settings.read(this.#parts.clock.now());
-    return planOf({ ...this.#root.getSnapshot().context, settings }, restIn(this.#root));
+    return planOf({ ...this.#root.getSnapshot().context, settings });
   }
 
   approvals(): readonly ApprovalRequest[] {
@@ -375,7 +375,6 @@ class RunningTroupe extends ServerRequests implements Troupe {
           this.#progress.checkReady();
         },
         error: (error) => {
-          disposeAll(this.#root);
           this.#parts.report('The root of the troupe broke; everything was stopped.', error);
           end();
         },

@@ -43,5 +43,6 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
     decisions: decisionsOf(approvals.records()),
     live: new Map(),
     serving: [],
+    halted: [],
   });
 }

@@ -13,11 +13,14 @@ import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
 import { serverMachine } from '../../machines/server/server.ts';
+import { slotsMachine } from '../../machines/slots.ts';
+import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/host/status.ts';
 import type { FindExecutable, ReadEnvFileNames } from './gated-executables.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
+import { stoppingChildren } from './stopping-children.ts';
 
 /** What an assembly needs besides the options of a host. */
 export interface TroupeParts {
@@ -95,8 +98,10 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const { clock, env } = parts;
   const sessionLogic = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
-  const server = serverMachine.provide({ actors: { session: sessionLogic } });
-  return createActor(troupeMachine.provide({ actors: { server, settingsSource } }), {
+  const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
+  const slots = stoppingChildren(slotsMachine);
+  const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
+  return createActor(stoppingChildren(troupe), {
     // XState keeps its handles to itself; ours may be of any kind.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
@@ -106,10 +111,9 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
 
 /** Says what became of an actor that broke, and what now. */
 export function brokenActor(actorId: string): string {
-  const whatNow =
-    actorId === 'settingsSource'
-      ? 'settings are not read any more until the host starts again'
-      : 'it is being replaced';
+  if (actorId === 'settingsSource')
+    return `Actor ${actorId} broke; settings are not read any more until the host starts again.`;
+  const whatNow = isHandover(actorId) ? 'the successor takes over' : 'it is being replaced';
   return `Actor ${actorId} broke; ${whatNow}.`;
 }
 
@@ -117,22 +121,4 @@ export function brokenActor(actorId: string): string {
 export function troupeStateOf({ value }: RootSnapshot): TroupeState {
   if (typeof value === 'string') return value;
   return value.serving === 'running' ? 'running' : 'starting';
-}
-
-/**
- * Lets go of all I/O below the root by force. A chart that throws leaves its
- * children running, and when the root itself broke nobody else will end them.
- */
-export function disposeAll(root: RootRef): void {
-  // The charts type what they accept; every actor of ours with I/O accepts this as well.
-  const children = Object.values(root.getSnapshot().children) as unknown as readonly Child[];
-  for (const child of children) {
-    const grandchildren = Object.values(child.getSnapshot().children ?? {});
-    for (const actor of [child, ...grandchildren]) actor.send({ type: 'io.dispose' });
-  }
-}
-
-interface Child {
-  send(event: { readonly type: 'io.dispose' }): void;
-  getSnapshot(): { readonly children?: Readonly<Record<string, Child>> };
 }

@@ -4,6 +4,7 @@ import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import { pathOf, statesOf } from '../../src/testing/chart-parts.ts';
 import { lintChart } from '../../src/testing/lint-chart.ts';
@@ -13,15 +14,23 @@ const charts = {
   slotsMachine,
   permitMachine,
   troupeMachine,
+  handoverMachine,
   permissionMachine,
   questionMachine,
+};
+// The root ends a handover with the first of its two servers that ends.
+const meant: Readonly<Record<string, readonly string[]>> = {
+  handoverMachine: ['relieving', 'withdrawing'].map(
+    (state) => `${state}: no transition leads out of it, and it is not final`,
+  ),
 };
 // Names only: a test runner that prints a chart as a parameter runs out of memory.
 const names = Object.keys(charts) as (keyof typeof charts)[];
 
 describe('charts', () => {
   it.each(names)('are written as XState takes them: %s', (name) => {
-    expect(lintChart(charts[name], { needsMaxIterations: true })).toEqual([]);
+    const accepted = meant[name] ?? [];
+    expect(lintChart(charts[name], { needsMaxIterations: true, accepted })).toEqual([]);
   });
 
   // A longer list of rows is no longer read in order, and its picture becomes a hub.

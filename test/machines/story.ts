@@ -13,12 +13,14 @@ import {
 } from 'xstate';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
 import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
+import { stoppingChildren } from '../../src/runtime/stopping-children.ts';
 import {
   createScriptedSessions,
   type ScriptedSessionSource,
@@ -100,6 +102,7 @@ type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${stri
 export interface StoryOptions {
   readonly server?: typeof serverMachine;
   readonly slots?: typeof slotsMachine;
+  readonly handover?: typeof handoverMachine;
   readonly launchBound?: readonly string[];
   /** Sees every event of the charts. */
   readonly inspect?: (event: InspectionEvent) => void;
@@ -150,7 +153,12 @@ export function startStory(options: StoryOptions = {}): Story {
 }
 
 function createRootActor(
-  { server = serverMachine, slots = slotsMachine, launchBound }: StoryOptions,
+  {
+    server = serverMachine,
+    slots = slotsMachine,
+    handover = handoverMachine,
+    launchBound,
+  }: StoryOptions,
   sessions: ScriptedSessionSource,
   clock: VirtualClock,
   inspect: ReturnType<typeof recordTrace>['inspect'],
@@ -163,8 +171,11 @@ function createRootActor(
   };
   const machine = troupeMachine.provide({
     actors: {
-      slots,
-      server: server.provide({ actors: { session: sessions.createLogic(ports) } }),
+      slots: stoppingChildren(slots),
+      server: stoppingChildren(
+        server.provide({ actors: { session: sessions.createLogic(ports) } }),
+      ),
+      handover,
       settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
     },
   });
@@ -194,15 +205,18 @@ function describe(event: AnyEventObject): string {
     counts,
     demanded,
     server,
+    why,
   } = event as {
     failure?: Failure;
     verdict?: string;
     counts?: { local: number; remote: number };
     demanded?: boolean;
     server?: string;
+    why?: string;
   };
   if (lost !== undefined) return `(${lost.kind})`;
   if (verdict !== undefined) return `(${verdict})`;
+  if (why !== undefined) return `(${why})`;
   if (server !== undefined) return `(${server})`;
   if (counts !== undefined) return `(${counts.local} local, ${counts.remote} remote)`;
   return demanded === true ? '(demanded)' : '';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AdmittedServer, LiveServer, Step, Successor } from '../../src/domain/plan.ts';
+import type { AdmittedServer, LiveServer, Step } from '../../src/domain/plan.ts';
 import type { Verdict } from '../../src/domain/server-state.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import { changesNothing, planChanges } from '../../src/policies/plan-changes.ts';
+import { changesNothing, type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
 import { desiredServer } from './desired-server.ts';
 
 const digestOf = (desired: DesiredServer) => `${desired.description}`;
@@ -32,17 +32,21 @@ function planOf(
   desired: readonly AdmittedServer[],
   live: ReadonlyMap<string, LiveServer>,
   serving: readonly string[] = [],
+  due?: DueHandover,
 ): readonly Step[] {
-  return planChanges(desired, { live, serving: new Set(serving), digestOf });
+  const present = { live, serving: new Set(serving), digestOf };
+  return planChanges(desired, due === undefined ? present : { ...present, due });
 }
 
 function planOne(
   desired: AdmittedServer | undefined,
   live: LiveServer | undefined,
   serving?: readonly string[],
+  dueWhy?: string,
 ) {
   const map = new Map(live === undefined ? [] : [['db', live]]);
-  const steps = planOf(desired === undefined ? [] : [desired], map, serving);
+  const due = dueWhy === undefined ? undefined : { server: 'db', why: dueWhy };
+  const steps = planOf(desired === undefined ? [] : [desired], map, serving, due);
   return steps.map(({ step, why }) => `${step}: ${why}`);
 }
 
@@ -57,7 +61,13 @@ const anyDesired = fc.uniqueArray(
 const anyLive = fc
   .uniqueArray(
     fc
-      .tuple(names, verdicts, few('g'), few('d'), fc.boolean())
+      .tuple(
+        names,
+        verdicts,
+        few('g'),
+        few('d'),
+        fc.constantFrom<LiveServer['leaving']>(false, 'now'),
+      )
       .map(([name, verdict, generation, settingsDigest, leaving]): [string, LiveServer] => [
         name,
         { actorId: `${name}.0`, generation, settingsDigest, verdict, leaving },
@@ -86,7 +96,7 @@ describe('a plan', () => {
   });
 
   it('lets a leaving server leave, desired or not', () => {
-    const leaving = living('admitted', { leaving: true });
+    const leaving = living('admitted', { leaving: 'now' });
     expect(planOne(undefined, leaving)).toEqual(['keep: leaving']);
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
   });
@@ -141,9 +151,10 @@ describe('a plan', () => {
       verdict,
     });
     const next = { ...living('admitted', { actorId: 'db.1', generation: 'g2' }) };
-    const withNext = (change: Partial<Successor> = {}) =>
-      living('admitted', { successor: { ...next, ...change } });
+    const withNext = (change: Partial<LiveServer> = {}) =>
+      living('admitted', { beside: { ...next, ...change } });
     const both = ['db.0', 'db.1'];
+    const isReady = 'its successor is ready';
 
     it('begins a successor beside one that is ready', () => {
       expect(planOne(seamless('g2'), living(), ['db.0'])).toEqual([
@@ -168,22 +179,27 @@ describe('a plan', () => {
       ]);
     });
 
-    it('hands over to one that is ready, under the settings of now', () => {
-      expect(planOne(seamless('g2'), withNext(), both)).toEqual([
-        'handover: its successor is ready',
-      ]);
-      expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), both)).toEqual([
+    it('hands over when that is due, under the settings of now', () => {
+      expect(planOne(seamless('g2'), withNext(), both, isReady)).toEqual([`handover: ${isReady}`]);
+      expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), both, isReady)).toEqual([
         'update: settings changed',
-        'handover: its successor is ready',
+        `handover: ${isReady}`,
       ]);
     });
 
-    it('hands over to one that is not ready when it will not be, or nobody serves any more', () => {
-      expect(planOne(seamless('g2'), withNext({ hasGivenUp: true }), ['db.0'])).toEqual([
-        'handover: its successor did not become ready',
+    it('takes a handover that is due only as a question, to which the settings are the answer', () => {
+      const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
+      const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
+      const due = { server: 'db', why: isReady };
+      expect(planOf([api], others, ['api.0'], due)).toMatchObject([{ step: 'keep' }]);
+      expect(
+        planOne(seamless('g2'), living('admitted', { generation: 'g2' }), both, isReady),
+      ).toEqual(['keep: unchanged']);
+      expect(planOne(seamless('g1'), withNext(), both, isReady)).toEqual([
+        'handover: settings as before; its successor leaves',
       ]);
-      expect(planOne(seamless('g2'), withNext(), [])).toEqual([
-        'handover: it was lost while its successor starts',
+      expect(planOne(seamless('g2', 'rejected'), withNext(), both, isReady)).toEqual([
+        'replace: rejected',
       ]);
     });
 
@@ -195,7 +211,7 @@ describe('a plan', () => {
         'update: settings changed',
         'handover: settings as before; its successor leaves',
       ]);
-      expect(planOne(seamless('g1'), withNext({ leaving: true }), ['db.0'])).toEqual([
+      expect(planOne(seamless('g1'), withNext({ leaving: 'now' }), ['db.0'])).toEqual([
         'keep: unchanged',
       ]);
     });
@@ -205,11 +221,11 @@ describe('a plan', () => {
         'handover: connection settings changed; its successor makes way for another',
       ]);
       for (const generation of ['g2', 'g3']) {
-        expect(planOne(seamless(generation), withNext({ leaving: true }), ['db.0'])).toEqual([
+        expect(planOne(seamless(generation), withNext({ leaving: 'now' }), ['db.0'])).toEqual([
           'keep: its successor makes way for another',
         ]);
       }
-      expect(planOne(seamless('g3'), withNext({ leaving: true }), [])).toEqual([
+      expect(planOne(seamless('g3'), withNext({ leaving: 'now' }), [])).toEqual([
         'replace: connection settings changed',
       ]);
     });
@@ -227,7 +243,7 @@ describe('a plan', () => {
 
     it('waits with the next successor until the predecessor has finished its calls', () => {
       const after = living('admitted', {
-        predecessor: living('admitted', { actorId: 'db.1', generation: 'g0', leaving: true }),
+        beside: living('admitted', { actorId: 'db.1', generation: 'g0', leaving: 'afterCalls' }),
       });
       expect(planOne(seamless('g2'), after, both)).toEqual([
         'keep: its predecessor still finishes its calls',
@@ -243,7 +259,7 @@ describe('a plan', () => {
     const live = new Map([
       ['y', living()],
       ['c', living()],
-      ['x', living('admitted', { leaving: true })],
+      ['x', living('admitted', { leaving: 'now' })],
     ]);
     const steps = planOf([wanted('d'), wanted('c')], live);
     expect(steps.map(({ server, step }) => `${step} ${server}`)).toEqual([
@@ -339,7 +355,7 @@ function applyPlan(
     } else if (now === undefined) {
       throw new Error(`${step} of ${server}, which is not live`);
     } else if (step === 'retire' || step === 'replace') {
-      next.set(server, { ...now, leaving: true });
+      next.set(server, { ...now, leaving: 'now' });
     } else if (aim === undefined) {
       throw new Error(`${step} of ${server}, which is not desired`);
     } else if (step === 'update') {

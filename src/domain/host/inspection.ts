@@ -13,7 +13,7 @@ import type { Step } from '../plan.ts';
 import type { ServerStatus, TroupeStatus } from './status.ts';
 
 /** The machines that are recorded. What is no chart (sessions, the settings source) has none. */
-export type MachineKey = 'troupe' | 'server' | 'slots' | 'permit';
+export type MachineKey = 'troupe' | 'server' | 'handover' | 'slots' | 'permit';
 
 /** Session id of an actor in XState's words, for example `x:7`: never used twice in a run. */
 export type ActorKey = string;

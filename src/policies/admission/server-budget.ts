@@ -24,22 +24,22 @@ export interface Turn extends Pick<Places, 'heir'> {
 }
 
 /**
- * Says who has a place now.
+ * Says which servers have a place now.
  *
- * @param isAtRest - whether an actor waits for a person, and not for its turn or a timer
- * @param turn - whose turn causes the question
+ * @param halted - ids of the actors that wait for a person, and not for their turn or a timer
+ * @param turn - the server whose turn causes the question
  */
 export function placesOf(
   live: ReadonlyMap<string, LiveServer>,
-  isAtRest: (actorId: string) => boolean,
+  halted: ReadonlySet<string>,
   { claimant, heir }: Turn = {},
 ): Places {
   const held = new Set<string>();
   const returned = new Set<string>();
-  for (const [name, { actorId, verdict, leaving, predecessor }] of live) {
-    // Who still finishes the calls of a server that came to rest is at work for it.
-    if (!isAtRest(actorId) || predecessor !== undefined) held.add(name);
-    else if (verdict === 'admitted' && !leaving && name !== claimant) returned.add(name);
+  for (const [name, { actorId, verdict, leaving, beside }] of live) {
+    // While another generation still runs under its name, the server has not given its place back.
+    if (!halted.has(actorId) || beside !== undefined) held.add(name);
+    else if (verdict === 'admitted' && leaving === false && name !== claimant) returned.add(name);
   }
   return { held, returned, ...(heir === undefined ? {} : { heir }) };
 }

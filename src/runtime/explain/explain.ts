@@ -5,8 +5,8 @@
 
 import type { SnapshotFrom } from 'xstate';
 import type { slotsMachine } from '../../../machines/slots.ts';
-import { actorsOf } from '../../../machines/troupe/handover.ts';
-import { gatesOf, restIn } from '../../../machines/troupe/troupe.ts';
+import { actorsOf } from '../../../machines/troupe/context.ts';
+import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type {
   Explanation,
@@ -49,7 +49,7 @@ export function explainServer(facts: ExplainFacts): Explanation {
   const snapshot = ref?.getSnapshot();
   const admission: AdmissionFacts = {
     desired,
-    gates: gatesOf(root.context, restIn({ getSnapshot: () => root })),
+    gates: gatesOf(root.context),
     settings: root.context.settings ?? { servers: [desired] },
   };
   const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);

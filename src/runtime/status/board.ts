@@ -6,7 +6,8 @@
 
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
 import type { serverMachine } from '../../../machines/server/server.ts';
-import { actorsOf } from '../../../machines/troupe/handover.ts';
+import { actorsOf } from '../../../machines/troupe/context.ts';
+import { handoverIdOf, type handoverMachine } from '../../../machines/troupe/handover.ts';
 import type { troupeMachine } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -31,6 +32,7 @@ import {
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
 export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
 export type ServerRef = ActorRefFrom<typeof serverMachine>;
+type HandoverRef = ActorRefFrom<typeof handoverMachine>;
 
 /** One server as the call path needs to see it. */
 export interface Sighting {
@@ -314,7 +316,8 @@ export class StatusBoard {
     desired: DesiredServer,
     server: LiveServer,
   ): Sighting {
-    const { actorId, leaving } = server;
+    const { actorId } = server;
+    const leaving = server.leaving !== false;
     const { context, value } = snapshot;
     const isShown = value.catalog !== 'none' && !leaving;
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
@@ -341,21 +344,29 @@ export class StatusBoard {
     };
   }
 
-  /** Who else lives under this name. */
+  /** The other generation during a handover, as far as it matters. */
   #besideOf(
-    { successor, predecessor }: LiveServer,
+    { beside }: LiveServer,
     desired: DesiredServer,
   ): Pick<ServerStatus, 'successor' | 'predecessor'> {
-    const next = successor?.leaving === false ? this.#watched.get(successor.actorId) : undefined;
-    if (next !== undefined) {
-      const snapshot = next.ref.getSnapshot();
-      this.#stamp(next, snapshot);
-      return { successor: successorStatusOf(snapshot, desired, next.stamps) };
+    const other = beside && this.#watched.get(beside.actorId);
+    if (other === undefined) return {};
+    const { children } = this.#ports.root.getSnapshot();
+    const ref = children[handoverIdOf(desired.name)] as HandoverRef | undefined;
+    const handover = ref?.getSnapshot();
+    const snapshot = other.ref.getSnapshot();
+    // A chart that broke no longer knows which of the two it is.
+    switch (handover?.status === 'active' ? handover.value : undefined) {
+      case 'succeeding':
+        this.#stamp(other, snapshot);
+        return { successor: successorStatusOf(snapshot, desired, other.stamps) };
+      case 'relieving': {
+        const { generation, pid } = snapshot.context;
+        return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
+      }
+      default:
+        return {};
     }
-    const before = predecessor && this.#watched.get(predecessor.actorId);
-    if (before === undefined) return {};
-    const { generation, pid } = before.ref.getSnapshot().context;
-    return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
   }
 
   #noteUntold(name: string): void {

@@ -23,8 +23,6 @@ export interface SettingsBench {
   readonly send: (command: SettingsCommand) => void;
   /** What the source failed with. */
   readonly failures: readonly unknown[];
-  /** Lets the parent fail, which stops none of its children. */
-  readonly fail: () => void;
   readonly stop: () => void;
 }
 
@@ -86,9 +84,6 @@ export function startSettings(ports: BenchPorts): SettingsBench {
     send: (command) => {
       parent.emit(command.type, command);
     },
-    fail: () => {
-      parent.emit('failure');
-    },
     stop: () => {
       root.stop();
     },
@@ -100,7 +95,7 @@ function commandsFrom(parent: EventEmitter): SettingsCommands {
     parent.on(type, listener);
     return { unsubscribe: () => void parent.off(type, listener) };
   };
-  return { on: listen, subscribe: ({ error }) => listen('failure', error) };
+  return { on: listen };
 }
 
 /** A settings text with local servers of these names and commands. */

@@ -40,7 +40,7 @@ async function mediansOf(turns: number, work: (turn: number) => unknown): Promis
 async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: number }> {
   const { parseSettings } = await import('../../../src/config/parse-settings.ts');
   const { mergeSettings } = await import('../../../src/config/merge-settings.ts');
-  const { liveAfter, passOf, planOf } = await import('../../../machines/troupe/pass.ts');
+  const { outcomeOf, passOf, planOf } = await import('../../../machines/troupe/pass.ts');
   const read = (edition: number) => {
     const origin = { file: 'host settings', scope: 'api', projectRoot: '/project' } as const;
     return mergeSettings([parseSettings(JSON.stringify(settingsOf(edition)), origin)]).settings;
@@ -53,6 +53,7 @@ async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: n
     decisions: [],
     live: new Map(),
     serving: [],
+    halted: [],
     stopWishes: [],
     startWishes: [],
     removed: [],
@@ -64,11 +65,7 @@ async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: n
     startedAt: 0,
     seed: 1,
   };
-  const { live } = liveAfter(
-    start,
-    passOf(start, () => true),
-    () => {},
-  );
+  const { live = start.live } = outcomeOf(start, passOf(start)).facts ?? {};
   const times: number[] = [];
   const cpuTimes: number[] = [];
   for (let edition = 1; edition <= 5; edition += 1) {

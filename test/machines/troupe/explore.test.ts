@@ -1,7 +1,8 @@
 /** Searches the root chart through: one name, edited, gated, stopped, broken, in every order. */
 
 import { describe, expect, it } from 'vitest';
-import { actorsOf } from '../../../machines/troupe/handover.ts';
+import { actorsOf } from '../../../machines/troupe/context.ts';
+import { handoverIdOf } from '../../../machines/troupe/handover.ts';
 import { planOf, type TroupeEvent, troupeMachine } from '../../../machines/troupe/troupe.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import { changesNothing } from '../../../src/policies/plan-changes.ts';
@@ -24,9 +25,11 @@ const first = loaded([entry('db', gated)]);
 const second = loaded([entry('db', { ...gated, generation: 'db-2' })]);
 const lazy = loaded([entry('db', { ...gated, startup: 'lazy' })]);
 
-const isServer = (id: string): boolean => id !== 'slots' && id !== 'settingsSource';
-const serversIn = ({ children }: TroupeSnapshot): readonly string[] =>
-  Object.keys(children).filter((id) => isServer(id) && children[id as 'db.0'] !== undefined);
+const isServer = (id: string): boolean => id === 'db.0' || id === 'db.1';
+const childrenIn = ({ children }: TroupeSnapshot): readonly string[] =>
+  Object.keys(children).filter(
+    (id) => id !== 'slots' && id !== 'settingsSource' && children[id as 'db.0'] !== undefined,
+  );
 
 function keyOf(snapshot: TroupeSnapshot): string {
   const { value, context } = snapshot;
@@ -52,16 +55,19 @@ function invariants(snapshot: TroupeSnapshot): readonly string[] {
   const { context, children, status } = snapshot;
   if (status === 'done') return [];
   const owned = actorsIn(snapshot).map(({ actorId }) => actorId);
+  const handovers = [...context.live].flatMap(([name, { beside }]) =>
+    beside === undefined ? [] : [handoverIdOf(name)],
+  );
   const isStopping = snapshot.matches('stopping');
   return [
-    ...(owned.toSorted().join() === serversIn(snapshot).toSorted().join()
+    ...([...owned, ...handovers].toSorted().join() === childrenIn(snapshot).toSorted().join()
       ? []
-      : ['a server has no owner, or an owner no server']),
+      : ['a server or a handover has no owner, or an owner has none']),
     ...(children.slots === undefined ? ['nobody hands out permits'] : []),
     ...(new Set(owned).size === owned.length ? [] : ['two actors have one id']),
     ...(owned.length <= 2 ? [] : ['more than two live under one name']),
     ...(actorsIn(snapshot).filter(({ leaving }) => !leaving).length <= 1 ||
-    [...context.live.values()].every(({ successor }) => successor !== undefined)
+    [...context.live.values()].every(({ leaving }) => leaving === false)
       ? []
       : ['two of one name are to stay']),
     ...(isStopping && actorsIn(snapshot).some(({ leaving }) => !leaving)
@@ -109,7 +115,7 @@ const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
       ? actorsIn(step.before).filter(({ leaving }) => !leaving).length
       : 0),
   'one who leaves hears no more commands, but that all leave': (step) =>
-    step.before.context.live.get('db')?.leaving !== true ||
+    !step.before.context.live.get('db')?.leaving ||
     step.event.type === 'troupe.stop' ||
     sentTo(step, isServer).every((type) => type === 'slot.granted'),
   'one is born at a time': (step) => births(step) <= 1,
@@ -136,8 +142,10 @@ const readiness = (type: 'server.readied' | 'server.faltered') => (snapshot: Tro
 const silent: Events = {
   'server.readied': [],
   'server.faltered': [],
-  'successor.rested': [{ type: 'successor.rested', actorId: 'db.0' }],
-  'successor.late': [{ type: 'successor.late', actorId: 'db.0' }],
+  'server.halted': [{ type: 'server.halted', actorId: 'db.0' }],
+  'server.resumed': [{ type: 'server.resumed', actorId: 'db.0' }],
+  'successor.gaveUp': [{ type: 'successor.gaveUp', actorId: 'db.0' }],
+  'handover.due': [],
   'settings.loaded': [],
   'settings.relocated': [],
   'settings.changed': [{ type: 'settings.changed', settings: {} }],
@@ -201,10 +209,7 @@ const handovers: Events = {
   ],
   'server.readied': readiness('server.readied'),
   'server.faltered': readiness('server.faltered'),
-  'successor.rested': [
-    { type: 'successor.rested', actorId: 'db.0' },
-    { type: 'successor.rested', actorId: 'db.1' },
-  ],
+  'handover.due': [{ type: 'handover.due', server: 'db', why: 'its successor is ready' }],
   'server.stop': [{ type: 'server.stop', server: 'db' }],
   'approval.grant': [],
   'approval.revoke': [],

@@ -23,8 +23,11 @@ const always = {
   'slot.granted': 'passPermit',
   'catalog.listed': 'noteCatalog',
   'catalog.forgotten': 'forgetCatalog',
-  'server.readied': 'noteReady',
-  'server.faltered': 'noteFalter',
+  'server.readied': 'noteNews',
+  'server.faltered': 'noteNews',
+  'server.halted': 'noteNews',
+  'server.resumed': 'noteNews',
+  'successor.gaveUp': 'noteNews',
   'troupe.kill': '-> stopped',
 } as const;
 
@@ -48,11 +51,10 @@ const serving = {
   'settings.loaded': 'noteSettings, resizeSlots, reconcile',
   // Only lines moved, so there is nothing to plan.
   'settings.relocated': 'noteSettings',
-  // Of one without a predecessor it is no news.
-  'successor.rested': 'ignored',
-  'successor.late': 'ignored',
+  'handover.due': 'reconcile',
   'xstate.done.actor.*': 'forgetChild, reconcile',
-  'xstate.error.actor.*': 'disposeOrphans, reportBroken, forgetChild, replaceSlots, lookAgainSoon',
+  'xstate.error.actor.*': 'reportBroken, forgetChild, lookAgainSoon',
+  'xstate.error.actor.slots': 'reportBroken, forgetChild, startSlots, lookAgainSoon',
   'xstate.error.actor.settingsSource': 'reportBroken',
   'troupe.stop': '-> stopping',
 } as const;
@@ -83,14 +85,14 @@ const replies: Readonly<Record<TroupeState, Row>> = {
     'allow.changed': 'ignored',
     'system.woke': 'ignored',
     'troupe.lookAgain': 'ignored',
-    'successor.rested': 'ignored',
-    'successor.late': 'ignored',
+    'handover.due': 'ignored',
     'settings.reload': 'ignored',
     'settings.changed': 'ignored',
     'settings.loaded': 'ignored',
     'settings.relocated': 'ignored',
     'xstate.done.actor.*': 'forgetChild -> stopped',
-    'xstate.error.actor.*': 'disposeOrphans, reportBroken, forgetChild, replaceSlots -> stopped',
+    'xstate.error.actor.*': 'reportBroken, forgetChild -> stopped',
+    'xstate.error.actor.slots': 'reportBroken, forgetChild, startSlots',
     // It was stopped with the state before.
     'xstate.error.actor.settingsSource': 'ignored',
     'troupe.stop': 'ignored',

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { serverMachine } from '../../../machines/server/server.ts';
 import { slotsMachine } from '../../../machines/slots.ts';
+import { handoverMachine } from '../../../machines/troupe/handover.ts';
 import { entry, failure, golden, settingsOf, startStory } from '../story.ts';
 
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
@@ -43,6 +44,18 @@ describe('troupe', () => {
     story.sessions.of('db').closed();
     expect(story.sessions.of('db').input.generation).toBe('db-3');
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edits-while-leaving'));
+  });
+
+  it('starts a lazy server that was started while its last generation was leaving', () => {
+    const story = startStory();
+    const lazy = (generation: string) => settingsOf([entry('db', { startup: 'lazy', generation })]);
+    story.load(lazy('db-1'));
+    story.tell('db.0', { type: 'server.demanded' });
+    story.serve('db');
+    story.load(lazy('db-2'));
+    story.send({ type: 'server.start', server: 'db' });
+    story.sessions.of('db').closed();
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['over', 'opening']);
   });
 
   it('keeps a server until its successor is ready, and lets it finish its calls', async () => {
@@ -158,6 +171,37 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-edited'));
   });
 
+  it('gives settings and commands to the generation that is wanted, and a block to both', async () => {
+    const story = startStory();
+    const given = { handover: 'seamless', generation: 'db-2' } as const;
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.tell('db.0', { type: 'calls.began', session: 1 });
+    story.load(settingsOf([entry('db', given)]));
+    story.beginHere();
+    story.load(settingsOf([entry('db', { ...given, description: 'edited' })]));
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.sessions.of('db').closed();
+    story.chapter('its successor has taken over');
+    story.serve('db');
+    story.load(settingsOf([entry('db', { ...given, description: 'edited again' })]));
+    story.send({ type: 'server.reconnect', server: 'db' });
+    story.chapter('neither may run');
+    story.send({ type: 'allow.changed', allowed: [] });
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-commanded'));
+  });
+
+  it('hands over again as soon as a predecessor is gone', () => {
+    const story = startStory();
+    for (const generation of ['db-1', 'db-2', 'db-3', 'db-4']) {
+      story.load(settingsOf([entry('db', { handover: 'seamless', generation })]));
+      story.serve('db');
+      story.sessions.scripts.at(-2)?.closed();
+    }
+    const lives = story.sessions.scripts.map(({ input, state }) => `${input.actorId} ${state}`);
+    expect(lives).toEqual(['db.0 over', 'db.1 over', 'db.0 over', 'db.1 open']);
+  });
+
   it('ends both at once when the server is stopped during a handover', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
@@ -183,6 +227,9 @@ describe('troupe', () => {
     story.load(settingsOf([entry('api'), entry('db')]));
     story.chapter('stopped still, until it is started');
     story.send({ type: 'server.start', server: 'db' });
+    story.load(settingsOf([entry('api')]));
+    story.chapter('it is not stopped any more');
+    story.load(settingsOf([entry('api'), entry('db')]));
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/removal-and-stop-wish'));
   });
 
@@ -256,6 +303,45 @@ describe('troupe', () => {
     story.clock.advanceBy(1_000);
     story.serve('db');
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/server-that-throws'));
+  });
+
+  it('hands over at once when the chart of the handover throws', async () => {
+    const handover = handoverMachine.provide({
+      guards: {
+        isSuccessor: () => {
+          throw new Error('a bug');
+        },
+      },
+    });
+    const story = startStory({ handover });
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.beginHere();
+    story.serve('db');
+    story.sessions.scripts[0]?.closed();
+    expect(story.isRunning).toBe(true);
+    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-that-throws'));
+  });
+
+  it('stops although the chart of a handover throws', async () => {
+    const handover = handoverMachine.provide({
+      guards: {
+        isPresent: () => {
+          throw new Error('a bug');
+        },
+      },
+    });
+    const story = startStory({ handover });
+    story.load(settingsOf([entry('db', { handover: 'seamless' })]));
+    story.serve('db');
+    story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
+    story.send({ type: 'troupe.stop' });
+    expect(story.isRunning).toBe(true);
+    for (const script of story.sessions.scripts) script.closed();
+    expect(story.isRunning).toBe(false);
+    expect(story.toString()).toContain('db.handover failed');
+    expect(story.toString()).not.toContain('THE ROOT FAILED');
   });
 
   it('replaces the broker of permits when it throws', async () => {

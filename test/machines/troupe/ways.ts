@@ -16,6 +16,7 @@ export type TroupeEventType =
   | Exclude<TroupeEvent['type'], `xstate.${string}`>
   | 'xstate.done.actor.*'
   | 'xstate.error.actor.*'
+  | 'xstate.error.actor.slots'
   | 'xstate.error.actor.settingsSource';
 
 type Leaves<Value> = Value extends string
@@ -63,8 +64,10 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
   'settings.relocated': { type: 'settings.relocated', settings: oneServer, at: 0 } as EventObject,
   'server.readied': { type: 'server.readied', actorId: 'db.0' } as EventObject,
   'server.faltered': { type: 'server.faltered', actorId: 'db.0' } as EventObject,
-  'successor.rested': { type: 'successor.rested', actorId: 'db.1' } as EventObject,
-  'successor.late': { type: 'successor.late', actorId: 'db.1' } as EventObject,
+  'server.halted': { type: 'server.halted', actorId: 'db.0' } as EventObject,
+  'server.resumed': { type: 'server.resumed', actorId: 'db.0' } as EventObject,
+  'successor.gaveUp': { type: 'successor.gaveUp', actorId: 'db.1' } as EventObject,
+  'handover.due': { type: 'handover.due', server, why: 'its successor is ready' } as EventObject,
   'slot.requested': {
     type: 'slot.requested',
     actorId: 'db.0',
@@ -82,6 +85,11 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
     actorId: 'db.0',
     error: 'a bug',
   } as EventObject,
+  'xstate.error.actor.slots': {
+    type: 'xstate.error.actor.slots',
+    actorId: 'slots',
+    error: 'a bug',
+  } as EventObject,
   'xstate.error.actor.settingsSource': {
     type: 'xstate.error.actor.settingsSource',
     actorId: 'settingsSource',
@@ -94,7 +102,8 @@ export const troupeEventTypes = Object.keys(exampleOf) as readonly TroupeEventTy
 const inert = createInertScope();
 
 function take(snapshot: TroupeSnapshot, event: EventObject): TroupeSnapshot {
-  inert.begin(snapshot);
+  // The root decides by what it was told, so nothing may ask the actors.
+  inert.begin(undefined);
   inert.observed.transitions.length = 0;
   return troupeMachine.transition(snapshot, event as TroupeEvent, inert.scope);
 }

@@ -57,7 +57,7 @@ describe('the budget for servers', () => {
     const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
     expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
     expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
-    expect(placesOf(new Map(), () => false, { heir: 'c' })).toEqual(heir([]));
+    expect(placesOf(new Map(), new Set(), { heir: 'c' })).toEqual(heir([]));
   });
 
   const letters = 'abcdefgh'.split('');
@@ -111,7 +111,7 @@ describe('the budget for servers', () => {
 });
 
 describe('a place of the budget', () => {
-  const living = (verdict: Verdict, leaving = false): LiveServer => ({
+  const living = (verdict: Verdict, leaving: LiveServer['leaving'] = false): LiveServer => ({
     actorId: `${verdict}.0`,
     generation: 'g1',
     settingsDigest: '',
@@ -123,22 +123,19 @@ describe('a place of the budget', () => {
     ['closes', living('excluded')],
     ['out', living('disabled')],
     ['gaveUp', { ...living('admitted'), actorId: 'gaveUp.0' }],
-    ['leaves', { ...living('admitted', true), actorId: 'leaves.0' }],
+    ['leaves', { ...living('admitted', 'now'), actorId: 'leaves.0' }],
   ]);
-  const resting = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
-  const isAtRest = (actorId: string): boolean => resting.has(actorId);
+  const halted = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
 
   it('is held until its server is at rest, and wanted again by who is started', () => {
-    expect(placesOf(live, isAtRest)).toEqual(places(['runs', 'closes'], ['gaveUp']));
-    expect(placesOf(live, isAtRest, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
+    expect(placesOf(live, halted)).toEqual(places(['runs', 'closes'], ['gaveUp']));
+    expect(placesOf(live, halted, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });
 
   it('is held as well by who finishes the calls of a server that gave up', () => {
-    const before = living('admitted', true);
-    const after = new Map([
-      ['db', { ...living('admitted'), actorId: 'db.1', predecessor: before }],
-    ]);
-    expect(placesOf(after, (actorId) => actorId === 'db.1')).toEqual(places(['db']));
+    const beside = living('admitted', 'afterCalls');
+    const after = new Map([['db', { ...living('admitted'), actorId: 'db.1', beside }]]);
+    expect(placesOf(after, new Set(['db.1']))).toEqual(places(['db']));
   });
 });
 

@@ -4,7 +4,8 @@
  */
 
 import type { AnyActorRef } from 'xstate';
-import { actorsOf } from '../../../machines/troupe/handover.ts';
+import { actorsOf } from '../../../machines/troupe/context.ts';
+import { handoverIdOf } from '../../../machines/troupe/handover.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
@@ -34,11 +35,12 @@ function present({ open, snapshot }: Moment, server: string): readonly SessionSc
 
 /** Of settings of before, but needed until its successor serves or its calls are done. */
 function isHandingOver({ snapshot }: Moment, { input }: SessionScript): boolean {
-  const { successor, predecessor, actorId } = snapshot.context.live.get(input.server) ?? {};
-  if (predecessor?.actorId === input.actorId) return true;
+  const { beside, actorId } = snapshot.context.live.get(input.server) ?? {};
+  if (beside === undefined) return false;
   // After yet another edit it waits for its next successor, which begins when one of two is gone.
-  const isOneOfTwo = successor !== undefined || predecessor !== undefined;
-  return isOneOfTwo && actorId === input.actorId;
+  return (
+    actorId === input.actorId || (beside.leaving !== false && beside.actorId === input.actorId)
+  );
 }
 
 /** Everything that is wrong now; empty when nothing is. */
@@ -214,9 +216,11 @@ const ownsEveryActor: Check = ({ snapshot }) => {
   const children = Object.keys(snapshot.children)
     .filter((id) => id !== 'slots' && id !== 'settingsSource')
     .sort();
-  const live = [...snapshot.context.live.values()]
-    .flatMap(actorsOf)
-    .map(({ actorId }) => actorId)
+  const live = [...snapshot.context.live]
+    .flatMap(([name, server]) => [
+      ...actorsOf(server).map(({ actorId }) => actorId),
+      ...(server.beside === undefined ? [] : [handoverIdOf(name)]),
+    ])
     .sort();
   return children.join() === live.join()
     ? []

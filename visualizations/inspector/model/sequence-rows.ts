@@ -175,7 +175,8 @@ function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
   if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
   if (machine === 'permit') return { key: actor, name: id, role: 'start permit' };
   if (server === undefined) return { key: actor, name: id, role: 'actor' };
-  if (machine === 'server') return { key: actor, name: server, role: id, server };
+  if (machine === 'server' || machine === 'handover')
+    return { key: actor, name: server, role: id, server };
   // Each session has a line of its own; nothing but the key tells them apart.
   return { key: actor, name: server, role: `${id} ${actor}`, server };
 }

@@ -156,7 +156,7 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Whose chart: the root, the broker of permits, a permit that is out, or any generation of a server. */
+/** Whose chart: the root, the broker of permits, a permit that is out, or what belongs to a server: its generations and handovers. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);
@@ -166,11 +166,11 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
       ({ machine, life, actor: key }) =>
         machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
     );
-    const roots = charts.filter(({ machine }) => machine !== 'server');
+    const roots = charts.filter(({ server: of }) => of === undefined);
     const servers = charts
       .filter(
-        ({ machine, life, actor: key, server: of }) =>
-          machine === 'server' && (life === 'active' || key === actor.actor || of === server),
+        ({ life, actor: key, server: of }) =>
+          of !== undefined && (life === 'active' || key === actor.actor || of === server),
       )
       .sort((a, b) => ((a.server ?? '') < (b.server ?? '') ? -1 : 1));
     return [...roots, ...servers];
@@ -187,8 +187,8 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
     >
       {choices.map((each) => (
         <option key={each.actor} value={each.actor}>
-          {each.machine === 'server'
-            ? `${shownLine(each.server ?? '', 60)} (${each.id})`
+          {each.server !== undefined
+            ? `${shownLine(each.server, 60)} (${each.id})`
             : each.machine === 'troupe'
               ? 'root'
               : each.machine === 'slots'
