@@ -1,6 +1,6 @@
 /**
- * How a session comes about: from the settings of a server to a client that has shaken
- * hands, over whatever carries it, in the era that the server speaks.
+ * The steps by which a session comes about: resolve its settings, launch its process, connect its client.
+ * The session chart decides which step follows; this file only takes them.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -8,7 +8,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
-import type { SessionInput } from '../../src/domain/session.ts';
+import type { ResolveOutcome, SessionId } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import type {
@@ -31,111 +31,205 @@ import {
   SettingError,
   type SpecValues,
 } from '../values/target.ts';
+import type { Handshake } from './actors.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // A type only: what speaks MCP is loaded late, which the file itself explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './era.ts';
-import type { SessionPorts, SessionTarget } from './ports.ts';
+import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
 type Speech = typeof speech;
-/** What a session needs of late: what speaks MCP, and what reaches remote servers. */
-type Loaded = readonly [Speech, typeof sessionRemote | undefined];
 /** Loads what speaks MCP. */
 export type LoadSpeech = () => Promise<Speech>;
 
 export interface OpeningSetup {
-  readonly input: SessionInput;
+  readonly id: SessionId;
   readonly ports: SessionPorts;
   readonly load: LoadSpeech;
-  /** False as soon as the session was told to end. */
-  readonly isWanted: () => boolean;
-  readonly events: Omit<ConnectionEvents, 'sending'>;
+  readonly events: ConnectionEvents;
   /** What to announce that can be asked of us; absent = nothing. */
   readonly questions: AskableThings | undefined;
   readonly onNews: (news: speech.News) => void;
-  /** The handshake is over. Not called when the session was told to end before. */
-  readonly onOpened: (client: Client, connection: Connection, era: 'legacy' | 'modern') => void;
   /** An open connection turned out to be lost. */
   readonly onLost: (error: unknown) => void;
 }
 
+/** A client that has finished its handshake. */
+export interface Connected {
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly era: 'legacy' | 'modern';
+}
+
+const probeMethod = 'server/discover';
+/** How far a handshake is, by the last message that was sent. */
+const phases: Readonly<Record<string, SessionPhase>> = {
+  initialize: 'initialize',
+  'notifications/initialized': 'initialized',
+};
+
 export class Opening {
   readonly #setup: OpeningSetup;
-  readonly #input: SessionInput;
+  readonly #id: SessionId;
   readonly #ports: SessionPorts;
   /** Values that must not appear in anything that leaves the session. */
   secrets: readonly string[] = [];
-  /** The one there is by now; whoever gives the opening up closes it. */
+  /** The present one, until it is closed. */
   connection: Connection | undefined;
   liveness: Liveness | undefined;
-  /** It waits for what its settings refer to, perhaps for a person. */
-  isFinding = false;
-  phase: SessionPhase = 'connect';
-  /** What the server was asked last while it opened. */
-  asked = 'server/discover';
-  #isProbing = false;
-  /** What was known of the era was taken at its word, and no answer has proved it yet. */
-  #isVerdictUnproven = false;
-  /** A server that leaves when it is asked for its era is started once more. */
-  #mayReopen = false;
-  /** The era was not asked for: an earlier session had found it out. */
-  #isEraGiven = false;
+  target: SessionTarget | undefined;
+  #resolved: Resolved | undefined;
+  /** Values that are being looked up, perhaps by asking the user. */
+  #finding: Promise<SpecValues> | undefined;
+  /** The last message that was sent, and the last request among them. */
+  #sent = '';
+  #asked = probeMethod;
+  /** The era that was assumed, as long as no answer has proved it. */
+  #assumed: EraVerdict | undefined;
 
   constructor(setup: OpeningSetup) {
     this.#setup = setup;
-    this.#input = setup.input;
+    this.#id = setup.id;
     this.#ports = setup.ports;
   }
 
-  /** Its process left while it was asked for its era, and is about to be started again. */
-  get isToReopen(): boolean {
-    return this.#isProbing && this.#mayReopen && this.#setup.isWanted();
+  /** How far the handshake is; an open session is past it. */
+  get phase(): SessionPhase {
+    return phases[this.#sent] ?? 'connect';
   }
 
-  /** Resolves when the session has opened, or was told to end meanwhile. */
-  async open(target: SessionTarget): Promise<void> {
+  /** The request that a refusal answers. */
+  get asked(): string {
+    return this.#asked;
+  }
+
+  /** Values that its settings refer to are not known yet, so nothing was started. */
+  get isWaitingForValues(): boolean {
+    return this.#finding !== undefined;
+  }
+
+  async resolve(target: SessionTarget, signal: AbortSignal): Promise<ResolveOutcome> {
+    this.target = target;
     const values = await this.#find(target);
-    if (!this.#setup.isWanted()) return;
+    signal.throwIfAborted();
     const resolved = this.#resolve(target, values);
+    this.#resolved = resolved;
     this.secrets = resolved.secrets;
-    const setup = this.#connectionSetup(target);
-    // First of all, so that the process boots while the SDK is loaded.
-    if (resolved.type === 'stdio') await this.#launch(resolved.launch, setup, target);
-    if (!this.#setup.isWanted()) return;
-    const loaded = await this.#loadSpeech(resolved.type);
-    // Closed meanwhile: whoever closed it takes care of what is left.
-    if (!this.#setup.isWanted()) return;
-    const era =
-      resolved.type === 'sse'
-        ? sseEra
-        : chooseEra(target.spec, this.#input.generation, this.#ports);
+    const { negotiation, prior } = this.#eraFor(resolved);
+    const asksEra = negotiation.mode === 'auto' && prior === undefined;
+    return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
+  }
+
+  /** Starts the process, which then boots while the SDK is loaded. */
+  async launch(isSecond: boolean, signal: AbortSignal): Promise<void> {
+    const { target } = this;
+    const resolved = this.#resolved;
+    if (target === undefined || resolved?.type !== 'stdio') return;
+    if (isSecond) this.#noteLeft();
+    await assertFolder(resolved.launch.cwd);
+    const launch = await this.#approved(resolved.launch, target);
+    signal.throwIfAborted();
+    const connection = new StdioTransport(launch, this.#connectionSetup(target));
+    this.connection = connection;
     try {
-      await this.#connect(loaded, resolved, setup, target, era);
+      await connection.launch();
     } catch (error) {
-      if (!this.#setup.isWanted()) throw error;
-      if (resolved.type !== 'stdio') {
-        await this.#connectOverSse(error, loaded, resolved, target);
-        return;
-      }
-      // Whoever answers the question for its era has said its last word on it.
-      const isAnswer = describeError(error, this.secrets).rpcCode !== undefined;
-      if (!this.#isProbing || !this.#mayReopen || isAnswer) throw error;
-      await this.#reopen(loaded, resolved, target, era);
+      if (error instanceof SettingError) this.#ports.onExecutableMoved?.();
+      throw explainSpawn(error, resolved.launch);
     }
   }
 
-  /** Remembers the era that was found. */
-  #succeeded(client: Client, { spec }: SessionTarget): 'legacy' | 'modern' {
-    const { generation } = this.#input;
-    const era = client.getProtocolEra() ?? 'legacy';
-    this.phase = 'ready';
-    // The old handshake was answered; a verdict "modern" has asked the server nothing yet.
-    if (era === 'legacy') this.#isVerdictUnproven = false;
+  async connect(handshake: Handshake, signal: AbortSignal): Promise<Connected> {
+    const { target } = this;
+    const written = this.#resolved;
+    if (target === undefined || written === undefined) throw new Error('nothing was resolved');
+    const resolved =
+      handshake === 'overSse' && 'endpoint' in written
+        ? { ...written, type: 'sse' as const }
+        : written;
+    const { negotiation, prior } =
+      handshake === 'old'
+        ? { ...this.#eraFor(resolved), prior: oldHandshake }
+        : this.#eraFor(resolved);
+    this.#sent = '';
+    this.#assumed = prior;
+    const [{ createClient }, remote] = await this.#load(resolved.type);
+    signal.throwIfAborted();
+    const { questions } = this.#setup;
+    const client = createClient(
+      negotiation,
+      this.#setup.onNews,
+      questions && capabilitiesFor(questions),
+    );
+    await this.#carry(resolved, target, client, remote, signal);
+    const connection = this.connection as Connection;
+    const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
+    await client.connect(connection.transport, options);
+    signal.throwIfAborted();
+    return { client, connection, era: this.#noteEra(client, target, prior) };
+  }
+
+  /** What a failed handshake suggests to try next. */
+  hintsOf(error: unknown): { readonly hasLeft: boolean; readonly mayBeOverSse: boolean } {
+    const { target } = this;
+    const resolved = this.#resolved;
+    const seen = describeError(error, this.secrets);
+    if (target === undefined || resolved === undefined || resolved.type === 'stdio')
+      // A server that answers the question for its era has said its last word on it.
+      return {
+        hasLeft: this.#sent === probeMethod && seen.rpcCode === undefined,
+        mayBeOverSse: false,
+      };
+    this.#ports.overSse?.delete(this.#id.generation);
+    return { hasLeft: false, mayBeOverSse: mayBeOverSse(resolved.type, target.spec, seen) };
+  }
+
+  /** Remembers that the address is reached over SSE: the status shows it from the first. */
+  assumeSse(isAssumed: boolean): void {
+    const { generation } = this.#id;
+    if (isAssumed) this.#ports.overSse?.add(generation);
+    else this.#ports.overSse?.delete(generation);
+  }
+
+  /** The server answered in the era that was assumed. */
+  proved(): void {
+    this.#assumed = undefined;
+  }
+
+  /**
+   * Perhaps the server was replaced by an older or newer one since its era was found out. It is
+   * asked at the next start, so what it answered to the wrong question is not final.
+   */
+  doubted(failure: Failure): Failure {
+    if (this.#assumed === undefined || saysNothingOfEra.has(failure.kind)) return failure;
+    const { generation } = this.#id;
+    this.#ports.eras.forget(generation);
     this.#ports.leftWhenAsked?.delete(generation);
-    // What was taken from the store is not found out anew: its date stays.
-    if (spec.era === 'auto' && !this.#isEraGiven) {
+    return { ...failure, kind: 'protocol' };
+  }
+
+  #eraFor(resolved: Resolved): EraChoice {
+    if (resolved.type === 'sse') return sseEra;
+    const { spec } = this.target as SessionTarget;
+    return chooseEra(spec, this.#id.generation, this.#ports);
+  }
+
+  /** Remembers the era that was found. */
+  #noteEra(
+    client: Client,
+    { spec }: SessionTarget,
+    prior: EraVerdict | undefined,
+  ): 'legacy' | 'modern' {
+    const { generation } = this.#id;
+    const era = client.getProtocolEra() ?? 'legacy';
+    // The old handshake was answered; a verdict "modern" has asked the server nothing yet.
+    if (era === 'legacy') this.#assumed = undefined;
+    this.#ports.leftWhenAsked?.delete(generation);
+    // What was taken from the store keeps its date.
+    const isStored = prior !== undefined && prior === this.#ports.eras.get(generation);
+    if (spec.era === 'auto' && !isStored) {
       const discover = client.getDiscoverResult();
       const isModern = era === 'modern' && discover !== undefined;
       this.#ports.eras.set(
@@ -146,32 +240,22 @@ export class Opening {
     return era;
   }
 
-  /** The server answered in the era that it was taken for. */
-  proved(): void {
-    this.#isVerdictUnproven = false;
+  #noteLeft(): void {
+    this.#ports.leftWhenAsked?.add(this.#id.generation);
+    this.#setup.events.remark(
+      'left when it was asked for its protocol era; it is started with the old handshake',
+    );
   }
 
-  /**
-   * Perhaps the server was replaced by an older or newer one since its era was found out. It is
-   * asked at the next start, so what it said to the wrong question is not final.
-   */
-  doubted(failure: Failure): Failure {
-    if (!this.#isVerdictUnproven || saysNothingOfEra.has(failure.kind)) return failure;
-    const { generation } = this.#input;
-    this.#ports.eras.forget(generation);
-    this.#ports.leftWhenAsked?.delete(generation);
-    return { ...failure, kind: 'protocol' };
-  }
-
-  /** Who ends the session meanwhile does not wait for it. */
+  /** The session may end meanwhile; it does not wait for this. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
-    this.isFinding = true;
     const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
     try {
-      const found = await values.find(spec, this.#input.server);
-      this.isFinding = false;
+      this.#finding = values.find(spec, this.#id.server);
+      const found = await this.#finding;
+      this.#finding = undefined;
       const foreign = isBound ? nameNotApproved(found.fileEnv, envFileNames) : undefined;
       if (foreign === undefined) return found;
       throw new SettingError(`The variables file ${foreign}; the server was not started.`);
@@ -191,50 +275,8 @@ export class Opening {
       ...(values !== undefined && { values }),
       onMissing: policy.connect.missingVariable === 'keep' ? onMissing : undefined,
     });
-    const isKnown = isOverSse(spec, this.#input.generation, this.#ports.overSse);
+    const isKnown = isOverSse(spec, this.#id.generation, this.#ports.overSse);
     return isKnown && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
-  }
-
-  /**
-   * Some servers leave when they are asked anything before the handshake: they are
-   * started once more, with the old handshake. That is no crash and no second attempt.
-   */
-  async #reopen(
-    loaded: Loaded,
-    resolved: Extract<Resolved, { type: 'stdio' }>,
-    target: SessionTarget,
-    era: EraChoice,
-  ): Promise<void> {
-    this.#isProbing = false;
-    this.#mayReopen = false;
-    this.#ports.leftWhenAsked?.add(this.#input.generation);
-    this.#setup.events.remark(
-      'left when it was asked for its protocol era; it is started with the old handshake',
-    );
-    await this.connection?.close(true);
-    if (!this.#setup.isWanted()) return;
-    const setup = this.#connectionSetup(target);
-    await this.#launch(resolved.launch, setup, target);
-    if (!this.#setup.isWanted()) return;
-    await this.#connect(loaded, resolved, setup, target, { ...era, prior: oldHandshake });
-  }
-
-  async #launch(
-    written: StdioLaunch,
-    setup: ConnectionSetup,
-    target: SessionTarget,
-  ): Promise<void> {
-    await assertFolder(written.cwd);
-    const launch = await this.#approved(written, target);
-    if (!this.#setup.isWanted()) return;
-    const connection = new StdioTransport(launch, setup);
-    this.connection = connection;
-    try {
-      await connection.launch();
-    } catch (error) {
-      if (error instanceof SettingError) this.#ports.onExecutableMoved?.();
-      throw explainSpawn(error, written);
-    }
   }
 
   async #approved(
@@ -250,7 +292,9 @@ export class Opening {
     }
   }
 
-  async #loadSpeech(type: Resolved['type']): Promise<Loaded> {
+  async #load(
+    type: Resolved['type'],
+  ): Promise<readonly [Speech, typeof sessionRemote | undefined]> {
     try {
       return await Promise.all([
         this.#setup.load(),
@@ -263,89 +307,51 @@ export class Opening {
     }
   }
 
-  async #connect(
-    [{ createClient }, remote]: Loaded,
+  /** Creates the connection, unless the process that carries it runs already. */
+  async #carry(
     resolved: Resolved,
-    setup: ConnectionSetup,
     target: SessionTarget,
-    { negotiation, prior }: EraChoice,
+    client: Client,
+    remote: typeof sessionRemote | undefined,
+    signal: AbortSignal,
   ): Promise<void> {
-    this.#mayReopen = target.spec.era === 'auto' && prior === undefined;
-    this.#isVerdictUnproven = prior !== undefined;
-    this.#isEraGiven =
-      prior !== undefined && prior === this.#ports.eras.get(this.#input.generation);
-    const { questions } = this.#setup;
-    const capabilities = questions && capabilitiesFor(questions);
-    const client = createClient(negotiation, this.#setup.onNews, capabilities);
+    if (resolved.type === 'stdio' || (remote === undefined && resolved.type !== 'memory')) return;
+    const setup = this.#connectionSetup(target);
     if (resolved.type === 'memory') {
       this.connection = new MemoryTransport(this.#embedded(resolved.server), setup);
-    } else if (resolved.type !== 'stdio' && remote !== undefined) {
-      const { type, endpoint } = resolved;
-      const { onLost } = this.#setup;
-      const made = await remote.connectRemote(type, endpoint, setup, client, onLost);
-      // Closed while the transport was loaded: nothing was opened.
-      if (!this.#setup.isWanted()) return;
-      this.liveness = made.liveness;
-      this.connection = made.connection;
+      return;
     }
-    const connection = this.connection as Connection;
-    const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
-    await client.connect(connection.transport, options);
-    if (!this.#setup.isWanted()) return;
-    this.#setup.onOpened(client, connection, this.#succeeded(client, target));
-  }
-
-  /** An address that refused today's protocol is asked once for that of 2024. */
-  async #connectOverSse(
-    refusal: unknown,
-    loaded: Loaded,
-    resolved: Resolved,
-    target: SessionTarget,
-  ): Promise<void> {
-    const { generation } = this.#input;
-    const { overSse } = this.#ports;
-    overSse?.delete(generation);
-    const seen = describeError(refusal, this.secrets);
-    if (!('endpoint' in resolved) || !mayBeOverSse(resolved.type, target.spec, seen)) throw refusal;
-    await this.connection?.close(true);
-    if (!this.#setup.isWanted()) return;
-    this.phase = 'connect';
-    const older = { ...resolved, type: 'sse' } as const;
-    // Told before `session.opened`, so that the status is right from the first.
-    overSse?.add(generation);
-    try {
-      await this.#connect(loaded, older, this.#connectionSetup(target), target, sseEra);
-    } catch {
-      overSse?.delete(generation);
-      // What the address said to the protocol of today tells more than its silence to that of then.
-      throw refusal;
-    }
+    const { type, endpoint } = resolved;
+    const { onLost } = this.#setup;
+    const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
+    signal.throwIfAborted();
+    this.liveness = made?.liveness;
+    this.connection = made?.connection;
   }
 
   #embedded(name: string): EmbeddedServer['connect'] {
     const server = this.#ports.embedded?.get(name);
     if (server === undefined)
-      throw new SettingError(`The host has handed in no server named "${name}".`);
+      throw new SettingError(`The host has provided no server named "${name}".`);
     return () => server.connect();
   }
 
   #connectionSetup(target: SessionTarget): ConnectionSetup {
-    const kept = this.#ports.processes?.expect(this.#input.server);
+    const kept = this.#ports.processes?.expect(this.#id.server);
     return {
       clock: this.#ports.clock,
       secrets: this.secrets,
-      events: { ...this.#setup.events, sending: (method) => this.#trackPhase(method) },
+      events: { ...this.#setup.events, sending: (method) => this.#noteSent(method) },
       // Of the settings, as they are then.
-      policy: () => (this.#ports.specOf(this.#input) ?? target).policy,
+      policy: () => (this.#ports.specOf(this.#id) ?? target).policy,
       ...(kept !== undefined && { kept }),
     };
   }
 
-  #trackPhase(method: string): void {
-    if (this.phase === 'ready') return;
-    this.#isProbing = method === 'server/discover';
-    if (!method.startsWith('notifications/')) this.asked = method;
-    if (method === 'initialize') this.phase = 'initialize';
-    if (method === 'notifications/initialized') this.phase = 'initialized';
+  #noteSent(method: string): void {
+    if (this.#sent === 'notifications/initialized') return;
+    this.#sent = method;
+    if (!method.startsWith('notifications/')) this.#asked = method;
+    this.#setup.events.sending(method);
   }
 }

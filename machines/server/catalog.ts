@@ -25,8 +25,7 @@
  * none -- server.reconnect [mayShowStored] --> deferred
  * none -- catalog.forgotten --> (stays)
  * deferred -- catalog.forgotten --> none
- * live -- session.closed [isCurrentSession] --> lost
- * live -- session.abandoned --> lost
+ * live -- done session | error session --> lost
  * live -- server.idled [mayShowStored] --> deferred
  * live -- server.idled --> none
  * lost -- always [keepsStale] --> stale
@@ -37,7 +36,7 @@
  * ```
  */
 
-import { ofSession, serverSetup } from './setup.ts';
+import { serverSetup } from './setup.ts';
 
 // Too old, or one too many. A list of the present session is neither.
 const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;
@@ -71,11 +70,8 @@ export const catalogRegion = serverSetup.createStateConfig({
     deferred: { on: { 'catalog.forgotten': forgotten } },
     live: {
       on: {
-        'session.closed': {
-          guard: { type: 'isCurrentSession', params: ofSession },
-          target: 'lost',
-        },
-        'session.abandoned': 'lost',
+        'xstate.done.actor.session': 'lost',
+        'xstate.error.actor.session': 'lost',
         'server.idled': [{ guard: 'mayShowStored', target: 'deferred' }, { target: 'none' }],
       },
     },

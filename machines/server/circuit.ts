@@ -24,15 +24,16 @@
  * closed -- call.succeeded [isCurrentSession] --> (stays)
  * open -- after circuitCooldown --> due
  * due -- probe.began --> halfOpen
- * due -- session.listed [isCurrentSession] --> closed
- * halfOpen -- session.listed [isCurrentSession] --> closed
- * halfOpen -- session.listFailed | session.closed [isCurrentSession] --> open
- * halfOpen -- after probeDeadline --> open
+ * due -- session.listed --> closed
+ * halfOpen -- session.listed --> closed
+ * halfOpen -- session.listFailed | done session | after probeDeadline --> open
  * ended -> [*]
  * ```
  */
 
 import { ofSession, serverSetup } from './setup.ts';
+
+const probeFailed = { actions: 'lengthenCooldown', target: 'open' } as const;
 
 export const circuitRegion = serverSetup.createStateConfig({
   id: 'circuit',
@@ -81,30 +82,16 @@ export const circuitRegion = serverSetup.createStateConfig({
       entry: 'askForProbe',
       on: {
         'probe.began': 'halfOpen',
-        'session.listed': {
-          guard: { type: 'isCurrentSession', params: ofSession },
-          target: 'closed',
-        },
+        'session.listed': 'closed',
       },
     },
     halfOpen: {
       on: {
-        'session.listed': {
-          guard: { type: 'isCurrentSession', params: ofSession },
-          target: 'closed',
-        },
-        'session.listFailed': {
-          guard: { type: 'isCurrentSession', params: ofSession },
-          actions: 'lengthenCooldown',
-          target: 'open',
-        },
-        'session.closed': {
-          guard: { type: 'isCurrentSession', params: ofSession },
-          actions: 'lengthenCooldown',
-          target: 'open',
-        },
+        'session.listed': 'closed',
+        'session.listFailed': probeFailed,
+        'xstate.done.actor.session': probeFailed,
       },
-      after: { probeDeadline: { actions: 'lengthenCooldown', target: 'open' } },
+      after: { probeDeadline: probeFailed },
     },
     ended: { type: 'final' },
   },

@@ -6,11 +6,10 @@
  * what is wanted (retire, admission, stop), `answeringLoss` answers a lost session,
  * and `wanting` starts the server if it is in demand. A resting state with several
  * reasons picks its reason in a table of its own, `choosing`. Only a backoff that
- * ran out goes straight to `engaged`. Only `engaged` has a session actor, which
- * opens nothing before its permit is granted. Stop wins every race: commands leave
- * through `closing`, which only notes further ones, so that none restarts or
- * shortens the deadline after which the session is ended by force. "(stays)" means
- * that only actions run: the idle deadline, for one, raises `server.idled`.
+ * ran out goes straight to `engaged`. Only `engaged.live` has a session, which begins
+ * with its start permit. Stop wins every race: commands leave through `closing`,
+ * which only notes further ones, and the session ends within its own deadlines.
+ * "(stays)" means that only actions run.
  *
  * ```text
  * [*] -> settling

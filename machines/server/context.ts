@@ -1,11 +1,15 @@
-/** What one server knows: what it was born with, and what has happened to it since. */
+/** What one server knows and what it hears: its input, its context, its events. */
+
+import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
 import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
-import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
+import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
+import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
 import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
+import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restart-decision.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 
@@ -58,10 +62,6 @@ export interface ServerContext extends ServerInput {
   /** Consecutive sessions that ended because the server sent too much; a sustained ready period resets it. */
   readonly floods: number;
   readonly impairments: readonly DegradedReason[];
-  /** Looks in a row that found nobody; at most `policy.health.failures`. */
-  readonly failedLooks: number;
-  /** Within how many milliseconds after the last wake-up all servers are looked after. */
-  readonly wakeSpreadMs: number;
   /** The wait that the present backoff chose, in milliseconds. */
   readonly delayMs: number;
   /** Consecutive failed calls while the circuit is closed, whatever the session. */
@@ -72,24 +72,59 @@ export interface ServerContext extends ServerInput {
   readonly pid: number | null;
 }
 
-/** The deadline of a handshake; null = none. */
-export function connectTimeoutOf({ policy, transport }: ServerContext): number | null {
-  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
-  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
-}
+/** Commands of the root and of the call path. */
+export type ServerCommand =
+  | { readonly type: 'server.start' }
+  | { readonly type: 'server.stop' }
+  | { readonly type: 'server.restart' }
+  | { readonly type: 'server.reconnect' }
+  | { readonly type: 'server.retire' }
+  /** Its successor serves: it ends as soon as its calls are done. */
+  | { readonly type: 'server.relieve' }
+  | { readonly type: 'server.demanded' }
+  | { readonly type: 'admission.granted' }
+  | { readonly type: 'admission.withdrawn'; readonly verdict: Exclude<Verdict, 'admitted'> }
+  | {
+      readonly type: 'spec.updated';
+      readonly startup: 'eager' | 'lazy';
+      readonly policy: ServerPolicy;
+    }
+  | { readonly type: 'slot.granted' }
+  /** The list of an earlier run is no longer kept. */
+  | { readonly type: 'catalog.forgotten' }
+  /** The machine slept, or this process was suspended; servers react spread over this window. */
+  | { readonly type: 'server.woke'; readonly spreadMs: number };
 
-/** How long a server has to answer a look, in milliseconds. */
-export function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
-  return Math.min(breaker.probeTimeoutMs, health.everyMs);
-}
+/** Edges of the call path, with the number of the session that they belong to. */
+export type CallFact =
+  | {
+      readonly type: 'calls.began' | 'calls.drained' | 'call.succeeded';
+      readonly session: number;
+    }
+  /** `at` is monotonic, in milliseconds. */
+  | { readonly type: 'call.failed'; readonly session: number; readonly at: number };
 
-/** Enough looks in a row found nobody. */
-export function hasHung({ failedLooks, policy }: ServerContext): boolean {
-  return failedLooks >= policy.health.failures;
-}
+/** What one region reports to the others. Never sent from outside. */
+type InternalEvent =
+  | { readonly type: 'server.listed' }
+  | { readonly type: 'server.faltered' }
+  | { readonly type: 'server.idled' }
+  | { readonly type: 'server.relieved' }
+  | { readonly type: 'server.hung'; readonly failedLooks: number }
+  | { readonly type: 'server.gaveUp' }
+  | { readonly type: 'server.rested' }
+  | { readonly type: 'server.ended' }
+  | { readonly type: 'probe.wanted' }
+  | { readonly type: 'probe.began' }
+  | { readonly type: 'breaker.tripped'; readonly at: number };
 
-/** Why a server that hung is given up. */
-export function hangOf({ failedLooks }: ServerContext): Failure {
+/** The session chart is done, or threw. Known to all regions. */
+type SessionOver = DoneActorEvent<SessionEnd, 'session'> | ErrorActorEvent<unknown, 'session'>;
+
+export type ServerEvent = ServerCommand | CallFact | SessionFact | SessionOver | InternalEvent;
+
+/** Why a server that stopped answering health checks is given up. */
+export function hangOf(failedLooks: number): Failure {
   const times = failedLooks === 1 ? 'once' : `${failedLooks} times in a row`;
   return {
     kind: 'transport',
@@ -97,52 +132,24 @@ export function hangOf({ failedLooks }: ServerContext): Failure {
   };
 }
 
-/** How long a server may stay over its input budget, in milliseconds. */
-export const floodLimitMs = 10_000;
-
-const floodLoss: Failure = {
-  kind: 'protocol',
-  message: `The server kept sending more than may be read for ${floodLimitMs / 1_000} s.`,
-};
-
 // The first flood may be an accident of that run, the second a coincidence.
 export const floodsToSuspend = 3;
 
-/** Records that a server was disconnected for a flood. */
-export function afterFlood({ floods }: ServerContext): Partial<ServerContext> {
-  const counted = Math.min(floods + 1, floodsToSuspend);
-  return { loss: floodLoss, lastError: floodLoss, floods: counted };
-}
-
-/** What is known once a look found nobody. */
-export function afterFailedLook(
-  { failedLooks, impairments, policy }: ServerContext,
-  failure: Failure | undefined,
-): Partial<ServerContext> {
-  const others = impairments.filter((reason) => reason !== 'healthCheck');
-  return {
-    // While calls are at work it may look dead for long, and the count needs a bound.
-    failedLooks: Math.min(failedLooks + 1, policy.health.failures),
-    impairments: [...others, 'healthCheck'],
-    lastError: failure ?? {
-      kind: 'transport',
-      message: 'The server did not answer when it was asked whether it is alive.',
-    },
-  };
-}
-
-/** What is known once a session that served was lost. */
-export function afterLoss(
-  { lossTimes, crashTimes, policy }: ServerContext,
-  loss: Failure,
-  at: number,
-): Partial<ServerContext> {
+/** What is known once a session ended that nobody had asked to close. */
+export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
+  const { attempt, floods, lossTimes, crashTimes, policy } = context;
+  const loss = withEvidence(lossOf(end), end);
+  const lost = { loss, lastError: loss };
+  // A server that was never started has not failed: the attempt does not count, and only the waits grow.
+  if (!end.wasOpen)
+    return { ...lost, attempt: Math.max(0, attempt - (loss.kind === 'notStarted' ? 1 : 0)) };
+  if (end.isFlood) return { ...lost, floods: Math.min(floods + 1, floodsToSuspend) };
   const { crashLoop, reconnectStorm } = policy.storm;
   return {
-    loss,
-    lastError: loss,
-    lossTimes: recordInWindow(lossTimes, at, reconnectStorm),
-    crashTimes: loss.kind === 'crashed' ? recordInWindow(crashTimes, at, crashLoop) : crashTimes,
+    ...lost,
+    lossTimes: recordInWindow(lossTimes, end.at, reconnectStorm),
+    crashTimes:
+      loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes,
   };
 }
 

@@ -2,21 +2,23 @@
  * The life of one MCP server: one actor for one generation of its settings.
  *
  * A generation is the settings that decide the connection; everything else about
- * the server changes in place. Three regions get the same facts: `connection` (is
+ * the server changes in place. Four regions get the same facts: `connection` (is
  * there a session, and where does the server rest without one), `catalog` (where
- * the tools shown come from) and `circuit` (may calls go out). None reads
- * another's state; what one has to tell the others it raises as an event, last of
- * all the end. Each region's whole picture is in its own file.
+ * the tools shown come from), `circuit` (may calls go out) and `activity` (do calls
+ * run). None reads another's state; what one has to tell the others it raises as an
+ * event, last of all the end. Each region's whole picture is in its own file.
  *
  * ```text
- * [*] -> connection + catalog + circuit
+ * [*] -> connection + catalog + circuit + activity
  * connection: settling (initial), parked, engaged, retired (final)
  * catalog: remembering (initial), none, deferred, live, lost, stale, ended (final)
  * circuit: closed (initial), open, due, halfOpen, ended (final)
+ * activity: unready (initial), idle, busy, draining, ended (final)
  * ```
  */
 
 import type { SnapshotFrom } from 'xstate';
+import { activityRegion } from './activity.ts';
 import { catalogRegion } from './catalog.ts';
 import { circuitRegion } from './circuit.ts';
 import { connectionRegion } from './connection.ts';
@@ -51,8 +53,6 @@ export const serverMachine = serverSetup.createMachine({
     lossTimes: [],
     floods: 0,
     impairments: [],
-    failedLooks: 0,
-    wakeSpreadMs: 0,
     delayMs: 0,
     failedCalls: 0,
     cooldownMs: input.policy.breaker.cooldownMs,
@@ -63,6 +63,7 @@ export const serverMachine = serverSetup.createMachine({
     connection: connectionRegion,
     catalog: catalogRegion,
     circuit: circuitRegion,
+    activity: activityRegion,
   },
 });
 

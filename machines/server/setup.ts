@@ -1,28 +1,19 @@
 /**
- * The words, facts and small decisions that the three regions of the server
+ * The words, facts and small decisions that the four regions of the server
  * chart share: context, events, guards, actions and delays. The regions stand
  * beside this file; `server.ts` joins them.
  */
 
-import {
-  assertEvent,
-  assign,
-  enqueueActions,
-  fromCallback,
-  raise,
-  sendParent,
-  sendTo,
-  setup,
-} from 'xstate';
+import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup } from 'xstate';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { BreakerPolicy, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import type { BreakerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import { isRemote } from '../../src/domain/server-spec.ts';
-import type { BlockedReason, Verdict } from '../../src/domain/server-state.ts';
-import type { SessionCommand, SessionFact, SessionInput } from '../../src/domain/session.ts';
+import type { BlockedReason } from '../../src/domain/server-state.ts';
+import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
-import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
+import { withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
   hasAttemptsLeft,
   isBusyStart,
@@ -30,80 +21,31 @@ import {
   isRestartForbidden,
   sleepsAfterGivingUp,
 } from '../../src/policies/failures/restart-decision.ts';
-import { recordInWindow } from '../../src/policies/window-limit.ts';
+import { sessionMachine } from '../session/session.ts';
 import {
+  afterEnd,
   afterExchange,
-  afterFailedLook,
-  afterFlood,
-  afterLoss,
-  connectTimeoutOf,
-  floodLimitMs,
   hangOf,
-  hasHung,
   isBeyondRetry,
   isCrashLooping,
   isReconnectStorm,
   isStored,
   isStorming,
-  lookTimeoutOf,
   mayShowStored,
   quietWait,
   reconnectWait,
   type ServerContext,
+  type ServerEvent,
   type ServerInput,
 } from './context.ts';
 
-export type { ServerContext, ServerInput } from './context.ts';
-
-/** Commands of the root and of the call path. */
-export type ServerCommand =
-  | { readonly type: 'server.start' }
-  | { readonly type: 'server.stop' }
-  | { readonly type: 'server.restart' }
-  | { readonly type: 'server.reconnect' }
-  | { readonly type: 'server.retire' }
-  /** Its successor has taken over: it leaves as soon as its calls are done. */
-  | { readonly type: 'server.relieve' }
-  | { readonly type: 'server.demanded' }
-  | { readonly type: 'admission.granted' }
-  | { readonly type: 'admission.withdrawn'; readonly verdict: Exclude<Verdict, 'admitted'> }
-  | {
-      readonly type: 'spec.updated';
-      readonly startup: 'eager' | 'lazy';
-      readonly policy: ServerPolicy;
-    }
-  | { readonly type: 'slot.granted' }
-  /** The list that is known from before is not kept any longer. */
-  | { readonly type: 'catalog.forgotten' }
-  /** The machine slept, or this process was held; all are told, and none should act at once. */
-  | { readonly type: 'server.woke'; readonly spreadMs: number };
-
-/** Edges of the call path; `session` tells which session they are about. */
-export type CallFact =
-  | {
-      readonly type: 'calls.began' | 'calls.drained' | 'call.succeeded';
-      readonly session: number;
-    }
-  /** `at` is monotonic, in milliseconds. */
-  | { readonly type: 'call.failed'; readonly session: number; readonly at: number };
-
-/** What one region tells the others. Never sent from outside. */
-type InternalEvent =
-  | { readonly type: 'server.listed' }
-  | { readonly type: 'server.idled' }
-  | { readonly type: 'server.relieved' }
-  | { readonly type: 'look.failed' }
-  | { readonly type: 'server.hung' }
-  | { readonly type: 'server.flooded' }
-  | { readonly type: 'server.gaveUp' }
-  | { readonly type: 'server.rested' }
-  | { readonly type: 'server.ended' }
-  | { readonly type: 'session.abandoned' }
-  | { readonly type: 'probe.wanted' }
-  | { readonly type: 'probe.began' }
-  | { readonly type: 'breaker.tripped'; readonly at: number };
-
-export type ServerEvent = ServerCommand | CallFact | SessionFact | InternalEvent;
+export type {
+  CallFact,
+  ServerCommand,
+  ServerContext,
+  ServerEvent,
+  ServerInput,
+} from './context.ts';
 
 /** A budget that nothing was taken from, and a start that is none after a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
@@ -112,8 +54,6 @@ const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 /** A caller waits for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
-// SIGKILL takes milliseconds, and a session waits a quarter of a second for it to take effect; twice that.
-const killMs = 500;
 // A minute of service, and the last failure is no news any more, whatever the budget.
 const calmMs = 60_000;
 
@@ -125,10 +65,6 @@ function newsOf<Type extends string>(type: Type) {
   });
 }
 
-function notProvided(): never {
-  throw new Error('actor "session" was not provided to the server chart');
-}
-
 export const serverSetup = setup({
   types: {
     input: {} as ServerInput,
@@ -136,7 +72,7 @@ export const serverSetup = setup({
     events: {} as ServerEvent,
     tags: {} as 'usable' | 'busy' | 'needsUser' | 'waits' | 'atRest',
   },
-  actors: { session: fromCallback<SessionCommand, SessionInput>(notProvided) },
+  actors: { session: sessionMachine },
   actions: {
     // Wishes: what a command changes, wherever the server happens to be.
     wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
@@ -192,7 +128,6 @@ export const serverSetup = setup({
       attempt: context.attempt + 1,
       loss: null,
       impairments: [],
-      failedLooks: 0,
       era: null,
       pid: null,
     })),
@@ -218,24 +153,6 @@ export const serverSetup = setup({
       return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
     }),
 
-    // Whether it lives.
-    noteAlive: assign(({ context }) => ({
-      failedLooks: 0,
-      impairments: context.impairments.filter((reason) => reason !== 'healthCheck'),
-    })),
-    /** One more look in a row found nobody. */
-    noteFailedLook: assign(({ context }, params: { readonly failure?: Failure | undefined }) =>
-      afterFailedLook(context, params.failure),
-    ),
-    /** It does not answer any more: the session is lost. */
-    recordHang: assign(({ context }) => ({ loss: hangOf(context), lastError: hangOf(context) })),
-    /** It sent too much for too long: the session is lost and the flood is counted. */
-    recordFlood: assign(({ context }) => afterFlood(context)),
-    /** The machine slept; how far apart all servers are looked after now. */
-    noteWake: assign(({ event }) => {
-      assertEvent(event, 'server.woke');
-      return { wakeSpreadMs: event.spreadMs };
-    }),
     // What the network did while nobody was awake is not counted against the server.
     drawWakeDelay: assign(({ event, context }) => {
       assertEvent(event, 'server.woke');
@@ -244,9 +161,6 @@ export const serverSetup = setup({
         attempt: Math.max(0, context.attempt - 1),
       };
     }),
-    /** Asks the server whether it is alive. */
-    tellSessionToProbe: sendTo('session', { type: 'session.probe' }),
-
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [], floods: 0 }),
     /** It ran for long enough: the next outage has the whole budget. */
@@ -273,31 +187,32 @@ export const serverSetup = setup({
     }),
     /** Gives the permit back, or leaves the line; nothing happens without either. */
     returnSlot: sendParent(newsOf('slot.returned')),
-    /** Starts the process or connection, and shakes hands. */
-    tellSessionToOpen: sendTo('session', { type: 'session.open' }),
-    /** Asks for tools, prompts and resources. */
+    /** Asks for the tools: the probe of the circuit. */
     tellSessionToList: sendTo('session', { type: 'session.list' }),
-    /** Ends the session in steps: input closed, asked, killed. */
+    /** Ends the session in an orderly way, within its own deadlines. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
-    /** Ends the session by force, because the orderly end took too long. */
-    tellSessionToKill: sendTo('session', { type: 'session.kill' }),
+    /** The server stopped answering health checks: the session is lost. */
+    giveSessionUp: sendTo('session', ({ event }): SessionCommand => {
+      assertEvent(event, 'server.hung');
+      return { type: 'session.giveUp', failure: hangOf(event.failedLooks) };
+    }),
+    /** The session follows the new numbers. */
+    passOnPolicy: sendTo(
+      'session',
+      ({ context }): SessionCommand => ({ type: 'policy.updated', policy: context.policy }),
+    ),
+    /** The machine slept: the session checks its connection. */
+    passOnWake: sendTo('session', ({ event }): SessionCommand => {
+      assertEvent(event, 'server.woke');
+      return event;
+    }),
 
-    // What became of it.
-    // A server that was never started has not failed: the attempt does not count, and only the waits grow.
-    recordFailedStart: assign(({ event, context }) => {
-      assertEvent(event, ['session.closed', 'session.listFailed']);
-      const loss = lossOf(event);
-      const attempt = Math.max(0, context.attempt - (loss.kind === 'notStarted' ? 1 : 0));
-      return { loss, lastError: loss, attempt };
-    }),
-    /** Notes why the session ended, and counts it. */
-    recordLostSession: assign(({ event, context }) => {
-      assertEvent(event, 'session.closed');
-      return afterLoss(context, lossOf(event), event.at);
-    }),
-    /** Notes that a step of the start took too long. */
-    recordDeadline: assign((_, params: { readonly message: string }) => {
-      const loss: Failure = { kind: 'initTimeout', message: params.message };
+    // How the session ended.
+    recordEnd: assign(({ context }, end: SessionEnd) => afterEnd(context, end)),
+    /** Adds what the end of the session shows to the reason why it was closed, if it is a loss. */
+    recordEvidence: assign(({ context }, end: SessionEnd) => {
+      if (context.loss === null) return {};
+      const loss = withEvidence(context.loss, end);
       return { loss, lastError: loss };
     }),
     // Waiting in our own queue says nothing about the server: the try is taken back.
@@ -324,22 +239,6 @@ export const serverSetup = setup({
       assertEvent(event, 'session.listFailed');
       return { lastError: event.failure };
     }),
-    /** Adds what the end of the process tells to why it was lost. */
-    recordEvidence: assign(({ event, context }) => {
-      assertEvent(event, 'session.closed');
-      // Whom a person's wish closed has lost nothing that wants an explanation.
-      if (context.loss === null) return {};
-      const loss = withEvidence(context.loss, event);
-      const { lossTimes, policy } = context;
-      return {
-        loss,
-        lastError: loss,
-        // Given up while it was ready: that is a lost session like any other.
-        ...(hasHung(context) && {
-          lossTimes: recordInWindow(lossTimes, event.at, policy.storm.reconnectStorm),
-        }),
-      };
-    }),
     /** Draws the wait before the next try, with jitter. */
     drawReconnectDelay: assign(({ context }) => reconnectWait(context)),
     /** Draws the long wait of a remote server that was given up. */
@@ -351,20 +250,19 @@ export const serverSetup = setup({
     announceIdle: raise({ type: 'server.idled' }),
     /** Tells the other regions that its last call is done, and its successor serves. */
     announceRelief: raise({ type: 'server.relieved' }),
-    /** Tells the other regions that a look found nobody. */
-    announceFailedLook: raise({ type: 'look.failed' }),
-    /** Tells the other regions that it hangs. */
-    announceHang: raise({ type: 'server.hung' }),
-    /** Tells the other regions that it was over its input budget for too long. */
-    announceFlood: raise({ type: 'server.flooded' }),
+    /** Reports to the other regions that it serves no more. */
+    announceFalter: raise({ type: 'server.faltered' }),
+    /** Reports to the other regions that it hangs. */
+    announceHang: raise(({ event }) => {
+      assertEvent(event, 'session.silent');
+      return { type: 'server.hung' as const, failedLooks: event.failedLooks };
+    }),
     /** Tells the other regions that it was given up. */
     announceGivingUp: raise({ type: 'server.gaveUp' }),
     /** Tells the other regions that it rests. */
     announceRest: raise({ type: 'server.rested' }),
     /** Tells the other regions that it ends. */
     announceEnd: raise({ type: 'server.ended' }),
-    /** Tells the other regions that the session is let go. */
-    announceAbandoned: raise({ type: 'session.abandoned' }),
     /** The circuit wants to know whether it is well again. */
     askForProbe: raise({ type: 'probe.wanted' }),
     /** Tells the circuit that the look it wanted has begun. */
@@ -446,21 +344,13 @@ export const serverSetup = setup({
       params.session === context.session,
     /** The policy stops servers that nobody calls. */
     stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
-    /** The policy asks it now and then whether it is alive. */
-    isWatched: ({ context }) => context.policy.health.mode === 'ping',
-    /** The answer shows that somebody is there. */
-    isSignOfLife: ({ context }, params: ProbeAnswer) =>
-      params.session === context.session &&
-      (params.answer === 'alive' ||
-        (params.answer === 'unknownMethod' && context.policy.health.treatMethodNotFoundAsAlive)),
-    /** Enough looks in a row found nobody. */
-    hasHung: ({ context }) => hasHung(context),
+    /** Enough health checks in a row failed. */
+    hasHung: ({ context }, { failedLooks }: { readonly failedLooks: number }) =>
+      failedLooks >= context.policy.health.failures,
+    /** No successor has replaced it. */
+    isToStay: ({ context }) => !context.retiring,
     // Who was told by the server how long to wait goes on waiting.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
-    /** Something about the session is not as it should be. */
-    isImpaired: ({ context }) => context.impairments.length > 0,
-    /** Nothing about the session is amiss. */
-    isUnimpaired: ({ context }) => context.impairments.length === 0,
     // Without a threshold nothing is counted, and nothing ever trips.
     countsCalls: ({ context }, params: { readonly session: number }) =>
       params.session === context.session && context.policy.breaker.threshold !== null,
@@ -490,14 +380,6 @@ export const serverSetup = setup({
   delays: {
     /** How long it waits for a permit. */
     queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,
-    /** How long a handshake may take; for some transports for ever. */
-    connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
-    /** How long listing may take. */
-    listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
-    /** How long an orderly end may take before it is forced. */
-    closeDeadline: ({ context }) => context.policy.close.totalMs,
-    /** How long an end may take, the forced one included. */
-    killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
     /** The wait that was drawn when it began. */
     reconnectBackoff: ({ context }) => context.delayMs,
     /** How long it must serve for its budget to be whole again. */
@@ -507,21 +389,6 @@ export const serverSetup = setup({
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
     // As long as a call may take by the same settings: whoever asked for more is cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
-    /** Between two looks. */
-    lookPause: ({ context }) => context.policy.health.everyMs,
-    /** How long it has to answer a look. */
-    lookDeadline: ({ context }) => lookTimeoutOf(context.policy),
-    /** After the machine woke, each server has its own moment to be looked after. */
-    wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>
-      wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
-    // Five seconds, when it woke: a dead connection should be back within half a minute.
-    wokenLookDeadline: ({ context }) => Math.min(5_000, lookTimeoutOf(context.policy)),
-    // Two seconds: networks come back one or two seconds after the machine, and some servers too.
-    doubtPause: 2_000,
-    // Half a minute, as long as a list may take: a server that cannot list is not asked harder.
-    relistPause: 30_000,
-    // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.
-    floodDeadline: floodLimitMs,
     /** How long no call goes out. */
     circuitCooldown: ({ context }) => context.cooldownMs,
     /** How long the look of a half-open circuit may take. */
@@ -534,13 +401,6 @@ export function ofSession({ event }: { readonly event: { readonly session: numbe
   readonly session: number;
 } {
   return { session: event.session };
-}
-
-type ProbeAnswer = Pick<Extract<SessionFact, { type: 'session.probed' }>, 'session' | 'answer'>;
-
-/** Maps the news of a probe to the parameter of the guard that asks whether somebody lives there. */
-export function ofProbe({ event }: { readonly event: ProbeAnswer }): ProbeAnswer {
-  return { session: event.session, answer: event.answer };
 }
 
 /** Where every loss and every wish is decided. */

@@ -5,6 +5,8 @@ import { permissionMachine } from '../../machines/permission.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
+import { refreshMachine } from '../../machines/session/refresh.ts';
+import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -38,16 +40,33 @@ export const charts: readonly ListedChart[] = [
     pictures: [
       picture('server.connection', 'Connection', 'connection', 'server/connection'),
       picture('server.parked', 'Without a session', 'connection.parked', 'server/parked'),
-      picture('server.engaged', 'With a session', 'connection.engaged', 'server/engaged'),
       picture(
-        'server.watch',
-        'The watch over an idle session',
-        'connection.engaged.ready.watch',
-        'server/watch',
+        'server.engaged',
+        'To run: a permit, then a session',
+        'connection.engaged',
+        'server/engaged',
       ),
+      picture('server.activity', 'Activity', 'activity', 'server/activity'),
       picture('server.catalog', 'Catalog', 'catalog', 'server/catalog'),
       picture('server.circuit', 'Circuit', 'circuit', 'server/circuit'),
     ],
+  },
+  {
+    machine: sessionMachine,
+    chart: 'sessionMachine',
+    setup: 'sessionSetup',
+    pictures: [
+      picture('session', 'Session', 'session', 'session/session'),
+      picture('session.opening', 'How it opens', 'opening', 'session/opening'),
+      picture('session.open', 'While it is open', 'open', 'session/open'),
+      picture('session.watch', 'Its health checks', 'open.watch', 'session/watch'),
+    ],
+  },
+  {
+    machine: refreshMachine,
+    chart: 'refreshMachine',
+    setup: 'refreshSetup',
+    pictures: [picture('refresh', 'Refresh of a list', 'refresh', 'session/refresh')],
   },
   {
     machine: troupeMachine,

@@ -19,6 +19,7 @@ export interface Mutant {
 /** Tests of behaviour, by the chart that they run; none of them compares source text. */
 const testsByChart: Readonly<Record<string, readonly string[]>> = {
   server: ['server/replies', 'server/traces', 'server/evidence'],
+  session: ['session/replies', 'session/traces', 'session/lists'],
   slots: ['slots', 'troupe/traces'],
   permit: ['slots'],
   troupe: ['troupe/replies', 'troupe/traces'],
@@ -76,14 +77,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a wake-up does not restart the handshake deadline',
-    file: 'machines/server/engaged.ts',
-    find: "'server.woke': { target: 'connecting', reenter: true },",
-    replace: "'server.woke': { target: 'connecting' },",
+    file: 'machines/session/opening.ts',
+    find: "'server.woke': { actions: ['cancelConnectDeadline', 'startConnectDeadline'] },",
+    replace: "'server.woke': {},",
   },
   {
     name: 'the breaker exchanges a session that drains',
     file: 'machines/server/engaged.ts',
-    find: "'breaker.tripped': {},",
+    find: "guard: 'isToStay',",
     replace: '',
   },
   {
@@ -100,9 +101,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a session that broke leaves its tools live',
-    file: 'machines/server/engaged.ts',
-    find: "onError: { actions: ['recordBrokenSession', 'announceAbandoned'], target: settle },",
-    replace: "onError: { actions: ['recordBrokenSession'], target: settle },",
+    file: 'machines/server/catalog.ts',
+    find: "'xstate.error.actor.session': 'lost',",
+    replace: '',
   },
   {
     name: 'a suspension keeps its windows',
@@ -117,10 +118,10 @@ export const mutants: readonly Mutant[] = [
     replace: "'server.demanded': { actions: 'noteDemand' },",
   },
   {
-    name: 'an abandoned session hides its tools',
+    name: 'a lost session hides its tools',
     file: 'machines/server/catalog.ts',
-    find: "'session.abandoned': 'lost',",
-    replace: "'session.abandoned': 'none',",
+    find: "'xstate.done.actor.session': 'lost',",
+    replace: "'xstate.done.actor.session': 'none',",
   },
   {
     name: 'a rest leaves the circuit open',
@@ -136,15 +137,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a late answer does not recover the health',
-    file: 'machines/server/watch.ts',
+    file: 'machines/session/watch.ts',
     find: "{ ...signOfLife, actions: 'noteAlive', target: 'unwatched' },",
     replace: "{ ...signOfLife, target: 'unwatched' },",
   },
   {
     name: 'every loss counts as a crash',
     file: 'machines/server/context.ts',
-    find: "loss.kind === 'crashed' ? recordInWindow(crashTimes, at, crashLoop) : crashTimes",
-    replace: 'recordInWindow(crashTimes, at, crashLoop)',
+    find: "loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes",
+    replace: 'recordInWindow(crashTimes, end.at, crashLoop)',
   },
   {
     name: 'a short Retry-After shortens the backoff',
@@ -171,33 +172,57 @@ export const mutants: readonly Mutant[] = [
     replace: 'local: 1_001,',
   },
   {
-    name: 'a start keeps its permit while it lists its tools',
-    file: 'machines/server/engaged.ts',
-    find: "['noteOpened', 'returnSlot', 'tellSessionToList']",
-    replace: "['noteOpened', 'tellSessionToList']",
-  },
-  {
     name: 'a command reaches a server that leaves',
-    file: 'machines/troupe/setup.ts',
-    find: 'if (target !== undefined && !target.leaving) enqueue.sendTo(target.actorId, { type });',
-    replace: 'if (target !== undefined) enqueue.sendTo(target.actorId, { type });',
+    file: 'machines/troupe/moves.ts',
+    find: 'target?.leaving === false ? [',
+    replace: 'target !== undefined ? [',
   },
   {
     name: 'an approval of an old fingerprint counts',
     file: 'machines/troupe/setup.ts',
-    find: 'if (event.fingerprint !== undefined && event.fingerprint !== fingerprint) return {};',
+    find: 'if (shown !== undefined && shown !== fingerprint) return {};',
     replace: '',
   },
   {
     name: 'the successor of a lazy server is not demanded',
     file: 'machines/troupe/pass.ts',
-    find: 'startWanted: succeeds || context.startWishes.includes(desired.name),',
-    replace: 'startWanted: context.startWishes.includes(desired.name),',
+    find: 'startWanted: seat.succeeds || startWishes.includes(name),',
+    replace: 'startWanted: startWishes.includes(name),',
   },
   {
     name: 'a removal during a handover leaves the successor',
-    file: 'machines/troupe/handover.ts',
-    find: 'return { ...server, leaving: true, successor: { ...successor, leaving: true } };',
-    replace: 'return { ...server, leaving: true };',
+    file: 'machines/troupe/moves.ts',
+    find: 'orders: [retire(now), ...orders] };',
+    replace: 'orders: [retire(now)] };',
+  },
+  {
+    name: 'a process that left when it was asked for its era is not started again',
+    file: 'machines/session/opening.ts',
+    find: "{ guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },",
+    replace: '',
+  },
+  {
+    name: 'SSE is never tried',
+    file: 'machines/session/opening.ts',
+    find: "target: 'fallingBack',",
+    replace: "target: '#session.releasing',",
+  },
+  {
+    name: 'a failed fallback reports what SSE answered',
+    file: 'machines/session/opening.ts',
+    find: "actions: 'recordRefusal',",
+    replace: "actions: { type: 'recordFailure', params: outcomeOf },",
+  },
+  {
+    name: 'a close has no deadline',
+    file: 'machines/session/session.ts',
+    find: "closeDeadline: { actions: 'killConnection' },\n      // The next session",
+    replace: '// The next session',
+  },
+  {
+    name: 'a change during a list is forgotten',
+    file: 'machines/session/refresh.ts',
+    find: "{ guard: 'isOutdated', actions: [report, noteOutcome], target: 'pausing.due' },",
+    replace: '',
   },
 ];

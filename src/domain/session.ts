@@ -1,16 +1,18 @@
 /**
- * The contract between a server's chart and the session that does its I/O.
- * Commands go down, facts come up; every fact carries the session number and the
- * monotonic time at which its sender saw it.
+ * The contracts of a session: between the server chart and the session chart, between the session chart
+ * and the actors that do its I/O, and between an open session and the call path.
  */
 
 import type { CompletionRequest } from './catalog.ts';
 import type { Failure } from './failure.ts';
+import type { ServerPolicy } from './policy.ts';
 import type { InputRound, QuestionParty } from './question.ts';
+import type { TransportKind } from './server-spec.ts';
 import type { DegradedReason } from './server-state.ts';
 import type { ToolResult } from './tool.ts';
 
-export interface SessionInput {
+/** Which session an actor works for. */
+export interface SessionId {
   /** Id of the server actor that owns the session, for example `db.0`. */
   readonly actorId: string;
   readonly server: string;
@@ -19,29 +21,32 @@ export interface SessionInput {
   readonly session: number;
 }
 
-export type SessionCommand =
-  /** Opens the connection; nothing is opened before. */
-  | { readonly type: 'session.open' }
-  /**
-   * Fetches the whole tool list, or fails after `listTimeoutMs` of the policy. A
-   * list asked for during another runs once, after it.
-   */
-  | { readonly type: 'session.list' }
-  /** Asks the server whether it lives; a question that is still out is given up. */
-  | { readonly type: 'session.probe' }
-  /** Closes in an orderly way; answered by `session.closed`. Repeats do nothing. */
-  | { readonly type: 'session.close' }
-  /** Closes at once by force; answered by `session.closed` like an orderly close. */
-  | { readonly type: 'session.kill' }
-  /** Lets go of everything at once, by force, without an answer. */
-  | { readonly type: 'io.dispose' };
-
-interface Stamp {
-  readonly session: number;
-  /** Monotonic milliseconds of the injected clock. */
-  readonly at: number;
+/** What the session chart starts with. */
+export interface SessionInput extends SessionId {
+  readonly transport: TransportKind;
+  /** Of the settings at the start; `policy.updated` replaces it. */
+  readonly policy: ServerPolicy;
+  /** Makes the jitter of this session its own, and repeatable. */
+  readonly seed: number;
 }
 
+/** What the server chart sends to its session. */
+export type SessionCommand =
+  /** Closes in an orderly way. The session ends within the deadlines of its policy; repeats do nothing. */
+  | { readonly type: 'session.close' }
+  /** Gives the session up as lost, for this reason. */
+  | { readonly type: 'session.giveUp'; readonly failure: Failure }
+  /** Lists the tools; during a list, once more after it. */
+  | { readonly type: 'session.list' }
+  | { readonly type: 'policy.updated'; readonly policy: ServerPolicy }
+  /** The machine slept; `spreadMs` is the window over which health checks are spread. */
+  | { readonly type: 'server.woke'; readonly spreadMs: number };
+
+/** `at` is the monotonic time of the injected clock, in milliseconds. */
+// An alias: the declarations of the charts write it out, so that it needs no name there.
+type Stamp = { readonly at: number };
+
+/** What a session reports to its server chart while it lives. */
 export type SessionFact =
   | (Stamp & {
       readonly type: 'session.opened';
@@ -49,44 +54,141 @@ export type SessionFact =
       readonly pid?: number;
     })
   | (Stamp & { readonly type: 'session.listed'; readonly toolCount: number })
-  | (Stamp & { readonly type: 'session.listFailed'; readonly failure: Failure })
-  /**
-   * What became of a probe, as soon as it is known: an answer, even an error, was
-   * sent by somebody alive; `unknownMethod` is the answer that it cannot be asked so.
-   */
-  | (Stamp & {
-      readonly type: 'session.probed';
-      readonly answer: 'alive' | 'unknownMethod' | 'none';
-      /** Why there was none. */
-      readonly failure?: Failure;
-    })
-  /** The server said that its tools changed; at most one a second. */
-  | (Stamp & { readonly type: 'session.notified' })
-  | (Stamp & {
+  /** A list of an open session failed; the session goes on with the old one. */
+  | { readonly type: 'session.listFailed'; readonly failure: Failure }
+  | {
       readonly type: 'session.impaired';
       readonly reason: DegradedReason;
-      /** What is wrong, for people. */
       readonly failure?: Failure;
-    })
-  | (Stamp & { readonly type: 'session.recovered'; readonly reason: DegradedReason })
+    }
+  | { readonly type: 'session.recovered'; readonly reason: DegradedReason }
+  /** A health check failed; `failedLooks` have failed in a row. */
+  | { readonly type: 'session.silent'; readonly failedLooks: number }
+  /**
+   * The session is lost and no longer serves, but its process has yet to end. Not sent when the end is
+   * known at once, and not when the server chart asked for it.
+   */
+  | { readonly type: 'session.closing' };
+
+/** How a session ended: the output of its chart. */
+export interface SessionEnd extends Stamp {
+  /** It had listed its tools: what went wrong is an outage, not a failed start. */
+  readonly wasOpen: boolean;
+  /** Null when it was asked to close. */
+  readonly failure: Failure | null;
+  /** The server was disconnected because it sent too much for too long. */
+  readonly isFlood: boolean;
+  /** What is left of the connection; may explain a failure that was found from outside. */
+  readonly evidence: SessionEvidence;
+}
+
+/** How a connection was lost. */
+type WireEnd = Stamp & {
+  readonly failure: Failure;
+  /** No process is left that has yet to end. */
+  readonly isGone: boolean;
+  /** The server forgot the session; requests in flight are still answered. */
+  readonly drains: boolean;
+};
+
+/** What the parts of a connection report to the session chart. */
+export type WireFact =
+  /** A request or notification is about to leave. Reported until the session is open. */
+  | { readonly type: 'wire.sent'; readonly method: string }
+  /** The connection broke off while its process lives; `wire.ended` follows soon. */
+  | { readonly type: 'wire.broke' }
+  /** The connection is over, and not because the session closed it. */
+  | (WireEnd & { readonly type: 'wire.ended' })
+  /** A request showed that the session is lost. */
+  | (WireEnd & { readonly type: 'wire.lost' })
+  /**
+   * The result of a health check: any answer, even an error, proves that the server is alive;
+   * `unknownMethod` means that it does not support the check.
+   */
+  | { readonly type: 'wire.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }
+  /** The server announced that a list changed, or may have announced it unheard. */
+  | { readonly type: 'tools.changed' | 'resources.changed' | 'prompts.changed' }
+  /** The server announced that a watched resource changed. */
+  | { readonly type: 'resource.updated' }
+  /** Something limits what the session can do, for example input beyond the server's budget. */
+  | {
+      readonly type: 'wire.impaired';
+      readonly reason: DegradedReason;
+      readonly failure?: Failure;
+    }
+  | { readonly type: 'wire.recovered'; readonly reason: DegradedReason }
   /** The server sends faster than its budget allows: reading pauses repeatedly. */
-  | (Stamp & { readonly type: 'session.paused' })
+  | { readonly type: 'wire.paused' }
   /** Reading has not paused for a while. */
-  | (Stamp & { readonly type: 'session.resumed' })
-  /**
-   * An open session broke off and no longer serves, but its process still has to end; `session.closed`
-   * follows with the failure. At most one per session; none where the end is known at once.
-   */
-  | (Stamp & { readonly type: 'session.lost' })
-  /**
-   * Exactly one per session, last. Without a failure: closed because it was told
-   * to; the evidence may then explain why it had to be told.
-   */
+  | { readonly type: 'wire.resumed' };
+
+export type ProbeAnswer = 'alive' | 'unknownMethod' | 'none';
+
+/** What the session chart asks of the connection without waiting for an answer. */
+export type WireCommand =
+  /** Asks the server whether it is alive; a question that is still out is given up. */
+  | { readonly type: 'wire.probe' }
+  /** Passes on which watched resources changed. */
+  | { readonly type: 'wire.publish' }
+  /** Ends the connection by force. */
+  | { readonly type: 'wire.kill' };
+
+/** A step of the start that failed. */
+export interface StepFailed extends Stamp {
+  readonly type: 'failed';
+  readonly failure: Failure;
+}
+
+/** What the settings of a server lead to. */
+export type ResolveOutcome =
+  | StepFailed
+  | {
+      readonly type: 'resolved';
+      readonly hasProcess: boolean;
+      /** The protocol era is unknown, so the server is asked first. */
+      readonly asksEra: boolean;
+    };
+
+export type LaunchOutcome = StepFailed | { readonly type: 'launched' };
+
+/** How the handshake went. */
+export type ConnectOutcome =
   | (Stamp & {
-      readonly type: 'session.closed';
-      readonly failure?: Failure;
-      readonly evidence?: SessionEvidence;
+      readonly type: 'connected';
+      readonly era: 'legacy' | 'modern';
+      readonly pid?: number;
+      readonly offers: { readonly resources: boolean; readonly prompts: boolean };
+    })
+  | (StepFailed & {
+      /** The process left when it was asked for its era. */
+      readonly hasLeft: boolean;
+      /** The address refused as servers of the SSE transport do. */
+      readonly mayBeOverSse: boolean;
     });
+
+/** Which list of a catalog. `resources` includes the templates. */
+export type ListName = 'tools' | 'resources' | 'prompts';
+
+export type ListOutcome =
+  | (Stamp & {
+      readonly type: 'listed';
+      readonly count: number;
+      /** What is missing from the list. */
+      readonly gap: Failure | null;
+    })
+  | { readonly type: 'failed'; readonly failure: Failure };
+
+/** What the refresh of a list reports to the session chart, after each list. */
+export interface RefreshFact {
+  readonly type: 'list.settled';
+  readonly list: ListName;
+  readonly outcome: ListOutcome;
+}
+
+/** How a connection was left. */
+export interface CloseOutcome extends Stamp {
+  readonly evidence: SessionEvidence;
+}
 
 /** What a session knows of its server that no failure of its own has told. */
 export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {

@@ -3,9 +3,9 @@
  * terminal: a kind of fault is told once for each client, a few in a minute, and the rest counted.
  */
 
-import { createThrottle, type Throttle } from '../../actors/session/catalog/throttle.ts';
 import type { Clock } from '../domain/clock.ts';
 import { redactWords } from '../policies/text/redact-words.ts';
+import { createThrottle, type Throttle } from './throttle.ts';
 
 const countEveryMs = 60_000;
 // Of clients that come under a new name each time; an honest troupe has hardly one a day.

@@ -4,7 +4,6 @@
  * protocol instance of its own ({@link GatewayClient}); what all of them share is here.
  */
 
-import { createThrottle, type Throttle } from '../../actors/session/catalog/throttle.ts';
 import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -14,6 +13,7 @@ import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
+import { createThrottle, type Throttle } from './throttle.ts';
 import { type View, viewOfAll, viewOfOne } from './view.ts';
 
 /** The lists of which clients are told that they changed. */

@@ -47,27 +47,55 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
 }
 
 interface Seen {
-  readonly events: readonly EventRecord[];
+  readonly events: readonly SeenEvent[];
   /** The record that first tells what it knows. */
   readonly firstState: number;
   /** Its birth is among the records. */
   readonly isWhole: boolean;
 }
 
+/** An event that came to the server, or to its session. */
+interface SeenEvent extends EventRecord {
+  /** Number of the session that the server had then. */
+  readonly session: number;
+}
+
 function whatCameTo(source: InspectionSource, actor: ActorKey, to: number): Seen {
-  const events: EventRecord[] = [];
+  const events: SeenEvent[] = [];
+  const sessions = sessionsOf(source, actor, to);
   let firstState = source.first;
   let isWhole = false;
+  let session = Number(source.context(actor, source.first)?.['session'] ?? 0);
   for (const record of recordsUpTo(source, to)) {
     if (record.kind === 'actor' && record.actor === actor) {
       isWhole = true;
-    } else if (record.kind === 'state' && record.actor === actor && firstState === source.first) {
-      firstState = record.n;
-    } else if (record.kind === 'event' && record.to === actor && record.from !== actor) {
-      events.push(record);
+    } else if (record.kind === 'state' && record.actor === actor) {
+      if (firstState === source.first) firstState = record.n;
+      session = Number(record.changed?.['session'] ?? session);
+    } else if (record.kind === 'event' && comesTo(record, actor, sessions)) {
+      events.push({ ...record, session });
     }
   }
   return { events, firstState, isWhole };
+}
+
+function comesTo(
+  { from, to, type }: EventRecord,
+  actor: ActorKey,
+  sessions: ReadonlySet<ActorKey>,
+): boolean {
+  return from !== to && (to === actor || (sessions.has(to) && ofSession.has(type)));
+}
+
+/** The actors that ran a session of this server. */
+function sessionsOf(source: InspectionSource, actor: ActorKey, to: number): ReadonlySet<ActorKey> {
+  const born = [...recordsUpTo(source, to)].filter((record) => record.kind === 'actor');
+  const actors = [...(source.picture(source.first)?.actors ?? []), ...born];
+  return new Set(
+    actors
+      .filter(({ machine, parent }) => machine === 'session' && parent === actor)
+      .map((each) => each.actor),
+  );
 }
 
 function* recordsUpTo(source: InspectionSource, to: number): Generator<InspectionRecord> {
@@ -84,32 +112,51 @@ type Step = (server: string, facts: Readonly<Record<string, unknown>>) => string
 
 const said = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
 
-const written: Readonly<Record<string, Step>> = {
+const fromServer: Readonly<Record<string, Step>> = {
+  ...Object.fromEntries(
+    said.map((type): [string, Step] => [
+      type,
+      (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
+    ]),
+  ),
   'server.woke': () => "troupe.send({ type: 'system.woke' });",
   'server.demanded': (server) =>
     `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,
+};
+
+const fromSession: Readonly<Record<string, Step>> = {
   'session.opened': (_, { era }) => `session.open({ era: ${quoted(era)} });`,
   'session.listed': (_, { toolCount }) => `session.list(tools(${countIn(toolCount)}));`,
   'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
-  'session.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
-  'session.notified': () => 'session.notify();',
   'session.impaired': (_, { reason }) => `session.impair(${quoted(reason)});`,
   'session.recovered': (_, { reason }) => `session.recover(${quoted(reason)});`,
-  'session.closed': (_, { failure }) =>
-    failure === undefined ? 'session.closed();' : `session.fail(${failureText(failure)});`,
+  // A deadline that passed here as it did then may have ended it already.
+  'xstate.done.actor.session': (_, { failure }) =>
+    [
+      "if (session.state === 'closing') session.closed();",
+      ...(typeof failure === 'string'
+        ? [`else if (session.state !== 'over') session.fail(${failureText(failure)});`]
+        : []),
+    ].join('\n'),
+};
+
+/** What a session hears from its connection and does not pass on as it is. */
+const toSession: Readonly<Record<string, Step>> = {
+  'wire.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
+  'wire.paused': () => 'session.pause();',
+  'wire.broke': () => 'session.breakOff();',
+  'tools.changed': () => 'session.notify();',
 };
 
 /**
  * The statement for each event; other events follow by themselves or have no counterpart in a script.
  * A map, because an event in a journal may be named like an inherited property.
  */
-const steps: ReadonlyMap<string, Step> = new Map([
-  ...said.map((type): [string, Step] => [
-    type,
-    (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
-  ]),
-  ...Object.entries(written),
-]);
+const steps: ReadonlyMap<string, Step> = new Map(
+  Object.entries({ ...fromServer, ...fromSession, ...toSession }),
+);
+const ofSession: ReadonlySet<string> = new Set(Object.keys(toSession));
+const needsSession: ReadonlySet<string> = new Set(Object.keys({ ...fromSession, ...toSession }));
 
 // More than a real server lists; a journal from elsewhere must not exhaust a test's memory.
 const mostTools = 10_000;
@@ -119,23 +166,28 @@ function countIn(count: unknown): number {
 }
 
 /** They follow from the others in a script as they did then. */
-const byThemselves: ReadonlySet<string> = new Set(['slot.granted', 'admission.granted']);
+const byThemselves: ReadonlySet<string> = new Set([
+  'slot.granted',
+  'admission.granted',
+  'session.silent',
+  'session.closing',
+]);
 
-function stepsOf(events: readonly EventRecord[], server: string): readonly string[] {
+function stepsOf(events: readonly SeenEvent[], server: string): readonly string[] {
   const lines: string[] = [];
   let at: number | undefined;
   let session = 0;
-  for (const { type, facts = {}, t } of events) {
-    if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
+  for (const { type, facts = {}, t, session: present } of events) {
     const step = steps.get(type);
     if (step === undefined) {
+      if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
       // Quoted: a journal of somebody else must not end the comment and go on as a program.
       lines.push(`// Then came ${quoted(type)}, which a script has no words for.`);
       continue;
     }
     const passed = at === undefined ? 0 : Math.round(t - at);
     at = t;
-    const number = typeof facts['session'] === 'number' ? facts['session'] : session;
+    const number = needsSession.has(type) ? present : session;
     // The waits before a session have jitter; it is there when it is there.
     if (number !== session) {
       session = number;

@@ -8,11 +8,6 @@
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
-import { permitMachine } from '../../machines/permit.ts';
-import { serverMachine } from '../../machines/server/server.ts';
-import { slotsMachine } from '../../machines/slots.ts';
-import { handoverMachine } from '../../machines/troupe/handover.ts';
-import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type {
   ActorKey,
   Inspection,
@@ -21,7 +16,7 @@ import type {
   PicturedActor,
 } from '../domain/host/inspection.ts';
 import { version } from '../domain/version.ts';
-import { stateValueOf } from '../recorder/chart-names.ts';
+import { machines, stateValueOf } from '../recorder/chart-names.ts';
 
 /** What of an inspector of `@statelyai/inspect` is used: `createWebSocketInspector()` and the others return one. */
 export interface StatelyInspector {
@@ -153,13 +148,6 @@ class Bridge {
   }
 }
 
-const machines = {
-  troupe: troupeMachine,
-  server: serverMachine,
-  handover: handoverMachine,
-  slots: slotsMachine,
-  permit: permitMachine,
-};
 const definitions = new Map<MachineKey, string>();
 
 /** A chart as JSON; functions by their names. */

@@ -4,14 +4,19 @@ import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
 import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
+import { refreshMachine } from '../../machines/session/refresh.ts';
+import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { MachineKey } from '../domain/host/inspection.ts';
 
-const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
+/** Every chart that is recorded, by its key. */
+export const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   troupe: troupeMachine,
   server: serverMachine,
+  session: sessionMachine,
+  refresh: refreshMachine,
   handover: handoverMachine,
   slots: slotsMachine,
   permit: permitMachine,
@@ -26,13 +31,9 @@ let hashes: Readonly<Record<MachineKey, string>> | undefined;
 
 /** Hashes of the definitions of all charts: equal only where states and transitions are the same. */
 export function machineHashes(): Readonly<Record<MachineKey, string>> {
-  hashes ??= {
-    troupe: hashOf(machines.troupe),
-    server: hashOf(machines.server),
-    handover: hashOf(machines.handover),
-    slots: hashOf(machines.slots),
-    permit: hashOf(machines.permit),
-  };
+  hashes ??= Object.fromEntries(
+    Object.entries(machines).map(([key, machine]) => [key, hashOf(machine)]),
+  ) as Record<MachineKey, string>;
   return hashes;
 }
 

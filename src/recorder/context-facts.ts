@@ -6,6 +6,8 @@
 
 import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext } from '../../machines/server/server.ts';
+import type { RefreshContext } from '../../machines/session/refresh.ts';
+import type { SessionContext } from '../../machines/session/session.ts';
 import type { SlotsContext } from '../../machines/slots.ts';
 import type { TroupeContext } from '../../machines/troupe/context.ts';
 import type { HandoverInput } from '../../machines/troupe/handover.ts';
@@ -43,13 +45,45 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   lossTimes: 'data',
   floods: 'data',
   impairments: 'data',
-  failedLooks: 'data',
-  wakeSpreadMs: 'data',
   delayMs: 'data',
   failedCalls: 'data',
   cooldownMs: 'data',
   era: 'data',
   pid: 'data',
+};
+
+const session: Readonly<Record<keyof SessionContext, Shown>> = {
+  actorId: 'data',
+  server: 'data',
+  generation: 'data',
+  session: 'data',
+  transport: 'data',
+  // The server shows the same.
+  policy: 'hidden',
+  seed: 'data',
+  hasProcess: 'data',
+  asksEra: 'data',
+  offers: 'data',
+  refusal: 'data',
+  gaps: 'data',
+  failedLooks: 'data',
+  wakeSpreadMs: 'data',
+  wasOpen: 'data',
+  failure: 'data',
+  isFlood: 'data',
+  evidence: 'data',
+  at: 'data',
+};
+
+const refresh: Readonly<Record<keyof RefreshContext, Shown>> = {
+  actorId: 'data',
+  server: 'data',
+  generation: 'data',
+  session: 'data',
+  list: 'data',
+  listTimeoutMs: 'data',
+  pauseMs: 'data',
+  retryMs: 'data',
 };
 
 const handover: Readonly<Record<keyof HandoverInput, Shown>> = {
@@ -97,6 +131,8 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
 
 const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>> = {
   server: Object.entries(server),
+  session: Object.entries(session),
+  refresh: Object.entries(refresh),
   handover: Object.entries(handover),
   slots: Object.entries(slots),
   permit: Object.entries(permit),

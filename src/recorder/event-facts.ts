@@ -4,20 +4,24 @@
  */
 
 import type { ServerEvent } from '../../machines/server/server.ts';
+import type { RefreshEvent } from '../../machines/session/refresh.ts';
+import type { SessionEvent } from '../../machines/session/session.ts';
 import type { SlotsEvent } from '../../machines/slots.ts';
 import type { HandoverEvent } from '../../machines/troupe/handover.ts';
 import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
 import type { EventFacts } from '../domain/host/inspection.ts';
-import type { SessionCommand } from '../domain/session.ts';
+import type { SessionEnd, WireCommand } from '../domain/session.ts';
 import { isRecord } from '../policies/is-record.ts';
 
 type OfXState = { readonly type: `xstate.${string}` };
 type RecordedEvent =
-  | ServerEvent
+  | Exclude<ServerEvent, OfXState>
+  | Exclude<SessionEvent, OfXState>
+  | RefreshEvent
+  | WireCommand
   | Exclude<TroupeEvent, OfXState>
   | HandoverEvent
-  | Exclude<SlotsEvent, OfXState>
-  | SessionCommand;
+  | Exclude<SlotsEvent, OfXState>;
 
 /** The fields of all events of one type; some types share a member of the union. */
 type FieldOf<Type, Event = RecordedEvent> = Event extends { readonly type: infer Types }
@@ -51,35 +55,49 @@ const allowed: Allowed = {
   'call.succeeded': ['session'],
   'call.failed': ['session'],
 
-  // Sessions.
-  'session.open': [],
+  // Sessions: commands, facts, and what their leaf actors report.
   'session.list': [],
-  'session.probe': [],
   'session.close': [],
-  'session.kill': [],
-  'session.opened': ['session', 'era', 'pid'],
-  'session.listed': ['session', 'toolCount'],
-  'session.listFailed': ['session', 'failure'],
-  'session.probed': ['session', 'answer', 'failure'],
-  'session.notified': ['session'],
-  'session.impaired': ['session', 'reason', 'failure'],
-  'session.recovered': ['session', 'reason'],
-  'session.paused': ['session'],
-  'session.resumed': ['session'],
-  'session.lost': ['session'],
-  'session.closed': ['session', 'failure'],
+  'session.giveUp': ['failure'],
+  'policy.updated': [],
+  'session.opened': ['era', 'pid'],
+  'session.listed': ['toolCount'],
+  'session.listFailed': ['failure'],
+  'session.impaired': ['reason', 'failure'],
+  'session.recovered': ['reason'],
+  'session.silent': ['failedLooks'],
+  'session.closing': [],
+  'wire.sent': ['method'],
+  'wire.broke': [],
+  'wire.ended': ['failure'],
+  'wire.lost': ['failure'],
+  'wire.probed': ['answer', 'failure'],
+  'wire.impaired': ['reason', 'failure'],
+  'wire.recovered': ['reason'],
+  'wire.paused': [],
+  'wire.resumed': [],
+  'wire.probe': [],
+  'wire.publish': [],
+  'wire.kill': [],
+  'tools.changed': [],
+  'resources.changed': [],
+  'prompts.changed': [],
+  'resource.updated': [],
+  'list.changed': [],
+  'list.demanded': [],
+  'list.settled': ['list'],
+  'start.expired': [],
+  'input.flooded': [],
+  'part.broke': [],
 
   // What one region of a server tells the others.
   'server.listed': [],
   'server.idled': [],
   'server.relieved': [],
-  'look.failed': [],
-  'server.hung': [],
-  'server.flooded': [],
+  'server.hung': ['failedLooks'],
   'server.gaveUp': [],
   'server.rested': [],
   'server.ended': [],
-  'session.abandoned': [],
   'probe.wanted': [],
   'probe.began': [],
   'breaker.tripped': [],
@@ -113,18 +131,28 @@ const allowed: Allowed = {
   'slot.returned': ['actorId'],
   'slot.granted': ['actorId'],
   'slots.resized': [],
-  'io.dispose': [],
 };
 
 const fields = new Map<string, readonly string[]>(Object.entries(allowed));
 
+/** The event that carries a session's end, and what of it is recorded. */
+const sessionEnd = 'xstate.done.actor.session';
+const endFields: readonly (keyof SessionEnd)[] = ['wasOpen', 'failure', 'isFlood'];
+
 /** Takes the facts out at once, so that nobody has to hold the event; the texts in them are as they came. */
 export function factsOf(event: { readonly type: string }): EventFacts | undefined {
+  const content = event as Readonly<Record<string, unknown>>;
+  if (event.type === sessionEnd) {
+    return isRecord(content['output']) ? factsIn(content['output'], endFields) : undefined;
+  }
   const names = fields.get(event.type);
-  if (names === undefined || names.length === 0) return undefined;
+  return names === undefined || names.length === 0 ? undefined : factsIn(content, names);
+}
+
+function factsIn(content: Readonly<Record<string, unknown>>, names: readonly string[]): EventFacts {
   const facts: Record<string, string | number | boolean | null> = {};
   for (const name of names) {
-    const fact = factOf((event as unknown as Readonly<Record<string, unknown>>)[name]);
+    const fact = factOf(content[name]);
     if (fact !== undefined) facts[name] = fact;
   }
   return facts;

@@ -5,7 +5,8 @@ import { inspect } from 'node:util';
 import { openTelemetry } from '../../actors/host/open-telemetry.ts';
 import { watchSleep } from '../../actors/host/sleep-watch.ts';
 import { createProcessKeeper } from '../../actors/processes/keeper.ts';
-import { createSessionLogic } from '../../actors/session/session.ts';
+import { createSessionActors } from '../../actors/session/actors.ts';
+import { createSessionIo } from '../../actors/session/io.ts';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createCatalogFiles } from '../../actors/stores/catalogs.ts';
@@ -39,7 +40,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),
     env,
-    createSession: createSessionLogic,
+    createSession: (sessionPorts) => createSessionActors(createSessionIo(sessionPorts)),
     keepApprovals: (ports) =>
       createApprovalStore({
         ...ports,

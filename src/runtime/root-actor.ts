@@ -3,7 +3,8 @@
 import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
-import type { createSessionLogic, SessionPorts } from '../../actors/session/session.ts';
+import type { SessionActors } from '../../actors/session/actors.ts';
+import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
 import type { SettingsReaderPorts } from '../../actors/settings/reader.ts';
 import { createSettingsSource, type SettingsPorts } from '../../actors/settings/source.ts';
@@ -13,6 +14,8 @@ import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
 import { serverMachine } from '../../machines/server/server.ts';
+import { refreshMachine } from '../../machines/session/refresh.ts';
+import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -29,7 +32,7 @@ export interface TroupeParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Makes who keeps account of the processes that sessions start. Default: nobody does. */
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
-  readonly createSession: (ports: SessionPorts) => ReturnType<typeof createSessionLogic>;
+  readonly createSession: (ports: SessionPorts) => SessionActors;
   /** Processor cores of this machine. */
   readonly coreCount: number;
   /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
@@ -96,8 +99,11 @@ export interface RootPorts {
 /** The root is made, not started. */
 export function createRoot({ parts, input, settings, specs, session }: RootPorts): RootRef {
   const { clock, env } = parts;
-  const sessionLogic = parts.createSession({ clock, env, ...session });
+  const actors = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
+  const { listItems } = actors;
+  const refresh = stoppingChildren(refreshMachine.provide({ actors: { listItems } }));
+  const sessionLogic = stoppingChildren(sessionMachine.provide({ actors: { ...actors, refresh } }));
   const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });

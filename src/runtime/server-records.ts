@@ -24,7 +24,7 @@ type RootContext = RootSnapshot['context'];
 export class ServerRecords {
   readonly #clock: Clock;
   readonly #listeners: Listeners;
-  readonly #histories = new ServerHistories();
+  readonly #histories: ServerHistories;
   readonly #logs = new ServerLogs();
   /** The status that the log told last. */
   readonly #told = new Map<string, ServerStatus>();
@@ -36,6 +36,7 @@ export class ServerRecords {
     listeners: Listeners,
   ) {
     this.#clock = clock;
+    this.#histories = new ServerHistories(clock);
     this.#listeners = listeners;
     this.#telemetry = telemetry && new ServerTelemetry(telemetry, clock);
     if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
@@ -103,7 +104,10 @@ export class ServerRecords {
     const lastRow = ref === undefined ? undefined : this.#histories.lastRowOf(ref);
     const history = this.#histories.of(server);
     const clock = this.#clock;
-    return deepFreeze(explainServer({ status, desired, root, ref, history, lastRow, clock }));
+    const { sessionTimers } = this.#histories;
+    return deepFreeze(
+      explainServer({ status, desired, root, ref, history, lastRow, sessionTimers, clock }),
+    );
   }
 
   /** Undefined when nothing is written down about it. */

@@ -7,7 +7,7 @@ export type { Effect } from '../../machines/xstate-internals.ts';
 export type { Clock } from '../domain/clock.ts';
 export type { Failure } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';
-export type { CallFailure, SessionCommand, SessionInput } from '../domain/session.ts';
+export type { CallFailure, SessionId } from '../domain/session.ts';
 export type { ListedTool } from '../domain/tool.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
@@ -22,7 +22,12 @@ export {
 export type { EventChoice, EventChoices } from './explore-events.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
 export type { MemoryFiles } from './memory-files.ts';
-export type { ScriptedCall, ScriptedSessions, SessionScript } from './scripted-session.ts';
+export type {
+  ScriptedCall,
+  ScriptedCommand,
+  ScriptedSessions,
+  SessionScript,
+} from './scripted-session.ts';
 export {
   createScriptedTroupe,
   managedFile,

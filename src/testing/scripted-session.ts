@@ -1,30 +1,37 @@
 /**
- * Sessions that do what a test says, and nothing by themselves. They keep the
- * contract of the real session actor (`actors/session/session.ts`), and the same suite
- * holds them to it: ports are called in the same order, one `session.closed`
- * ends a session, nothing is sent after it was disposed of, and every call
- * settles.
+ * Connections that do what a test says, and nothing by themselves, below the real session chart.
+ *
+ * They stand in for the leaf actors of `actors/session/actors.ts`, and the same contract suite covers
+ * both: ports are called in the same order, nothing is reported after the session was disposed of, and
+ * every call settles. Each step answers in the moment the test says so, without a turn of the event loop.
  */
 
-import { fromCallback } from 'xstate';
+import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
 
-import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
+import type { Ending, Handshake, SessionActors } from '../../actors/session/actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
 import type { Failure } from '../domain/failure.ts';
 import type { LogLevel } from '../domain/log-level.ts';
-import type { QuestionAnswer, QuestionBody, QuestionParty } from '../domain/question.ts';
+import type { QuestionAnswer, QuestionBody } from '../domain/question.ts';
 import type { DegradedReason } from '../domain/server-state.ts';
 import type {
   CallFailure,
-  CallProgress,
+  CloseOutcome,
+  ConnectOutcome,
+  LaunchOutcome,
+  ListName,
+  ListOutcome,
+  ProbeAnswer,
+  ResolveOutcome,
   ServerProfile,
   SessionCallOptions,
-  SessionCommand,
-  SessionFact,
-  SessionInput,
+  SessionId,
+  WireCommand,
+  WireFact,
 } from '../domain/session.ts';
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
+import { type Answer, Call, cancelled, type ScriptedCall } from './scripted-call.ts';
 
 /** What of the real ports a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
@@ -32,18 +39,7 @@ export type ScriptedSessionPorts = Pick<
   'clock' | 'registry' | 'catalogs' | 'watched' | 'logLevel' | 'notified' | 'questions'
 >;
 
-/** A call that waits for the test to answer it. */
-export interface ScriptedCall {
-  /** The tool, or the method of what is no call of a tool: `resources/read`. */
-  readonly tool: string;
-  /** The arguments, or the parameters of the method. */
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly isSettled: boolean;
-  /** With the result of a tool, or of the method. */
-  answer(result: ToolResult | Readonly<Record<string, unknown>>): void;
-  fail(failure: CallFailure): void;
-  progress(progress: CallProgress): void;
-}
+export type { ScriptedCall } from './scripted-call.ts';
 
 /** How a scripted handshake went. */
 export interface ScriptedOpening {
@@ -54,11 +50,19 @@ export interface ScriptedOpening {
   readonly profile?: ServerProfile;
 }
 
-/** One session as its server: what it was told, and what it shall do next. */
+/** What the session chart asks of its connection. */
+export type ScriptedCommand =
+  | 'session.open'
+  | 'session.list'
+  | 'session.probe'
+  | 'session.close'
+  | 'session.kill';
+
+/** One session as its server: what was asked of it, and what it shall do next. */
 export interface SessionScript {
-  readonly input: SessionInput;
-  /** Every command it was sent, oldest first. */
-  readonly commands: readonly SessionCommand['type'][];
+  readonly input: SessionId;
+  /** Everything that was asked of it, oldest first. */
+  readonly commands: readonly ScriptedCommand[];
   /** Every call it was given, oldest first. */
   readonly calls: readonly ScriptedCall[];
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
@@ -106,15 +110,15 @@ export interface ScriptedSessions {
   /** Called for every session as it starts: a place to drive it from. */
   onStart: ((script: SessionScript) => void) | undefined;
   /** Called after every command that a session received. */
-  onCommand: ((script: SessionScript, command: SessionCommand) => void) | undefined;
+  onCommand: ((script: SessionScript, command: { type: ScriptedCommand }) => void) | undefined;
   /** Called for every call that a session took. */
   onCall: ((script: SessionScript, call: ScriptedCall) => void) | undefined;
 }
 
-/** Where the sessions of one test come from; hosts get them without the logic, which is ours. */
+/** Where the sessions of one test come from; hosts get them without the actors, which are ours. */
 export interface ScriptedSessionSource extends ScriptedSessions {
-  /** The actor logic, to be provided in place of the real one. */
-  createLogic(ports: ScriptedSessionPorts): ReturnType<typeof createScriptedLogic>;
+  /** The leaf actors, to be provided in place of the real ones. */
+  createActors(ports: ScriptedSessionPorts): SessionActors;
 }
 
 export function createScriptedSessions(): ScriptedSessionSource {
@@ -129,26 +133,73 @@ export function createScriptedSessions(): ScriptedSessionSource {
       if (script === undefined) throw new Error(`No session of "${server}" was started.`);
       return script;
     },
-    createLogic: (ports) => createScriptedLogic(ports, sessions, scripts),
+    createActors: (ports) => createScriptedActors(ports, sessions, scripts),
   };
   return sessions;
 }
 
-function createScriptedLogic(
+/** A step that is answered from outside, in the same turn. */
+function answered<Output, Input>(
+  ask: (input: Input, answer: (output: Output) => void) => void,
+): PromiseActorLogic<Output, Input> {
+  return {
+    ...fromPromise<Output, Input>(() => new Promise<never>(() => {})),
+    transition: (state, event) => {
+      if (state.status !== 'active') return state;
+      if (event.type === 'xstate.stop') return { ...state, status: 'stopped', input: undefined };
+      if (event.type !== 'answered') return state;
+      const { output } = event as unknown as { readonly output: Output };
+      return { ...state, status: 'done', output, input: undefined };
+    },
+    start: ({ input }, { self }) => {
+      ask(input as Input, (output) => {
+        // The state that asked may be left by now.
+        if (self.getSnapshot().status === 'active')
+          self.send({ type: 'answered', output } as unknown as { type: string });
+      });
+    },
+  };
+}
+
+function createScriptedActors(
   ports: ScriptedSessionPorts,
   sessions: ScriptedSessions,
   scripts: SessionScript[],
-) {
-  return fromCallback<SessionCommand, SessionInput>(({ input, sendBack, receive }) => {
-    const script = new Script(input, ports, sendBack, (call) => sessions.onCall?.(script, call));
-    scripts.push(script);
-    sessions.onStart?.(script);
-    receive((command) => {
-      script.receive(command);
-      sessions.onCommand?.(script, command);
-    });
-    return () => script.dispose();
-  });
+): SessionActors {
+  const running = new Map<string, Script>();
+  const scriptOf = ({ actorId }: SessionId): Script => {
+    const script = running.get(actorId);
+    if (script === undefined) throw new Error(`${actorId} has no session`);
+    return script;
+  };
+  return {
+    wire: fromCallback<WireCommand, SessionId>(({ input, sendBack, receive }) => {
+      const script = new Script(input, ports, sendBack, sessions);
+      scripts.push(script);
+      running.set(input.actorId, script);
+      sessions.onStart?.(script);
+      receive(({ type }) => {
+        if (type === 'wire.probe') script.noteCommand('session.probe');
+        else if (type === 'wire.kill') script.noteCommand('session.kill');
+      });
+      return () => script.dispose();
+    }),
+    resolveTarget: answered<ResolveOutcome, SessionId>((_, answer) =>
+      answer({ type: 'resolved', hasProcess: false, asksEra: false }),
+    ),
+    launchProcess: answered<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
+      (_, answer) => answer({ type: 'launched' }),
+    ),
+    connectClient: answered<ConnectOutcome, SessionId & { readonly handshake: Handshake }>(
+      (input, answer) => scriptOf(input).connect(answer),
+    ),
+    listItems: answered<ListOutcome, SessionId & { readonly list: ListName }>((input, answer) =>
+      scriptOf(input).takeList(input.list, answer),
+    ),
+    closeConnection: answered<CloseOutcome, SessionId & { readonly how: Ending }>((input, answer) =>
+      scriptOf(input).close(answer),
+    ),
+  };
 }
 
 const lost: CallFailure = {
@@ -161,49 +212,70 @@ function cutOff(server: string): CallFailure {
   return { reason: 'cancelled', written: true, message: `${server} was stopped during the call.` };
 }
 
-type Body<Fact> = Fact extends SessionFact ? Omit<Fact, 'session' | 'at'> : never;
-type Answer = { readonly result: object } | { readonly failure: CallFailure };
 type Outcome = { readonly result: ToolResult } | { readonly failure: CallFailure };
 type RequestOutcome =
   | { readonly result: Readonly<Record<string, unknown>> }
   | { readonly failure: CallFailure };
 
 class Script implements SessionScript {
-  readonly input: SessionInput;
-  readonly commands: SessionCommand['type'][] = [];
+  readonly input: SessionId;
+  readonly commands: ScriptedCommand[] = [];
   readonly calls: Call[] = [];
   state: SessionScript['state'] = 'idle';
   watched: readonly string[] = [];
   logLevel: LogLevel | undefined;
   readonly #ports: ScriptedSessionPorts;
-  readonly #sendBack: (fact: SessionFact) => void;
-  readonly #onCall: (call: ScriptedCall) => void;
+  readonly #report: (fact: WireFact) => void;
+  readonly #sessions: ScriptedSessions;
   /** Questions that belong to no call. */
   readonly #wanted = new Set<AbortController>();
-  #isListing = false;
-  #isListWanted = false;
+  #onConnected: ((outcome: ConnectOutcome) => void) | undefined;
+  #onListed: ((outcome: ListOutcome) => void) | undefined;
+  #unasked: ListOutcome | undefined;
+  #onClosed: ((outcome: CloseOutcome) => void) | undefined;
 
   constructor(
-    input: SessionInput,
+    input: SessionId,
     ports: ScriptedSessionPorts,
-    sendBack: (fact: SessionFact) => void,
-    onCall: (call: ScriptedCall) => void,
+    report: (fact: WireFact) => void,
+    sessions: ScriptedSessions,
   ) {
     this.input = input;
     this.#ports = ports;
-    this.#sendBack = sendBack;
-    this.#onCall = onCall;
+    this.#report = report;
+    this.#sessions = sessions;
   }
 
-  receive({ type }: SessionCommand): void {
+  noteCommand(type: ScriptedCommand): void {
     this.commands.push(type);
-    if (type === 'io.dispose') this.dispose();
-    if (type === 'session.open' && this.state === 'idle') this.state = 'opening';
-    if (type === 'session.list' && this.state === 'open') this.#wantList();
-    if (type === 'session.close' || type === 'session.kill') this.#startClosing();
+    this.#sessions.onCommand?.(this, { type });
   }
 
-  open({ profile, ...options }: ScriptedOpening = {}): void {
+  connect(answer: (outcome: ConnectOutcome) => void): void {
+    this.state = 'opening';
+    this.#onConnected = answer;
+    this.noteCommand('session.open');
+  }
+
+  /** Only tools are listed on demand; `offer` hands over the other lists. */
+  takeList(list: ListName, answer: (outcome: ListOutcome) => void): void {
+    if (list !== 'tools') return;
+    const unasked = this.#unasked;
+    this.#unasked = undefined;
+    if (unasked !== undefined) return answer(unasked);
+    this.#onListed = answer;
+    this.noteCommand('session.list');
+  }
+
+  close(answer: (outcome: CloseOutcome) => void): void {
+    this.#onClosed = answer;
+    if (this.state === 'over') return answer({ at: this.#ports.clock.now(), evidence: {} });
+    this.#withdraw();
+    this.state = 'closing';
+    this.noteCommand('session.close');
+  }
+
+  open({ profile, era = 'legacy', pid }: ScriptedOpening = {}): void {
     this.#expect('opening');
     this.state = 'open';
     const { actorId, session } = this.input;
@@ -220,14 +292,25 @@ class Script implements SessionScript {
     });
     this.#lookAtWatched();
     this.#lookAtLogLevel();
-    this.#send({ type: 'session.opened', era: 'legacy', ...options });
+    const offers = { resources: false, prompts: false };
+    const at = this.#ports.clock.now();
+    this.#onConnected?.({ type: 'connected', at, era, ...(pid !== undefined && { pid }), offers });
   }
 
   list(tools: readonly ListedTool[], said: { readonly instructions?: string } = {}): void {
     this.#expect('open');
     this.#ports.catalogs.put(this.input, tools, said);
-    this.#send({ type: 'session.listed', toolCount: tools.length });
-    this.#listed();
+    const at = this.#ports.clock.now();
+    this.#settleList({ type: 'listed', at, count: tools.length, gap: null });
+  }
+
+  /** Answers the list under way; a list that nobody asked for comes as a change that is listed next. */
+  #settleList(outcome: ListOutcome): void {
+    const answer = this.#onListed;
+    this.#onListed = undefined;
+    if (answer !== undefined) return answer(outcome);
+    this.#unasked = outcome;
+    this.#report({ type: 'tools.changed' });
   }
 
   offer(lists: Partial<SideLists>): void {
@@ -255,23 +338,22 @@ class Script implements SessionScript {
 
   failList(failure: Failure): void {
     this.#expect('open');
-    this.#send({ type: 'session.listFailed', failure });
-    this.#listed();
+    this.#settleList({ type: 'failed', failure });
   }
 
-  probed(answer: 'alive' | 'unknownMethod' | 'none' = 'alive', failure?: Failure): void {
+  probed(answer: ProbeAnswer = 'alive', failure?: Failure): void {
     this.#expect('open');
-    this.#send({ type: 'session.probed', answer, ...(failure !== undefined && { failure }) });
+    this.#report({ type: 'wire.probed', answer, ...(failure !== undefined && { failure }) });
   }
 
   notify(): void {
     this.#expect('open');
-    this.#send({ type: 'session.notified' });
+    this.#report({ type: 'tools.changed' });
   }
 
   pause(): void {
     this.#expect('open');
-    this.#send({ type: 'session.paused' });
+    this.#report({ type: 'wire.paused' });
   }
 
   async ask(body: QuestionBody, of?: ScriptedCall): Promise<QuestionAnswer | undefined> {
@@ -293,47 +375,35 @@ class Script implements SessionScript {
 
   impair(reason: DegradedReason): void {
     this.#expect('open');
-    this.#send({ type: 'session.impaired', reason });
+    this.#report({ type: 'wire.impaired', reason });
   }
 
   recover(reason: DegradedReason): void {
     this.#expect('open');
-    this.#send({ type: 'session.recovered', reason });
+    this.#report({ type: 'wire.recovered', reason });
   }
 
   breakOff(): void {
     this.#expect('open');
-    this.#send({ type: 'session.lost' });
+    this.#report({ type: 'wire.broke' });
   }
 
   fail(failure: Failure): void {
     this.#expect('opening', 'open');
     this.#withdraw(lost);
-    this.#end(failure);
+    this.state = 'over';
+    const at = this.#ports.clock.now();
+    this.#report({ type: 'wire.ended', at, failure, isGone: true, drains: false });
   }
 
   closed(): void {
     this.#expect('closing');
-    this.#end();
+    this.state = 'over';
+    this.#onClosed?.({ at: this.#ports.clock.now(), evidence: {} });
   }
 
   dispose(): void {
-    if (this.state === 'over') return;
     this.#withdraw();
-    this.state = 'over';
-  }
-
-  #startClosing(): void {
-    if (this.state === 'closing' || this.state === 'over') return;
-    const wasIdle = this.state === 'idle';
-    this.#withdraw();
-    this.state = 'closing';
-    // Nothing was opened, so there is nothing to wait for.
-    if (wasIdle) this.#end();
-  }
-
-  #end(failure?: Failure): void {
-    this.#send({ type: 'session.closed', ...(failure !== undefined && { failure }) });
     this.state = 'over';
   }
 
@@ -342,16 +412,6 @@ class Script implements SessionScript {
     this.#ports.registry.closed(this.input.actorId, this.input.session);
     for (const call of this.calls) call.fail(failure);
     for (const controller of this.#wanted) controller.abort();
-  }
-
-  #wantList(): void {
-    if (this.#isListing) this.#isListWanted = true;
-    this.#isListing = true;
-  }
-
-  #listed(): void {
-    this.#isListing = this.#isListWanted;
-    this.#isListWanted = false;
   }
 
   #call(
@@ -367,16 +427,8 @@ class Script implements SessionScript {
     }
     const call = new Call(tool, args, options, this.#ports.clock);
     this.calls.push(call);
-    this.#onCall(call);
+    this.#sessions.onCall?.(this, call);
     return call.outcome;
-  }
-
-  #send(fact: Body<SessionFact>): void {
-    this.#sendBack({
-      ...fact,
-      session: this.input.session,
-      at: this.#ports.clock.now(),
-    } as SessionFact);
   }
 
   #expect(...states: SessionScript['state'][]): void {
@@ -386,70 +438,4 @@ class Script implements SessionScript {
       `Session ${session} of "${server}" is ${this.state}, not ${states.join(' or ')}.`,
     );
   }
-}
-
-class Call implements ScriptedCall {
-  readonly tool: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly outcome: Promise<Answer>;
-  isSettled = false;
-  /** Questions that belong to this call. */
-  readonly wanted = new Set<AbortController>();
-  readonly deadline: CallDeadline;
-  readonly #options: SessionCallOptions;
-  #resolve: (outcome: Answer) => void = () => {};
-  readonly #release: () => void;
-
-  constructor(
-    tool: string,
-    args: Readonly<Record<string, unknown>>,
-    options: SessionCallOptions,
-    clock: SessionPorts['clock'],
-  ) {
-    this.tool = tool;
-    this.args = args;
-    this.#options = options;
-    this.outcome = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-    const onAbort = (): void => this.fail(cancelled(true));
-    options.signal?.addEventListener('abort', onAbort, { once: true });
-    const late = (): void =>
-      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
-    this.deadline = new CallDeadline(clock, timeOf(options), late);
-    this.#release = () => {
-      options.signal?.removeEventListener('abort', onAbort);
-      this.deadline.stop();
-    };
-  }
-
-  get party(): QuestionParty | undefined {
-    return this.#options.party;
-  }
-
-  answer(result: ToolResult | Readonly<Record<string, unknown>>): void {
-    this.#settle({ result });
-  }
-
-  fail(failure: CallFailure): void {
-    this.#settle({ failure });
-  }
-
-  progress(progress: CallProgress): void {
-    if (this.isSettled) return;
-    this.deadline.renew();
-    this.#options.onProgress?.(progress);
-  }
-
-  #settle(outcome: Answer): void {
-    if (this.isSettled) return;
-    this.isSettled = true;
-    this.#release();
-    for (const controller of this.wanted) controller.abort();
-    this.#resolve(outcome);
-  }
-}
-
-function cancelled(written: boolean): CallFailure {
-  return { reason: 'cancelled', written, message: 'The call was cancelled.' };
 }

@@ -133,7 +133,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
         options.keepPermissions ??
         ((permissionPorts) => createPermissionStore({ ...permissionPorts, clock })),
       ...(options.findExecutable === undefined ? {} : { findExecutable: options.findExecutable }),
-      createSession: (sessionPorts) => sessions.createLogic(sessionPorts),
+      createSession: (sessionPorts) => sessions.createActors(sessionPorts),
       // Loaded already, so that what happens next depends on the clock alone.
       settings: { ...ports, stream: settingsStream },
       report: (message, error) => {

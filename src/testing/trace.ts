@@ -24,6 +24,11 @@ export interface TraceOptions {
   readonly describeContext?: (
     context: Readonly<Record<string, unknown>>,
   ) => Readonly<Record<string, unknown>>;
+  /**
+   * Says which actors are details, by their names. The story leaves out their starts, their ends and
+   * what they receive from outside; events that they and other actors exchange stay. Default none.
+   */
+  readonly isQuiet?: (actor: string) => boolean;
   /** Most lines to keep; the later ones are only counted. Default 100,000. */
   readonly limit?: number;
 }
@@ -64,12 +69,13 @@ const timeColumns = 9;
  */
 export function recordTrace(options: TraceOptions = {}): Trace {
   const story = new Story(options);
-  const { describe = () => '', describeContext = () => ({}) } = options;
+  const { describe = () => '', describeContext = () => ({}), isQuiet = () => false } = options;
   const actors = new WeakMap<object, ActorTrace>();
   const actorOf = (ref: AnyActorRef): ActorTrace => {
     const known = actors.get(ref);
     if (known !== undefined) return known;
-    const made = { name: nameOf(ref), snapshot: undefined, values: {} };
+    const name = nameOf(ref);
+    const made = { name, isQuiet: isQuiet(name), snapshot: undefined, values: {} };
     actors.set(ref, made);
     return made;
   };
@@ -91,6 +97,7 @@ export function recordTrace(options: TraceOptions = {}): Trace {
 
 interface ActorTrace {
   readonly name: string;
+  readonly isQuiet: boolean;
   snapshot: unknown;
   values: Readonly<Record<string, unknown>>;
 }
@@ -120,9 +127,11 @@ function tell(
   switch (inspected.type) {
     case '@xstate.event': {
       const { event, sourceRef } = inspected;
-      const source = sourceRef === undefined ? undefined : (sourceRef as AnyActorRef);
-      const line = deliveryLine(event, source === undefined ? 'host' : actorOf(source).name, name);
-      story.add(line + (event.type.startsWith('xstate.') ? '' : wordsBehind(describe(event))));
+      const source = sourceRef === undefined ? undefined : actorOf(sourceRef as AnyActorRef);
+      if (!isDetail(event, source, actor)) {
+        const line = deliveryLine(event, nameOrHost(source), name);
+        story.add(line + (event.type.startsWith('xstate.') ? '' : wordsBehind(describe(event))));
+      }
       if (event.type === 'xstate.init') enter(ref.getSnapshot());
       return;
     }
@@ -137,6 +146,7 @@ function tell(
       return;
     }
     case '@xstate.snapshot': {
+      if (actor.isQuiet) return;
       if (inspected.event.type === 'xstate.stop') story.add(`${name} is stopped`);
       else if (isRootDone(ref, inspected.snapshot)) story.add(`${name} is done`);
       return;
@@ -148,6 +158,19 @@ function tell(
     }
     default:
   }
+}
+
+function nameOrHost(source: ActorTrace | undefined): string {
+  return source === undefined ? 'host' : source.name;
+}
+
+function isDetail(
+  { type }: AnyEventObject,
+  source: ActorTrace | undefined,
+  target: ActorTrace,
+): boolean {
+  if (type.startsWith('xstate.done.')) return source?.isQuiet === true;
+  return target.isQuiet && (source === undefined || source === target || type === 'xstate.init');
 }
 
 function contextOf(snapshot: unknown): Readonly<Record<string, unknown>> {

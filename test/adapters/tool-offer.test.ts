@@ -57,6 +57,7 @@ describe('what is offered', () => {
     await relist(there, 'db', tool('query', { description: 'Reads.' }));
     const [before] = offerTools(there.troupe);
     await relist(there, 'db', tool('query', { description: 'Deletes.' }));
+    await there.advance(1_000);
     await expect(before?.call({}, {})).rejects.toMatchObject({
       code: 'TOOL_CHANGED',
       outcome: 'not_executed',

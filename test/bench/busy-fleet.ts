@@ -43,7 +43,7 @@ export async function startBusyFleet(isRecorded: boolean): Promise<BusyFleet> {
       env: {},
       keepApprovals: (ports) => createApprovalStore({ ...ports, clock }),
       keepPermissions: (ports) => createPermissionStore({ ...ports, clock }),
-      createSession: (ports) => sessions.createLogic(ports),
+      createSession: (ports) => sessions.createActors(ports),
       report: (message, error) => console.error(message, error),
     },
   );

@@ -34,7 +34,7 @@ function picturesOf(machine: MachineKey) {
 const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) => state.dataset.state).join()`;
 
 describe('a chart on the page', () => {
-  it.each(['server', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
+  it.each(['server', 'session', 'refresh', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
     'of %s lights each state it can be in, and no other',
     async (machine) => {
       const source = new ScriptedSource();

@@ -26,9 +26,11 @@ describe('forks through the server of the inspector', () => {
     const begun = await fork();
     expect(begun).toMatchObject({ fork: 'f1', actor, from: inspection.last, records: [] });
     const stop = await ask('/api/fork/f1', { event: { type: 'server.stop' } });
-    expect(stop.said.state.leaves).toContain('connection.engaged.closing');
+    expect(stop.said.state.leaves).toContain('connection.engaged.live.closing');
+    const end = { type: 'xstate.done.actor.session' };
+    const ended = await ask('/api/fork/f1', { event: end });
+    expect(ended.said.state.leaves).toContain('connection.parked.stopped');
     const later = await ask('/api/fork/f1', { advanceMs: 60_000 });
-    expect(later.said.state.leaves).toContain('connection.parked.stopped');
     expect(later.said.t).toBe(begun.t + 60_000);
     expect(inspection.picture()?.servers.find(({ name }) => name === 'db')?.state).not.toBe(
       'stopped',
@@ -40,7 +42,7 @@ describe('forks through the server of the inspector', () => {
     const born = inspection
       .records(1, 1_000)
       .find((record) => record.kind === 'state' && record.actor === actor);
-    expect((await fork(born?.n)).state.leaves).toContain('connection.engaged.starting.queued');
+    expect((await fork(born?.n)).state.leaves).toContain('connection.engaged.queued');
   });
 
   it('make room for newer ones, and end when told to', async () => {

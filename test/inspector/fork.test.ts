@@ -149,7 +149,7 @@ describe('a fork of a server that waits for its next try', () => {
     const fork = backingOff();
     fork.advance(10_000);
     const { records, state, t } = fork.view();
-    expect(state.leaves).toContain('connection.engaged.starting.queued');
+    expect(state.leaves).toContain('connection.engaged.queued');
     expect(t).toBe(10_000);
     const told = records.map(({ kind }) => kind);
     expect(told.slice(0, 3)).toEqual(['timerEnd', 'event', 'step']);
@@ -221,7 +221,7 @@ describe('a fork of a server that waits for its next try', () => {
     expect(() => fork.advance(100_000)).toThrow(/the chart cannot take this /);
     fork.inject({ type: 'spec.updated', policy });
     fork.inject({ type: 'server.stop' });
-    fork.inject({ type: 'session.closed' });
+    fork.inject({ type: 'xstate.done.actor.session' });
     expect(fork.view().state.leaves).toContain('connection.parked.stopped');
   });
 

@@ -452,7 +452,15 @@ class FloodSource implements InspectionSource {
   readonly startedAt = new Date(0).toISOString();
   readonly clockStart = 0;
   readonly version = '0.0.0';
-  readonly machines = { troupe: '', server: '', handover: '', slots: '', permit: '' };
+  readonly machines = {
+    troupe: '',
+    server: '',
+    session: '',
+    refresh: '',
+    handover: '',
+    slots: '',
+    permit: '',
+  };
   last = 0;
   rendered = 0;
   readonly #kept: number;

@@ -68,7 +68,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
       snapshot: {
         status: 'active',
         value: {
-          connection: { engaged: { starting: 'connecting' } },
+          connection: { engaged: { live: 'connecting' } },
           catalog: 'none',
           circuit: 'closed',
         },
@@ -100,13 +100,13 @@ describe('a troupe that is shown in the tools of Stately', () => {
         type: '@xstate.event',
         sessionId: id,
         sourceId: session,
-        event: { type: 'session.opened', session: 1, era: 'modern' },
+        event: { type: 'session.opened', era: 'modern' },
       }),
     );
     expect(last('@xstate.snapshot', id)).toMatchObject({
       event: { type: 'session.listed' },
       snapshot: {
-        value: { connection: { engaged: { ready: { health: 'steady' } } }, catalog: 'live' },
+        value: { connection: { engaged: { live: 'ready' } }, catalog: 'live' },
         context: { era: 'modern', name: 'db' },
       },
     });
@@ -125,7 +125,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     inspectWithStately(troupe, inspector);
     sessions.of('db').fail({ kind: 'crashed', message: 'It is gone.' });
     await script.settle();
-    expect(JSON.stringify(events)).toContain('session.closed');
+    expect(JSON.stringify(events)).toContain('xstate.done.actor.session');
     expect(JSON.stringify(events)).not.toContain(secret);
   });
 

@@ -3,6 +3,8 @@ import { permissionMachine } from '../../machines/permission.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
+import { refreshMachine } from '../../machines/session/refresh.ts';
+import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -11,6 +13,8 @@ import { lintChart } from '../../src/testing/lint-chart.ts';
 
 const charts = {
   serverMachine,
+  sessionMachine,
+  refreshMachine,
   slotsMachine,
   permitMachine,
   troupeMachine,

@@ -12,6 +12,8 @@ import {
   type InspectionEvent,
 } from 'xstate';
 import { serverMachine } from '../../machines/server/server.ts';
+import { refreshMachine } from '../../machines/session/refresh.ts';
+import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -101,6 +103,7 @@ type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${stri
 
 export interface StoryOptions {
   readonly server?: typeof serverMachine;
+  readonly session?: typeof sessionMachine;
   readonly slots?: typeof slotsMachine;
   readonly handover?: typeof handoverMachine;
   readonly launchBound?: readonly string[];
@@ -112,7 +115,7 @@ export interface StoryOptions {
 export function startStory(options: StoryOptions = {}): Story {
   const clock = new VirtualClock();
   const sessions = createScriptedSessions();
-  const trace = recordTrace({ clock, describe, describeContext });
+  const trace = recordTrace({ clock, describe, describeContext, isQuiet });
   const root = createRootActor(options, sessions, clock, (event) => {
     trace.inspect(event);
     options.inspect?.(event);
@@ -155,6 +158,7 @@ export function startStory(options: StoryOptions = {}): Story {
 function createRootActor(
   {
     server = serverMachine,
+    session = sessionMachine,
     slots = slotsMachine,
     handover = handoverMachine,
     launchBound,
@@ -169,11 +173,17 @@ function createRootActor(
     catalogs: { put: () => {}, putSide: () => {} },
     watched: { of: () => [], changed: () => {} },
   };
+  const actors = sessions.createActors(ports);
+  const refresh = refreshMachine.provide({ actors: { listItems: actors.listItems } });
   const machine = troupeMachine.provide({
     actors: {
       slots: stoppingChildren(slots),
       server: stoppingChildren(
-        server.provide({ actors: { session: sessions.createLogic(ports) } }),
+        server.provide({
+          actors: {
+            session: stoppingChildren(session.provide({ actors: { ...actors, refresh } })),
+          },
+        }),
       ),
       handover,
       settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
@@ -197,29 +207,51 @@ function childOf(root: Root, actorId: string): ServerRef {
   return child;
 }
 
+/** The parts of a connection: the states of its session say what they are asked. */
+function isQuiet(actor: string): boolean {
+  return /\/session\/(wire|resolveTarget|connectClient|closeConnection|firstList|\w+\/listItems)$/u.test(
+    actor,
+  );
+}
+
 /** The few words of a payload that the story turns on. */
 function describe(event: AnyEventObject): string {
   const {
     failure: lost,
+    reason,
     verdict,
     counts,
     demanded,
     server,
+    failedLooks,
+    list,
+    outcome,
     why,
   } = event as {
     failure?: Failure;
+    reason?: string;
     verdict?: string;
     counts?: { local: number; remote: number };
     demanded?: boolean;
     server?: string;
     why?: string;
+    failedLooks?: number;
+    list?: string;
+    outcome?: { type: string };
   };
-  if (lost !== undefined) return `(${lost.kind})`;
-  if (verdict !== undefined) return `(${verdict})`;
-  if (why !== undefined) return `(${why})`;
-  if (server !== undefined) return `(${server})`;
-  if (counts !== undefined) return `(${counts.local} local, ${counts.remote} remote)`;
-  return demanded === true ? '(demanded)' : '';
+  const words = [
+    list,
+    outcome?.type,
+    reason,
+    lost?.kind,
+    verdict,
+    why,
+    server,
+    counts && `${counts.local} local, ${counts.remote} remote`,
+    failedLooks && `${failedLooks} in a row`,
+    demanded === true && 'demanded',
+  ].filter((word) => word !== undefined && word !== false);
+  return words.length === 0 ? '' : `(${words.join(', ')})`;
 }
 
 /** What a server's next decision depends on. */
@@ -228,7 +260,9 @@ function describeContext({
   loss,
   demanded,
   delayMs,
+  impairments = [],
 }: Partial<ServerSnapshot['context']>): Readonly<Record<string, unknown>> {
   if (attempt === undefined) return {};
-  return { attempt, loss: loss?.kind ?? 'none', demanded, delayMs };
+  const impaired = impairments.join(' + ') || 'none';
+  return { attempt, loss: loss?.kind ?? 'none', demanded, delayMs, impairments: impaired };
 }

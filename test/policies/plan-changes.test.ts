@@ -228,6 +228,9 @@ describe('a plan', () => {
       expect(planOne(seamless('g3'), withNext({ leaving: 'now' }), [])).toEqual([
         'replace: connection settings changed',
       ]);
+      expect(planOne(wanted('db', 'admitted', 'g3'), withNext(), ['db.0'])).toEqual([
+        'replace: connection settings changed',
+      ]);
     });
 
     it('ends both when it may not run any more', () => {

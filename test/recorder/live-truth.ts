@@ -53,7 +53,7 @@ function truthOf(ref: AnyActorRef): TrueActor {
       // As long as a timer can be: the chart's way to have none.
       .filter(({ source, delay }) => (source as unknown) === ref && delay < longestTimerMs)
       // One that was given no id gets a random one.
-      .map(({ id, event, delay }) => `${/[.:]/u.test(id) ? id : event.type} ${delay}`)
+      .map(({ id, event, delay }) => `${/[.:]|Deadline$/u.test(id) ? id : event.type} ${delay}`)
       .sort(),
   };
 }

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { assign, createActor, emit, fromCallback, fromPromise, setup } from 'xstate';
+import {
+  assign,
+  createActor,
+  emit,
+  fromCallback,
+  fromPromise,
+  sendTo,
+  setup,
+  toPromise,
+} from 'xstate';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { sampleServerMachine } from '../support/sample-server.ts';
@@ -127,6 +136,44 @@ describe('trace', () => {
       'counter: high (count 2)',
       'host -> counter: fall',
       'counter: low',
+      '',
+    ]);
+  });
+
+  it('leaves out the life of quiet actors, but not what they send', async () => {
+    const trace = recordTrace({ isQuiet: (actor) => actor !== 'asker' });
+    const machine = setup({
+      actors: {
+        question: fromPromise(async () => 'yes'),
+        line: fromCallback(({ receive, sendBack }) => {
+          receive(() => sendBack({ type: 'line.answered' }));
+        }),
+      },
+    }).createMachine({
+      id: 'asker',
+      initial: 'asking',
+      invoke: { src: 'line', id: 'line' },
+      states: {
+        asking: {
+          invoke: { src: 'question', id: 'question', onDone: 'calling' },
+        },
+        calling: {
+          entry: sendTo('line', { type: 'line.rung' }),
+          on: { 'line.answered': 'over' },
+        },
+        over: { type: 'final' },
+      },
+    });
+    const actor = createActor(machine, { inspect: trace.inspect }).start();
+    await toPromise(actor);
+    expect(trace.toString().split('\n')).toEqual([
+      'asker starts',
+      'asker: asking',
+      'asker: calling',
+      'asker -> line: line.rung',
+      'line -> asker: line.answered',
+      'asker: over',
+      'asker is done',
       '',
     ]);
   });

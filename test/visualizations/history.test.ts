@@ -4,7 +4,12 @@ import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import type { ServerState } from '../../src/domain/server-state.ts';
 import { troupeStateIn } from '../../src/recorder/picture.ts';
 import { History } from '../../visualizations/inspector/model/history.ts';
-import { actorOf, advance, worldOf } from '../../visualizations/inspector/model/world.ts';
+import {
+  actorOf,
+  advance,
+  sessionOf,
+  worldOf,
+} from '../../visualizations/inspector/model/world.ts';
 import { emptyPicture, statusOf } from './samples.ts';
 
 const made: InspectionRecord = {
@@ -101,14 +106,14 @@ describe('a world', () => {
       n: 1,
       t: 1,
       actor: 'x:1',
-      type: 'session.closed',
+      type: 'xstate.done.actor.session',
       edges: ['a#0'],
     });
     advance(world, { kind: 'step', n: 2, t: 1, actor: 'x:1', type: '', edges: ['b#1'] });
     expect(world.moves.get('x:1')?.step).toEqual({
       n: 2,
       t: 1,
-      type: 'session.closed',
+      type: 'xstate.done.actor.session',
       edges: ['a#0', 'b#1'],
     });
     advance(world, { kind: 'step', n: 3, t: 2, actor: 'x:1', type: 'server.stop', edges: ['c#0'] });
@@ -127,6 +132,23 @@ describe('a world', () => {
     advance(world, { ...made, n: 2, actor: 'x:9', id: 'db.1' });
     expect(actorOf(world, 'db')?.id).toBe('db.1');
     expect(actorOf(world, 'other')).toBeUndefined();
+  });
+
+  it('finds the live session of a server', () => {
+    const world = worldOf(emptyPicture);
+    advance(world, made);
+    const server = actorOf(world, 'db');
+    if (server === undefined) throw new Error('the server is missing');
+    expect(sessionOf(world, server)).toBeUndefined();
+    const session = { ...made, id: 'session', machine: 'session', parent: 'x:1' } as const;
+    advance(world, { ...session, n: 2, actor: 'x:7' });
+    advance(world, { kind: 'state', n: 3, t: 6, actor: 'x:7', life: 'done', leaves: [] });
+    expect(sessionOf(world, server)).toBeUndefined();
+    advance(world, { ...session, n: 4, actor: 'x:9' });
+    advance(world, { ...session, n: 5, actor: 'x:10', parent: 'x:2' });
+    const found = sessionOf(world, server);
+    expect(found?.actor).toBe('x:9');
+    expect(found && sessionOf(world, found)).toBeUndefined();
   });
 });
 

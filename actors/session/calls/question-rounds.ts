@@ -11,7 +11,7 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
-import { type CallTime, renew, withDeadline } from './deadline.ts';
+import { type CallTime, pause, renew, withDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
@@ -129,7 +129,7 @@ class Asking {
     const requests = Object.entries(inputRequests);
     if (requests.length > maxRequests)
       throw badResponse(`it asked more than ${maxRequests} questions at once`);
-    if (requests.length === 0) await this.#breathe();
+    if (requests.length === 0) await pause(this.#setup.clock, laterMs, this.#signal);
     if (this.#signal.aborted) throw this.#signal.reason;
     try {
       const responses = await Promise.all(
@@ -196,19 +196,6 @@ class Asking {
     if (questions?.isOver === true)
       throw new InputRequiredError('The session ended while it asked');
     return answer;
-  }
-
-  /** Settles early when nobody waits any more, which whoever awaits it looks at. */
-  #breathe(): Promise<void> {
-    const { clock } = this.#setup;
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, laterMs);
-      const giveUp = (): void => {
-        clock.clearTimeout(timer);
-        resolve();
-      };
-      this.#signal.addEventListener('abort', giveUp, { once: true });
-    });
   }
 }
 

@@ -24,7 +24,7 @@ export class SessionQuestions {
   /** By what the server calls the visit, which several calls may wait for. */
   readonly #completions = new Map<string, Set<() => void>>();
   #stopWatch: (() => void) | undefined;
-  #isOver = false;
+  readonly #over = new AbortController();
 
   constructor(setup: SessionQuestionsSetup) {
     this.#setup = setup;
@@ -44,7 +44,7 @@ export class SessionQuestions {
   }
 
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#over.signal.aborted;
   }
 
   /** Undefined: the server was not told that there are any. */
@@ -101,7 +101,7 @@ export class SessionQuestions {
   /** The session ends: what is open is withdrawn. */
   stop(): void {
     this.#stopWatch?.();
-    this.#isOver = true;
+    this.#over.abort();
     for (const wanted of this.#open) wanted.abort();
   }
 }

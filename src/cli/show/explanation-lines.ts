@@ -80,7 +80,7 @@ function waitOf({ timers, status }: Explanation, nowMs: number): string {
 type Fact = readonly [title: string, text: string | undefined];
 
 function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
-  const { decision, timers, circuit, budgets, admission, lastFailure } = explanation;
+  const { decision, session, timers, circuit, budgets, admission, lastFailure } = explanation;
   return [
     [
       'last failure',
@@ -97,6 +97,7 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
         ? undefined
         : `${guardText(decision)} -> ${decision.target} (line ${decision.row} of ${decision.table})`,
     ],
+    ['session', session?.state],
     ...timers.map(({ name, totalMs, dueAt, to }, index): Fact => {
       const where = to === undefined ? '' : ` -> ${nameOf(to)}`;
       const left = `in ${leftText(dueAt, nowMs)} of ${lengthText(totalMs)}`;

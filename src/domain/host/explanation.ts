@@ -139,8 +139,10 @@ export interface Explanation {
   readonly status: ServerStatus;
   /** Absent only of a server whose chart is being replaced, or after the troupe has stopped. */
   readonly decision?: Decision;
+  /** While there is a session: where its chart is, for example `opening.connecting.asking` or `open`. */
+  readonly session?: { readonly state: string };
   readonly movedBy: readonly Mover[];
-  /** The soonest first. */
+  /** The soonest first; those of the session included. */
   readonly timers: readonly RunningTimer[];
   /** Present while it waits for its turn to start. */
   readonly queue?: QueuePlace;

@@ -12,8 +12,15 @@
 import type { Step } from '../plan.ts';
 import type { ServerStatus, TroupeStatus } from './status.ts';
 
-/** The machines that are recorded. What is no chart (sessions, the settings source) has none. */
-export type MachineKey = 'troupe' | 'server' | 'handover' | 'slots' | 'permit';
+/** The charts that are recorded. An actor without a chart (the I/O of a session, the settings source) has none. */
+export type MachineKey =
+  | 'troupe'
+  | 'server'
+  | 'session'
+  | 'refresh'
+  | 'handover'
+  | 'slots'
+  | 'permit';
 
 /** Session id of an actor in XState's words, for example `x:7`: never used twice in a run. */
 export type ActorKey = string;

@@ -1,4 +1,4 @@
-import type { EraVerdict, SessionPorts } from '../../../actors/session/session.ts';
+import type { EraVerdict, SessionPorts } from '../../../actors/session/ports.ts';
 
 type Eras = SessionPorts['eras'];
 

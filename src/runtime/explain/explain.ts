@@ -18,6 +18,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import type { StormLimit } from '../../domain/policy.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { admit } from '../../policies/admission/admit.ts';
+import { isRecord } from '../../policies/is-record.ts';
 import type { RootSnapshot, ServerRef } from '../status/board.ts';
 import { nextStepAfter } from '../status/next-step.ts';
 import { decisionOf, whatIf } from '../status/server-chart.ts';
@@ -25,6 +26,7 @@ import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of
 import { type AdmissionFacts, admissionOf, openersOf } from './admission.ts';
 import { moversOf } from './movers.ts';
 import type { ServerHistory } from './server-history.ts';
+import type { SessionTimers } from './session-timers.ts';
 
 /** What is known of the server to be explained. */
 export interface ExplainFacts {
@@ -36,12 +38,15 @@ export interface ExplainFacts {
   readonly history: ServerHistory | undefined;
   /** The line of its table that its chart took last, from 0. */
   readonly lastRow: number | undefined;
+  readonly sessionTimers: SessionTimers;
   readonly clock: Clock;
 }
 
+type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
+
 type ChartPart = Pick<
   Explanation,
-  'decision' | 'movedBy' | 'timers' | 'queue' | 'circuit' | 'budgets'
+  'decision' | 'session' | 'movedBy' | 'timers' | 'queue' | 'circuit' | 'budgets'
 >;
 
 export function explainServer(facts: ExplainFacts): Explanation {
@@ -69,13 +74,19 @@ export function explainServer(facts: ExplainFacts): Explanation {
 
 function explainChart(
   snapshot: ServerSnapshot,
-  { root, history, lastRow, clock }: ExplainFacts,
+  { root, history, lastRow, sessionTimers, clock }: ExplainFacts,
   admission: AdmissionFacts,
 ): ChartPart {
-  const timers = runningTimers(snapshot, history, clock.wallNow());
+  const { session } = snapshot.children;
+  const wallNowMs = clock.wallNow();
+  const timers = [
+    ...serverTimers(snapshot, history, wallNowMs),
+    ...(session === undefined ? [] : timersOfSession(sessionTimers, session, wallNowMs)),
+  ].sort((one, other) => Date.parse(one.dueAt) - Date.parse(other.dueAt));
   const queue = queuePlaceOf(root, snapshot.context.actorId);
   return {
     decision: decisionOf(snapshot, lastRow),
+    ...(session === undefined ? {} : { session: { state: sessionStateOf(session) } }),
     movedBy: moversOf(snapshot, openersOf(admission), clock.now()),
     timers,
     ...(queue === undefined ? {} : { queue }),
@@ -84,7 +95,40 @@ function explainChart(
   };
 }
 
-function runningTimers(
+/** Dotted path of the session's state; the regions of an open session are left out. */
+function sessionStateOf(session: SessionRef): string {
+  const path: string[] = [];
+  let value: unknown = session.getSnapshot().value;
+  while (isRecord(value) && Object.keys(value).length === 1) {
+    const [[key, inner] = ['', undefined]] = Object.entries(value);
+    path.push(key);
+    value = inner;
+  }
+  return [...path, ...(typeof value === 'string' ? [value] : [])].join('.');
+}
+
+/** Deadlines of a session that end it. */
+const endingDeadlines: ReadonlySet<string> = new Set([
+  'connectDeadline',
+  'listDeadline',
+  'floodDeadline',
+]);
+
+function timersOfSession(
+  timers: SessionTimers,
+  session: SessionRef,
+  wallNowMs: number,
+): readonly RunningTimer[] {
+  return timers.running(session, wallNowMs).map(({ name, totalMs, enteredAtMs, dueAtMs }) => ({
+    name,
+    totalMs,
+    enteredAt: iso(enteredAtMs),
+    dueAt: iso(dueAtMs),
+    ...(endingDeadlines.has(name) ? { to: { state: 'stopping' } } : {}),
+  }));
+}
+
+function serverTimers(
   snapshot: ServerSnapshot,
   history: ServerHistory | undefined,
   wallNowMs: number,

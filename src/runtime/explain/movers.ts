@@ -16,10 +16,15 @@ interface Question {
   readonly failure?: FailureKind;
 }
 
+type SessionSnapshot = ReturnType<
+  NonNullable<ServerSnapshot['children']['session']>['getSnapshot']
+>;
+
 interface Present {
   readonly context: ServerContext;
   readonly state: StateName;
   readonly openers: readonly Opener[];
+  readonly session: SessionSnapshot | undefined;
   /** Monotonic milliseconds. */
   readonly now: number;
 }
@@ -73,35 +78,54 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
       event,
       sentBy: 'host',
     })),
-  'session.opened': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.opened', era: 'legacy', session, at }),
+  'session.opened': ({ now: at }) => [fact({ type: 'session.opened', era: 'legacy', at })],
+  'session.listed': ({ now: at }) => [fact({ type: 'session.listed', toolCount: 1, at })],
+  // It is noted; what it makes of the state comes as `session.impaired`.
+  'session.listFailed': nobody,
+  'session.closing': ({ state }) => {
+    const why = ({ ready: 'session.lost', degraded: 'session.lost' } as const)[
+      state.state as 'ready' | 'degraded'
+    ];
+    const event = state.state === 'loadingTools' ? 'session.listFailed' : why;
+    if (event === undefined) return [];
+    return [{ ...fact({ type: 'session.closing' }, assumed.kind), event }];
+  },
+  'xstate.done.actor.session': ({ context, state, now: at }) => {
+    const isAsked = state.state === 'stopping';
+    const send = {
+      type: 'xstate.done.actor.session',
+      actorId: 'session',
+      output: {
+        at,
+        wasOpen: context.hasServed,
+        failure: isAsked ? null : assumed,
+        isFlood: false,
+        evidence: {},
+      },
+    } as const;
+    return [{ ...fact(send, isAsked ? undefined : assumed.kind), event: 'session.closed' }];
+  },
+  // A fault of ours is not expected.
+  'xstate.error.actor.session': nobody,
+  'session.impaired': ({ session }) => [
+    ...toldImpairments.map((reason) => fact({ type: 'session.impaired', reason })),
+    {
+      ...fact({ type: 'session.impaired', reason: 'partialCatalog' }, assumed.kind),
+      event: 'session.listFailed',
+    },
+    ...(session?.matches({ open: { watch: 'looking' } }) === true
+      ? [
+          {
+            ...fact({ type: 'session.impaired', reason: 'healthCheck' }, assumed.kind),
+            event: 'session.probed',
+          },
+        ]
+      : []),
   ],
-  'session.listed': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.listed', toolCount: 1, session, at }),
-  ],
-  'session.listFailed': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.listFailed', failure: assumed, session, at }, assumed.kind),
-  ],
-  'session.lost': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.lost', session, at }, assumed.kind),
-  ],
-  'session.closed': ({ context: { session }, state, now: at }) =>
-    state.state === 'stopping'
-      ? [fact({ type: 'session.closed', session, at })]
-      : [fact({ type: 'session.closed', failure: assumed, session, at }, assumed.kind)],
-  'session.impaired': ({ context: { session }, now: at }) =>
-    toldImpairments.map((reason) => fact({ type: 'session.impaired', reason, session, at })),
-  'session.recovered': ({ context: { session, impairments }, now: at }) =>
-    impairments.map((reason) => fact({ type: 'session.recovered', reason, session, at })),
-  'session.notified': nobody,
-  // These change no state by themselves; only a long pause does.
-  'session.paused': nobody,
-  'session.resumed': nobody,
-  // One look moves a server by what it finds, and a wake-up only when it looks.
-  'session.probed': ({ context: { session }, now: at }) => [
-    fact({ type: 'session.probed', answer: 'alive', session, at }),
-    fact({ type: 'session.probed', answer: 'none', session, at }, assumed.kind),
-  ],
+  'session.recovered': ({ context: { impairments } }) =>
+    impairments.map((reason) => fact({ type: 'session.recovered', reason })),
+  // It moves a server only when no call runs and enough checks failed.
+  'session.silent': nobody,
   'server.woke': nobody,
   'catalog.forgotten': nobody,
   // Where they lead is a question of which settings would come.
@@ -114,12 +138,10 @@ const questions: Readonly<Record<ServerEvent['type'], Ask>> = {
   'server.listed': nobody,
   'server.idled': nobody,
   'server.hung': nobody,
-  'server.flooded': nobody,
-  'look.failed': nobody,
+  'server.faltered': nobody,
   'server.gaveUp': nobody,
   'server.rested': nobody,
   'server.ended': nobody,
-  'session.abandoned': nobody,
   'probe.wanted': nobody,
   'probe.began': nobody,
   'breaker.tripped': nobody,
@@ -137,7 +159,8 @@ export function moversOf(
   now: number,
 ): readonly Mover[] {
   const state = conditionOf(snapshot);
-  const present = { context: snapshot.context, state, openers, now };
+  const session = snapshot.children.session?.getSnapshot();
+  const present = { context: snapshot.context, state, openers, session, now };
   return [...answeredEvents(snapshot)].flatMap((type) =>
     questions[type as ServerEvent['type']](present).flatMap(({ send, ...told }) => {
       const to = conditionOf(whatIf(snapshot, send));

@@ -6,11 +6,13 @@
 
 import type { InspectionEvent } from 'xstate';
 import { transitionsOfStep } from '../../../machines/xstate-internals.ts';
+import type { Clock } from '../../domain/clock.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { rowTaken } from '../status/server-chart.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
+import { SessionTimers } from './session-timers.ts';
 import { TimerStamps } from './timer-stamps.ts';
 
 export interface ServerHistory {
@@ -31,8 +33,16 @@ export class ServerHistories {
   readonly #lives = new WeakMap<object, number>();
   #lifeCount = 0;
 
-  /** Sees every event of the charts, of which it takes the decisions of servers. */
+  readonly #clock: Pick<Clock, 'wallNow'>;
+  readonly sessionTimers = new SessionTimers();
+
+  constructor(clock: Pick<Clock, 'wallNow'>) {
+    this.#clock = clock;
+  }
+
+  /** Sees every event of the charts: it notes the decisions of servers and the timers of sessions. */
   readonly inspect = (event: InspectionEvent): void => {
+    this.sessionTimers.note(event, this.#clock.wallNow());
     if (event.type !== '@xstate.microstep') return;
     const row = rowTaken(transitionsOfStep(event));
     if (row !== undefined) this.#rows.set(event.actorRef, row);

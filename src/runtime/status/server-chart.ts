@@ -40,9 +40,7 @@ const rows = tables.flatMap(rowsOf);
 const rowsBefore = new Map(
   tables.map(({ id }, place) => [id, tables.slice(0, place).flatMap(rowsOf).length]),
 );
-const closing = nodeAt('connection', 'engaged', 'closing');
-const health = nodeAt('connection', 'engaged', 'ready', 'health');
-const listing = nodeAt('connection', 'engaged', 'ready', 'listing');
+const closing = nodeAt('connection', 'engaged', 'live', 'closing');
 
 // The second kind decides whether to send, and does nothing else.
 const sendingKinds: ReadonlySet<string | undefined> = new Set([
@@ -88,8 +86,6 @@ export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined
   const leadsHere = (row: AnyTransitionDefinition | undefined): boolean =>
     row?.target?.some((node) => active.has(node)) === true;
   if (active.has(closing)) return decisionBy(rowsAhead(snapshot.context).at(-1), true);
-  const degraded = degradedBy(active);
-  if (degraded !== undefined) return degraded;
   // The context may have moved on since: a suspension forgets what it was counted by.
   const last = lastRow === undefined ? undefined : rows[lastRow];
   // The innermost table comes last: it says more than the one that leads to it.
@@ -136,22 +132,6 @@ function tableBehind(row: AnyTransitionDefinition | undefined): AnyStateNode | u
   const target = row?.target?.[0];
   const entered = target?.type === 'compound' ? target.initial.target[0] : target;
   return tables.find((table) => table === entered);
-}
-
-/** A degraded server is there all the same: what counts is what keeps it from being well. */
-function degradedBy(active: ReadonlySet<AnyStateNode>): Decision | undefined {
-  for (const [region, from, to] of [
-    [health, 'steady', 'degraded'],
-    [listing, 'current', 'outdated'],
-  ] as const) {
-    const target = region.states[to];
-    const source = region.states[from];
-    if (target === undefined || source === undefined || !active.has(target)) continue;
-    const ways = [...rowsOf(source), ...[...source.transitions.values()].flat()];
-    const index = ways.findIndex((way) => way.target?.includes(target) === true);
-    if (index !== -1) return decisionAt(ways, index, source, false);
-  }
-  return undefined;
 }
 
 function decisionBy(row: AnyTransitionDefinition | undefined, isForecast: boolean): Decision {
@@ -211,7 +191,9 @@ function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
 export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   return new Set(
     activeStates(snapshot).flatMap(({ ownEvents }) =>
-      (ownEvents as readonly string[]).filter((type) => !type.startsWith('xstate.')),
+      (ownEvents as readonly string[]).filter(
+        (type) => !type.startsWith('xstate.') || type === 'xstate.done.actor.session',
+      ),
     ),
   );
 }

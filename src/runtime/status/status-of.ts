@@ -62,15 +62,12 @@ export function conditionOf(snapshot: ServerSnapshot): Condition {
 type ConnectionValue = Exclude<ServerSnapshot['value']['connection'], string>;
 type EngagedValue = Extract<ConnectionValue, { engaged?: unknown }>['engaged'];
 
-function engagedCondition(snapshot: ServerSnapshot, engaged: EngagedValue): Condition {
-  if (engaged === undefined || typeof engaged === 'string') return { state: 'stopping' };
-  if ('starting' in engaged && engaged.starting !== undefined) return { state: engaged.starting };
-  const { impairments } = snapshot.context;
-  const isOutdated = 'ready' in engaged && engaged.ready.listing === 'outdated';
-  const reason = degradedReasons.find(
-    (candidate) =>
-      impairments.includes(candidate) || (candidate === 'partialCatalog' && isOutdated),
-  );
+function engagedCondition({ context }: ServerSnapshot, engaged: EngagedValue): Condition {
+  if (engaged === 'queued') return { state: 'queued' };
+  const live = engaged?.live;
+  if (live === 'connecting' || live === 'loadingTools') return { state: live };
+  if (live !== 'ready') return { state: 'stopping' };
+  const reason = degradedReasons.find((candidate) => context.impairments.includes(candidate));
   return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
 }
 

@@ -4,16 +4,27 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
-import { createActor, setup } from 'xstate';
+import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xstate';
 
-import type { EraVerdict, SessionPorts } from '../../../actors/session/session.ts';
-import { createSessionLogic } from '../../../actors/session/session.ts';
+import { createSessionActors, type SessionActors } from '../../../actors/session/actors.ts';
+import { createSessionIo, type LoadSpeech } from '../../../actors/session/io.ts';
+import type { EraVerdict, SessionPorts } from '../../../actors/session/ports.ts';
+import { refreshMachine } from '../../../machines/session/refresh.ts';
+import { sessionMachine } from '../../../machines/session/session.ts';
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
 import type { EmbeddedServer } from '../../../src/domain/host/embedded.ts';
 import type { PolicyOverrides } from '../../../src/domain/policy.ts';
 import type { ServerSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
-import type { SessionCommand, SessionFact, SessionHandle } from '../../../src/domain/session.ts';
+import type {
+  ListOutcome,
+  ProbeAnswer,
+  SessionEnd,
+  SessionEvidence,
+  SessionFact,
+  SessionHandle,
+} from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
@@ -29,7 +40,8 @@ export function graces(inputMs: number, termMs: number): PolicyOverrides {
 }
 
 const policy = overridePolicy(defaultPolicy, {
-  connect: { listTimeoutMs: 5_000 },
+  // Unlike every other limit, so that a test can hold one kind of timer.
+  connect: { listTimeoutMs: 6_000 },
   call: { timeoutMs: 5_000 },
   ...graces(1_000, 1_000),
 });
@@ -41,10 +53,40 @@ const policy = overridePolicy(defaultPolicy, {
  */
 export const promptMs = 500;
 
-export type FactOf<Type extends SessionFact['type']> = Extract<SessionFact, { type: Type }>;
+/** Facts of the session chart, its end, and what its connection reports to it. */
+export type BenchFact =
+  | SessionFact
+  | {
+      readonly type: 'session.closed';
+      readonly at: number;
+      readonly failure?: Failure;
+      readonly evidence?: SessionEvidence;
+    }
+  | { readonly type: 'session.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }
+  | { readonly type: 'session.lost' | 'session.notified' | 'session.paused' | 'session.resumed' };
+
+export type FactOf<Type extends BenchFact['type']> = Extract<BenchFact, { type: Type }>;
+
+/** What a test may do: `session.open` starts the chart, `session.list` lets its first list begin. */
+type BenchCommand =
+  | 'session.open'
+  | 'session.list'
+  | 'session.probe'
+  | 'session.close'
+  | 'session.kill'
+  /** Stops the chart as its parent would. */
+  | 'io.dispose';
+
+/** What the connection reports, by the name under which the bench shows it. */
+const shownAs: Readonly<Record<string, BenchFact['type']>> = {
+  'wire.probed': 'session.probed',
+  'wire.paused': 'session.paused',
+  'wire.resumed': 'session.resumed',
+  'tools.changed': 'session.notified',
+};
 
 export interface Bench {
-  readonly facts: readonly SessionFact[];
+  readonly facts: readonly BenchFact[];
   /** Ports and facts by name, in the order in which they came. */
   readonly story: readonly string[];
   readonly lines: readonly string[];
@@ -52,9 +94,9 @@ export interface Bench {
   catalog: readonly ListedTool[];
   readonly side: Partial<SideLists>;
   instructions: string | undefined;
-  send(type: SessionCommand['type']): void;
+  send(type: BenchCommand): void;
   /** The next fact of this type that was not awaited before. */
-  next<Type extends SessionFact['type']>(type: Type): Promise<FactOf<Type>>;
+  next<Type extends BenchFact['type']>(type: Type): Promise<FactOf<Type>>;
   /** Settles when the story holds this line so many times. */
   told(line: string, count?: number): Promise<void>;
   /** The next line of the log that contains the words. */
@@ -75,74 +117,100 @@ export interface BenchOptions {
   readonly watched?: readonly string[];
 }
 
-type Logic = ReturnType<typeof createSessionLogic>;
-
 export type StartBench = (options?: BenchOptions) => Bench;
+
+/** The real actors; a test decides when the SDK is loaded and when the first list begins. */
+export function realActors(load?: LoadSpeech) {
+  return (ports: SessionPorts, listAllowed: () => Promise<void>): SessionActors =>
+    createSessionActors((id, report) => {
+      const io = createSessionIo(ports, load)(id, report);
+      return {
+        resolve: (signal) => io.resolve(signal),
+        launch: (isSecond, signal) => io.launch(isSecond, signal),
+        connect: (handshake, signal) => io.connect(handshake, signal),
+        list: async (list, signal) => {
+          await listAllowed();
+          return io.list(list, signal);
+        },
+        close: (how) => io.close(how),
+        probe: () => io.probe(),
+        publish: () => io.publish(),
+        kill: () => io.kill(),
+        dispose: () => io.dispose(),
+      };
+    });
+}
 
 /** Starts sessions of one logic; what a logic learns of eras lasts from one to the next. */
 export function createBench(
   defaultSpec: ServerSpec | undefined,
-  createLogic: (ports: SessionPorts) => Logic = createSessionLogic,
+  createActors: (
+    ports: SessionPorts,
+    listAllowed: () => Promise<void>,
+  ) => SessionActors = realActors(),
 ): StartBench {
   const verdicts = new Map<string, EraVerdict>();
   const overSse = new Set<string>();
   const leftWhenAsked = new Set<string>();
   let bench = new Recorder(verdicts);
   let options: BenchOptions = {};
-  const logic = createLogic({
-    specOf: () => {
-      const spec = options.spec ?? defaultSpec;
-      return spec && { spec, policy: overridePolicy(policy, options.policy ?? {}) };
-    },
-    get env() {
-      return { ...process.env, ...options.env };
-    },
-    get clock() {
-      return options.clock ?? realClock;
-    },
-    registry: {
-      opened: (_actorId, handle) => bench.registered(handle),
-      closed: () => bench.tell('registry.closed'),
-    },
-    catalogs: {
-      put: (_owner, tools, extra) => {
-        bench.catalog = tools;
-        bench.instructions = extra?.instructions;
-        bench.tell('catalogs.put');
+  const sessionActors = createActors(
+    {
+      specOf: () => {
+        const spec = options.spec ?? defaultSpec;
+        return spec && { spec, policy: overridePolicy(policy, options.policy ?? {}) };
       },
-      putSide: (_owner, lists) => {
-        Object.assign(bench.side, lists);
-        bench.tell(`catalogs.putSide ${Object.keys(lists).join(' ')}`);
+      get env() {
+        return { ...process.env, ...options.env };
       },
-    },
-    eras: {
-      get: (generation) => verdicts.get(generation),
-      set: (generation, verdict) => void verdicts.set(generation, verdict),
-      forget: (generation) => void verdicts.delete(generation),
-    },
-    watched: {
-      of: () => options.watched ?? [],
-      changed: (_server, uris) => {
-        for (const uri of uris) bench.tell(`changed ${uri}`);
+      get clock() {
+        return options.clock ?? realClock;
       },
+      registry: {
+        opened: (_actorId, handle) => bench.registered(handle),
+        closed: () => bench.tell('registry.closed'),
+      },
+      catalogs: {
+        put: (_owner, tools, extra) => {
+          bench.catalog = tools;
+          bench.instructions = extra?.instructions;
+          bench.tell('catalogs.put');
+        },
+        putSide: (_owner, lists) => {
+          Object.assign(bench.side, lists);
+          bench.tell(`catalogs.putSide ${Object.keys(lists).join(' ')}`);
+        },
+      },
+      eras: {
+        get: (generation) => verdicts.get(generation),
+        set: (generation, verdict) => void verdicts.set(generation, verdict),
+        forget: (generation) => void verdicts.delete(generation),
+      },
+      watched: {
+        of: () => options.watched ?? [],
+        changed: (_server, uris) => {
+          for (const uri of uris) bench.tell(`changed ${uri}`);
+        },
+      },
+      overSse,
+      leftWhenAsked,
+      get embedded() {
+        return options.embedded ?? new Map();
+      },
+      log: (_server, line) => bench.log(line),
     },
-    overSse,
-    leftWhenAsked,
-    get embedded() {
-      return options.embedded ?? new Map();
-    },
-    log: (_server, line) => bench.log(line),
-  });
+    () => bench.listAllowed,
+  );
   return (given = {}) => {
     options = given;
     bench = new Recorder(verdicts);
-    bench.run(logic, options.session ?? 1);
+    bench.prepare(sessionActors, options);
     return bench;
   };
 }
 
 class Recorder implements Bench {
-  readonly facts: SessionFact[] = [];
+  readonly facts: BenchFact[] = [];
   readonly story: string[] = [];
   readonly lines: string[] = [];
   readonly verdicts: Map<string, EraVerdict>;
@@ -150,34 +218,82 @@ class Recorder implements Bench {
   readonly side: Partial<SideLists> = {};
   instructions: string | undefined;
   #handle: SessionHandle | undefined;
-  #host: { send(event: SessionCommand): void; stop(): void } | undefined;
-  readonly #taken = new Set<SessionFact>();
+  #start: () => void = () => {};
+  #host: { readonly session: AnyActorRef; stop(): void } | undefined;
+  #allowList: () => void = () => {};
+  /** Settles when the test lets the first list begin. */
+  readonly listAllowed = new Promise<void>((resolve) => {
+    this.#allowList = resolve;
+  });
+  readonly #taken = new Set<BenchFact>();
   #waiting: { readonly isMet: () => boolean; readonly resolve: () => void }[] = [];
 
   constructor(verdicts: Map<string, EraVerdict>) {
     this.verdicts = verdicts;
   }
 
-  run(logic: Logic, session: number): void {
-    const host = setup({
-      types: { events: {} as SessionFact },
-      actors: { session: logic },
-    }).createMachine({
-      invoke: {
-        id: 'session',
-        src: 'session',
-        input: { actorId: 'db.0', server: 'db', generation: 'g1', session },
+  prepare(actors: SessionActors, options: BenchOptions): void {
+    const session = sessionMachine.provide({
+      actors: {
+        ...actors,
+        refresh: refreshMachine.provide({ actors: { listItems: actors.listItems } }),
       },
-      on: { '*': { actions: ({ event }) => this.#receive(event) } },
     });
-    const actor = createActor(host);
-    actor.start();
-    const child = actor.getSnapshot().children.session;
-    this.#host = { send: (event) => child?.send(event), stop: () => actor.stop() };
+    const { policy: overrides = {}, clock = realClock } = options;
+    const input = {
+      actorId: 'db.0',
+      server: 'db',
+      generation: 'g1',
+      session: options.session ?? 1,
+      transport: options.spec?.type ?? 'stdio',
+      policy: overridePolicy(policy, overrides),
+      seed: 1,
+    } as const;
+    this.#start = () => {
+      const host = setup({
+        types: { events: {} as SessionFact },
+        actors: { session },
+      }).createMachine({
+        invoke: {
+          id: 'session',
+          src: 'session',
+          input,
+          onDone: { actions: ({ event }) => this.#end(event.output) },
+        },
+        on: {
+          'session.closing': { actions: () => this.#receive({ type: 'session.lost' }) },
+          'session.*': { actions: ({ event }) => this.#receive(event) },
+        },
+      });
+      const actor = createActor(host, {
+        clock: clock as NonNullable<Parameters<typeof createActor>[1]>['clock'] & object,
+        inspect: (event) => this.#inspect(event),
+      });
+      actor.start();
+      const child = actor.getSnapshot().children.session;
+      if (child !== undefined) this.#host = { session: child, stop: () => actor.stop() };
+    };
   }
 
-  send(type: SessionCommand['type']): void {
-    this.#host?.send({ type });
+  send(type: BenchCommand): void {
+    if (type === 'session.open') {
+      if (this.#host === undefined) this.#start();
+      return;
+    }
+    if (this.#host === undefined) {
+      // A session that never began has nothing to close.
+      if (type === 'session.close') this.#receive({ type: 'session.closed', at: 0 });
+      return;
+    }
+    const { session } = this.#host;
+    const wire = session.getSnapshot().children.wire as AnyActorRef | undefined;
+    if (type === 'io.dispose') this.stop();
+    else if (type === 'session.probe') wire?.send({ type: 'wire.probe' });
+    else if (type === 'session.kill') {
+      session.send({ type: 'session.close' });
+      wire?.send({ type: 'wire.kill' });
+    } else session.send({ type });
+    if (type === 'session.list') this.#allowList();
   }
 
   stop(): void {
@@ -204,8 +320,8 @@ class Recorder implements Bench {
     this.#wake();
   }
 
-  async next<Type extends SessionFact['type']>(type: Type): Promise<FactOf<Type>> {
-    const find = (): SessionFact | undefined =>
+  async next<Type extends BenchFact['type']>(type: Type): Promise<FactOf<Type>> {
+    const find = (): BenchFact | undefined =>
       this.facts.find((fact) => fact.type === type && !this.#taken.has(fact));
     await this.#until(() => find() !== undefined);
     const fact = find() as FactOf<Type>;
@@ -223,7 +339,28 @@ class Recorder implements Bench {
     return find() as string;
   }
 
-  #receive(fact: SessionFact): void {
+  #end({ at, failure, evidence }: SessionEnd): void {
+    const isTelling = failure === null && Object.keys(evidence).length > 0;
+    this.#receive({
+      type: 'session.closed',
+      at,
+      ...(failure !== null && { failure }),
+      ...(isTelling && { evidence }),
+    });
+  }
+
+  #inspect(event: InspectionEvent): void {
+    if (event.type !== '@xstate.event') return;
+    const shown = shownAs[event.event.type];
+    if (shown !== undefined) this.#receive({ ...event.event, type: shown } as BenchFact);
+    if (event.event.type === 'xstate.done.actor.firstList') {
+      const { output } = event.event as unknown as { readonly output: ListOutcome };
+      if (output.type === 'failed')
+        this.#receive({ type: 'session.listFailed', failure: output.failure });
+    }
+  }
+
+  #receive(fact: BenchFact): void {
     this.facts.push(fact);
     this.tell(fact.type);
   }

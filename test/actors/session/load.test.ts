@@ -4,13 +4,13 @@ import { EventEmitter, once } from 'node:events';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { createSessionLogic, type LoadSpeech } from '../../../actors/session/session.ts';
+import type { LoadSpeech } from '../../../actors/session/io.ts';
 import type { ConnectionEvents } from '../../../actors/transports/connection/connection.ts';
 import { StdioTransport } from '../../../actors/transports/stdio/transport.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { silentInput } from '../../fixtures/silent-input.ts';
-import { type Bench, createBench, ended, fixtureSpec, isRunning } from './bench.ts';
+import { type Bench, createBench, ended, fixtureSpec, isRunning, realActors } from './bench.ts';
 
 /** Settles when promises that are settled now were heard. */
 function turn(): Promise<void> {
@@ -55,7 +55,7 @@ afterEach(() => {
 });
 
 function open(spec: ServerSpec, load: LoadSpeech): Bench {
-  const bench = createBench(spec, (ports) => createSessionLogic(ports, load))();
+  const bench = createBench(spec, realActors(load))();
   benches.push(bench);
   bench.send('session.open');
   return bench;

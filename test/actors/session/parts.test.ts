@@ -10,7 +10,6 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCoalescer, listAll } from '../../../actors/session/catalog/list.ts';
-import { createThrottle } from '../../../actors/session/catalog/throttle.ts';
 import { toolKind } from '../../../actors/session/catalog/tool.ts';
 import { createEnvelopeReader } from '../../../actors/transports/connection/envelope.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
@@ -156,49 +155,6 @@ describe('the envelope of a message', () => {
         },
       ),
     );
-  });
-});
-
-describe('the throttle', () => {
-  it('fires at once, then once per interval, and keeps the last', () => {
-    const clock = new VirtualClock();
-    const fired: number[] = [];
-    const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()));
-    throttle.trigger();
-    throttle.trigger();
-    clock.advanceBy(500);
-    throttle.trigger();
-    clock.advanceBy(5_000);
-    throttle.trigger();
-    expect(fired).toEqual([0, 1_000, 5_500]);
-  });
-
-  it('is silent once it was stopped', () => {
-    const clock = new VirtualClock();
-    const fired: number[] = [];
-    const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()));
-    throttle.trigger();
-    throttle.trigger();
-    throttle.stop();
-    throttle.trigger();
-    clock.advanceBy(5_000);
-    expect(fired).toEqual([0]);
-  });
-
-  it('fires less often while signals keep coming, and promptly again after a rest', () => {
-    const clock = new VirtualClock();
-    const fired: number[] = [];
-    const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()), 4_000);
-    for (let time = 0; time < 12_000; time += 100) {
-      throttle.trigger();
-      clock.advanceBy(100);
-    }
-    expect(fired).toEqual([0, 1_000, 3_000, 7_000, 11_000]);
-    clock.advanceBy(20_000);
-    throttle.trigger();
-    throttle.trigger();
-    clock.advanceBy(1_000);
-    expect(fired.slice(-2)).toEqual([32_000, 33_000]);
   });
 });
 

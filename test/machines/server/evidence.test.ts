@@ -1,56 +1,43 @@
-/** What a server's status tells of a session that our own close has ended. */
+/** What a server's status reports of a session that ended. */
 
 import { describe, expect, it } from 'vitest';
+import type { Failure } from '../../../src/domain/failure.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { attempts } from './small-server.ts';
 import { reach } from './ways.ts';
 
 const stderrTail = ['waiting for the database'];
 const toHandshake = ['slot.granted'] as const;
 const toList = [...toHandshake, 'session.opened'] as const;
 const toReady = [...toList, 'session.listed'] as const;
+const late: Failure = { kind: 'initTimeout', message: 'The server did not answer in time.' };
 
-describe('a deadline', () => {
+describe('a start that took too long', () => {
   it.each([
-    ['handshake', toHandshake, 'connectDeadline', 'did not finish its handshake within 10000 ms.'],
-    ['tool list', toList, 'listDeadline', 'did not list its tools within 5000 ms.'],
-  ] as const)(
-    'of the %s is told with what the server left behind',
-    (_what, way, after, message) => {
-      const { context } = reach({ by: [...way, { after }, { left: { exitCode: 3, stderrTail } }] });
-      expect(context.lastError).toEqual({
-        kind: 'initTimeout',
-        message: `The server ${message}`,
-        exitCode: 3,
-        stderrTail,
-      });
-    },
-  );
+    ['handshake', toHandshake],
+    ['tool list', toList],
+  ] as const)('in its %s is reported with what the server left behind', (_what, way) => {
+    const evidence = { exitCode: 3, stderrTail };
+    const { context } = reach({ by: [...way, { lost: late, evidence }] });
+    expect(context.lastError).toEqual({ ...late, exitCode: 3, stderrTail });
+  });
 
   it.each([
     [1, ' It wrote 1 line that is not MCP.'],
     [7, ' It wrote 7 lines that are not MCP.'],
-  ])('tells of %i lines that are not MCP', (noiseCount, words) => {
-    const left: SessionEvidence = { noiseCount };
-    const { context } = reach({
-      by: [...toHandshake, { after: 'connectDeadline' }, { left }],
-    });
-    expect(context.lastError?.message).toBe(
-      `The server did not finish its handshake within 10000 ms.${words}`,
-    );
+  ])('reports %i lines that are not MCP', (noiseCount, words) => {
+    const { context } = reach({ by: [...toHandshake, { lost: late, evidence: { noiseCount } }] });
+    expect(context.lastError?.message).toBe(`${late.message}${words}`);
+  });
+
+  it('says when the server waited for a value of its settings', () => {
+    const evidence = { isWaitingForValues: true } as const;
+    const { context } = reach({ by: [...toHandshake, { lost: late, evidence }] });
+    expect(context.lastError?.message).toMatch(/in time\. It was not started yet: an input/u);
   });
 });
 
-describe('a session that waits for what its settings refer to', () => {
-  it('is told from a server that does not answer', () => {
-    const left: SessionEvidence = { isWaitingForValues: true };
-    const { context } = reach({ by: [...toHandshake, { after: 'connectDeadline' }, { left }] });
-    expect(context.lastError?.message).toMatch(
-      /within 10000 ms\. It was not started yet: an input/u,
-    );
-  });
-});
-
-describe('the wish of a person', () => {
+describe('a command', () => {
   it('is no failure, whatever the server left behind', () => {
     const left: SessionEvidence = { stderrTail, noiseCount: 7 };
     const { context } = reach({ by: [...toHandshake, 'server.stop', { left }] });
@@ -60,13 +47,33 @@ describe('the wish of a person', () => {
 
 describe('a list that the server refused', () => {
   it('keeps its message', () => {
-    const left: SessionEvidence = { stderrTail, noiseCount: 7 };
-    const { context } = reach({ by: [...toList, 'session.listFailed', { left }] });
-    expect(context.lastError).toEqual({
-      kind: 'protocol',
-      message: 'The list has no end.',
-      stderrTail,
+    const lost: Failure = { kind: 'protocol', message: 'The list has no end.' };
+    const evidence: SessionEvidence = { stderrTail, noiseCount: 7 };
+    const { context } = reach({ by: [...toList, { lost, evidence }] });
+    expect(context.lastError).toEqual({ ...lost, stderrTail });
+  });
+});
+
+describe('an exchange of the session that is one too many', () => {
+  it('is reported with what the server left behind', () => {
+    const reconnectStorm = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
+    const { value, context } = reach({
+      born: { policy: { storm: { reconnectStorm } } },
+      by: [...toReady, 'breaker.tripped', { left: { stderrTail } }],
     });
+    expect(value.connection).toEqual({ parked: { suspended: 'reconnectStorm' } });
+    expect(context.lastError).toMatchObject({ kind: 'transport', stderrTail });
+  });
+});
+
+describe('a server that was never started', () => {
+  it('counts no attempt', () => {
+    const { value, context } = reach({
+      born: { policy: attempts(1) },
+      by: [...toHandshake, { lost: 'notStarted' }],
+    });
+    expect(value.connection).toEqual({ parked: { backingOff: 'retrying' } });
+    expect(context.attempt).toBe(0);
   });
 });
 
@@ -84,6 +91,15 @@ describe('a session that breaks', () => {
     const { value, context } = reach({ by: [...toReady, 'server.idled', { broke: true }] });
     expect(value.connection).toEqual({ parked: 'dormant' });
     expect(context).toMatchObject({ loss: null, lastError: { kind: 'unknown' } });
+  });
+});
+
+describe('a sustained service', () => {
+  it('makes the last failure old news', () => {
+    const again = [{ lost: 'crashed' }, { after: 'reconnectBackoff' }, ...toReady] as const;
+    const way = [...toReady, ...again] as const;
+    expect(reach({ by: way }).context.lastError?.kind).toBe('crashed');
+    expect(reach({ by: [...way, { after: 'sustainedReady' }] }).context.lastError).toBeNull();
   });
 });
 

@@ -16,7 +16,7 @@ import {
   searchServer,
   withCalls,
   withFloods,
-  withLooks,
+  withHealth,
   withoutCalls,
 } from './search.ts';
 import { type ServerSnapshot, smallPolicy, smallServer } from './small-server.ts';
@@ -80,19 +80,8 @@ const admittedAndEdited = {
 const exchanging = smallServer({ policy: { breaker: { action: 'reconnect' } } });
 const unguarded = smallServer({ policy: { breaker: { threshold: null } } });
 
-const asked = (mode: 'ping' | 'off', failures: number): ServerInput =>
-  smallServer({ transport: 'http', policy: { health: { mode, failures } } });
-const withEditedLooks = {
-  ...withLooks,
-  'spec.updated': ({ context: { policy, startup } }: ServerSnapshot) => [
-    {
-      type: 'spec.updated' as const,
-      startup,
-      policy: asked('ping', policy.health.failures).policy,
-    },
-    { type: 'spec.updated' as const, startup, policy: asked('off', policy.health.failures).policy },
-  ],
-};
+const checked = (failures: number): ServerInput =>
+  smallServer({ transport: 'http', policy: { health: { mode: 'ping', failures } } });
 
 /** What is shown of a lost server, and whether lists are kept. */
 const byShowing: readonly ServerInput[] = (
@@ -142,10 +131,9 @@ const searches: Searches = {
   'a breaker that exchanges the session': () =>
     searchServer([exchanging], leftAlone(withCalls), alone),
   'a server without a breaker': () => searchServer([unguarded], leftAlone(withCalls), alone),
-  'a server that is asked whether it lives': () =>
-    searchServer([asked('ping', 2)], withEditedLooks, serverRules),
-  'looks and wake-ups, left alone': () =>
-    searchServer([asked('off', 1), asked('ping', 2)], leftAlone(withLooks), alone),
+  'a server with health checks': () => searchServer([checked(2)], withHealth, serverRules),
+  'health checks and wake-ups, left alone': () =>
+    searchServer([checked(1), checked(2)], leftAlone(withHealth), alone),
   'a server that floods': () => searchServer([local], withFloods, serverRules),
   'what is shown of a server that is lost': () =>
     searchServer(byShowing, leftAlone(withoutCalls), alone),

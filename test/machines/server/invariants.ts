@@ -18,20 +18,20 @@ type Rules<Subject> = Readonly<Record<string, (subject: Subject) => boolean>>;
 
 const isEngaged = ({ value: { connection } }: ServerSnapshot): boolean =>
   typeof connection === 'object' && 'engaged' in connection;
+const isLive = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { engaged: 'live' } });
 const isReady = (snapshot: ServerSnapshot): boolean => snapshot.hasTag('usable');
 const isClosing = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: 'closing' } });
+  snapshot.matches({ connection: { engaged: { live: 'closing' } } });
 const isEnding = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: 'ending' } });
+  snapshot.matches({ connection: { engaged: { live: 'ending' } } });
+/** It waits for a permit, or has one. */
 const isStarting = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: 'starting' } });
-const isLooking = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: { ready: { watch: 'looking' } } } }) ||
-  snapshot.matches({ connection: { engaged: { ready: { watch: 'lookingAfterWaking' } } } });
-const isBusyReady = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: { ready: { activity: 'busy' } } } });
-const isDraining = (snapshot: ServerSnapshot): boolean =>
-  snapshot.matches({ connection: { engaged: { ready: { activity: 'draining' } } } });
+  snapshot.matches({ connection: { engaged: 'queued' } }) ||
+  snapshot.matches({ connection: { engaged: { live: 'connecting' } } });
+const isIdle = ({ value }: ServerSnapshot): boolean => value.activity === 'idle';
+const isBusyReady = ({ value }: ServerSnapshot): boolean => value.activity === 'busy';
+const isDraining = ({ value }: ServerSnapshot): boolean => value.activity === 'draining';
 const isBackingOff = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { parked: 'backingOff' } });
 const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
@@ -64,8 +64,10 @@ const stateRules: Rules<ServerSnapshot> = {
         state.hasTag('busy') === isOnItsWay(word))
     );
   },
-  'a session exists exactly while the server is engaged': (state) =>
-    hasSession(state) === isEngaged(state),
+  'a session exists exactly while the server is live': (state) =>
+    hasSession(state) === isLive(state),
+  'calls are followed exactly while the server is ready': (state) =>
+    isReady(state) === (isIdle(state) || isBusyReady(state) || isDraining(state)),
   'ready means listed in this session': (state) =>
     !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
   'a server that may not run, was stopped or gave up shows no tools': (state) =>
@@ -75,7 +77,7 @@ const stateRules: Rules<ServerSnapshot> = {
   'lists that are not kept are never shown from before': ({ context, value: { catalog } }) =>
     catalog !== 'deferred' || context.policy.catalog.cache !== 'none',
   'only a server with a session has a live catalog': (state) =>
-    state.value.catalog !== 'live' || isEngaged(state),
+    state.value.catalog !== 'live' || isLive(state),
   'whoever may not run is parked, leaving or finishing its calls': (state) =>
     mayRun(state) ||
     !isEngaged(state) ||
@@ -92,13 +94,6 @@ const stateRules: Rules<ServerSnapshot> = {
     context.floods <= floodsToSuspend,
   'failed calls are counted below the threshold': ({ context }) =>
     context.failedCalls < (context.policy.breaker.threshold ?? 1),
-  'failed looks are counted to the last, and each session begins without': (state) =>
-    state.context.failedLooks <= state.context.policy.health.failures &&
-    (!isStarting(state) || state.context.failedLooks === 0),
-  'whoever was not found at the last look is degraded': (state) =>
-    !isReady(state) ||
-    state.context.failedLooks === 0 ||
-    state.matches({ connection: { engaged: { ready: { health: 'degraded' } } } }),
   'the cool-down keeps its bound': ({ context }) =>
     context.cooldownMs <= context.policy.breaker.maxCooldownMs,
   'what is known of a peer is forgotten with its session': (state) =>
@@ -109,9 +104,12 @@ const stateRules: Rules<ServerSnapshot> = {
   'a server at rest has no timer of its circuit running': (state) =>
     isEngaged(state) || isBackingOff(state) || ['closed', 'ended'].includes(state.value.circuit),
   'the regions end together': ({ status, value }) =>
-    [value.connection === 'retired', value.catalog === 'ended', value.circuit === 'ended'].every(
-      (hasEnded) => hasEnded === (status === 'done'),
-    ),
+    [
+      value.connection === 'retired',
+      value.catalog === 'ended',
+      value.circuit === 'ended',
+      value.activity === 'ended',
+    ].every((hasEnded) => hasEnded === (status === 'done')),
 };
 
 const sent = ({ effects }: Step, type: string): number =>
@@ -127,12 +125,9 @@ const started = ({ effects }: Step): number =>
 const timesBegun = ({ before, after }: Step): number =>
   after.context.session - before.context.session;
 
-const endsOfClosing =
-  /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/;
-const isEndOfClosing = ({ before, event }: Step): boolean =>
-  isClosing(before) &&
-  endsOfClosing.test(event.type) &&
-  (!('session' in event) || event.session === before.context.session);
+const isEndOfSession = ({ event }: Step): boolean =>
+  event.type === 'xstate.done.actor.session' || event.type === 'xstate.error.actor.session';
+const isEndOfClosing = (step: Step): boolean => isClosing(step.before) && isEndOfSession(step);
 
 const isStale = ({ before, event }: Step): boolean =>
   'session' in event && event.session !== before.context.session;
@@ -160,8 +155,9 @@ function limitOf({ policy, hasServed, loss }: ServerSnapshot['context']): number
 
 /** Hold for every transition. */
 const stepRules: Rules<Step> = {
-  'a session is counted when it is begun, and one at a time': (step) =>
-    started(step) === timesBegun(step) && started(step) <= 1,
+  'one session is counted at a time': (step) => timesBegun(step) <= 1,
+  'a session begins only with a permit': (step) =>
+    started(step) === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
   'nothing is begun for a server that may not run': (step) =>
     timesBegun(step) === 0 || mayRun(step.after),
   'a start asks for a permit': (step) =>
@@ -176,23 +172,17 @@ const stepRules: Rules<Step> = {
   },
   'news of an earlier session changes nothing': (step) =>
     !isStale(step) || (!step.isHandled && step.before.context === step.after.context),
-  'a session is asked once for each look': (step) =>
-    sent(step, 'session.probe') === (!isLooking(step.before) && isLooking(step.after) ? 1 : 0),
-  'nobody who works on a call is given up for not answering': ({ before, after, event }) =>
-    !isBusyReady(before) ||
-    !isClosing(after) ||
-    (event.type !== 'session.probed' && !event.type.startsWith('xstate.after')),
-  'a session opens only with a permit': (step) =>
-    sent(step, 'session.open') === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
+  'a server is given up only after enough failed health checks, and while no call runs': (step) =>
+    sent(step, 'session.giveUp') ===
+    (step.event.type === 'session.silent' &&
+    step.event.failedLooks >= step.before.context.policy.health.failures &&
+    isIdle(step.before)
+      ? 1
+      : 0),
   'a session that is left open is told to close first': (step) =>
     sent(step, 'session.close') === (!isClosing(step.before) && isClosing(step.after) ? 1 : 0),
   'only the end of a session brings a lost one to its wait, and a wish to its close': (step) =>
-    !isEnding(step.before) ||
-    isEnding(step.after) ||
-    isClosing(step.after) ||
-    /^(session\.closed|xstate\.error\.actor\.session|xstate\.after\.killDeadline)/.test(
-      step.event.type,
-    ),
+    !isEnding(step.before) || isEnding(step.after) || isClosing(step.after) || isEndOfSession(step),
   'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
     !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
     !isEngaged(after) ||
@@ -230,14 +220,6 @@ const stepRules: Rules<Step> = {
     if (retiring) return step.after.status === 'done';
     return !stopWanted || isShut(step.after);
   },
-  'no command shortens or restarts the deadline of a kill': (step) =>
-    !isClosing(step.before) ||
-    isEndOfClosing(step) ||
-    !step.effects.some(
-      ({ type, params }) =>
-        (type === 'xstate.cancel' || type === 'xstate.raise') &&
-        /closeDeadline|killDeadline/.test(JSON.stringify(params)),
-    ),
 };
 
 const broken = <Subject>(rules: Rules<Subject>, subject: Subject): readonly string[] =>

@@ -8,15 +8,16 @@
 
 import { describe, expect, it } from 'vitest';
 import {
+  type ActivityState,
   type CatalogState,
   type CircuitState,
   type ConnectionState,
-  type ReadyState,
+  type Region,
   reach,
   replyOf,
   type ServerEventType,
   serverEventTypes,
-  statesIn,
+  stateIn,
   type Way,
   ways,
 } from './ways.ts';
@@ -30,14 +31,12 @@ const noFacts = {
   'session.opened': 'ignored',
   'session.listed': 'ignored',
   'session.listFailed': 'ignored',
-  'session.probed': 'ignored',
-  'session.notified': 'ignored',
   'session.impaired': 'ignored',
   'session.recovered': 'ignored',
-  'session.paused': 'ignored',
-  'session.resumed': 'ignored',
-  'session.lost': 'ignored',
-  'session.closed': 'ignored',
+  'session.silent': 'ignored',
+  'session.closing': 'ignored',
+  'xstate.done.actor.session': 'ignored',
+  'xstate.error.actor.session': 'ignored',
 } as const;
 const noCalls = {
   'calls.began': 'ignored',
@@ -48,15 +47,13 @@ const noCalls = {
 /** What the regions tell each other. */
 const noWord = {
   'server.listed': 'ignored',
+  'server.faltered': 'ignored',
   'server.idled': 'ignored',
   'server.relieved': 'ignored',
-  'look.failed': 'ignored',
   'server.hung': 'ignored',
-  'server.flooded': 'ignored',
   'server.gaveUp': 'ignored',
   'server.rested': 'ignored',
   'server.ended': 'ignored',
-  'session.abandoned': 'ignored',
   'probe.wanted': 'ignored',
   'probe.began': 'ignored',
   'breaker.tripped': 'ignored',
@@ -87,7 +84,7 @@ const notAdmitted = {
   'server.reconnect': 'noted',
   'server.retire': 'retired',
   'server.relieve': 'retired',
-  'admission.granted': 'engaged.starting.queued',
+  'admission.granted': 'engaged.queued',
   'admission.withdrawn': 'parked.blocked.rejected',
   'spec.updated': 'noted',
 } as const;
@@ -95,10 +92,10 @@ const notAdmitted = {
 /** At rest without a session: every wish of a person is followed at once. */
 const atRest = {
   ...nothing,
-  'server.start': 'engaged.starting.queued',
+  'server.start': 'engaged.queued',
   'server.stop': 'parked.stopped',
-  'server.restart': 'engaged.starting.queued',
-  'server.reconnect': 'engaged.starting.queued',
+  'server.restart': 'engaged.queued',
+  'server.reconnect': 'engaged.queued',
   'server.retire': 'retired',
   'server.relieve': 'retired',
   'admission.granted': 'noted',
@@ -106,25 +103,30 @@ const atRest = {
   'spec.updated': 'noted',
 } as const;
 
-/** With a session: whatever ends it goes through closing. A start is granted already. */
-const withSession = {
+/** Waiting for a permit or with a session. A start is granted already. */
+const engaged = {
   ...nothing,
-  'server.stop': 'engaged.closing',
-  'server.restart': 'engaged.closing',
-  'server.reconnect': 'engaged.closing',
-  'server.retire': 'engaged.closing',
-  'server.relieve': 'engaged.closing',
   'server.demanded': 'noted',
   'admission.granted': 'noted',
-  'admission.withdrawn': 'engaged.closing',
   'spec.updated': 'noted',
-  'session.impaired': 'noted',
-  'session.recovered': 'noted',
-  'session.closed': 'parked.backingOff.retrying',
 } as const;
 
-/** Nobody could be heard while the machine slept: each deadline begins anew. */
-const starting = { ...withSession, 'server.woke': 'noted' } as const;
+/** With a session: whatever ends it goes through closing. */
+const withSession = {
+  ...engaged,
+  'server.stop': 'engaged.live.closing',
+  'server.restart': 'engaged.live.closing',
+  'server.reconnect': 'engaged.live.closing',
+  'server.retire': 'engaged.live.closing',
+  'server.relieve': 'engaged.live.closing',
+  'admission.withdrawn': 'engaged.live.closing',
+  'server.woke': 'noted',
+  'session.impaired': 'noted',
+  'session.recovered': 'noted',
+  'session.closing': 'engaged.live.ending',
+  'xstate.done.actor.session': 'parked.backingOff.retrying',
+  'xstate.error.actor.session': 'parked.backingOff.retrying',
+} as const;
 
 const connection: Table<ConnectionState, 'retired'> = {
   'parked.disabled': notAdmitted,
@@ -135,7 +137,7 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.blocked.rejected': { ...notAdmitted, 'admission.withdrawn': 'noted' },
   'parked.blocked.invalidConfig': notAdmitted,
   'parked.blocked.overBudget': notAdmitted,
-  'parked.dormant': { ...atRest, 'server.demanded': 'engaged.starting.queued' },
+  'parked.dormant': { ...atRest, 'server.demanded': 'engaged.queued' },
   // A demand does not shorten the wait, it only outlives it.
   'parked.backingOff.retrying': { ...atRest, 'server.demanded': 'noted', 'server.woke': 'noted' },
   'parked.backingOff.lost': { ...atRest, 'server.demanded': 'noted', 'server.woke': 'noted' },
@@ -151,38 +153,38 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.failed.reconnectStorm': atRest,
   // Only a start or a restart takes a stop back.
   'parked.stopped': { ...atRest, 'server.stop': 'noted', 'server.reconnect': 'noted' },
-  'engaged.starting.queued': { ...starting, 'slot.granted': 'engaged.starting.connecting' },
-  'engaged.starting.connecting': {
-    ...starting,
-    'session.opened': 'engaged.starting.loadingTools',
+  // Nothing to close yet: every wish is followed at once, and a start has asked for its permit already.
+  'engaged.queued': {
+    ...engaged,
+    'slot.granted': 'engaged.live.connecting',
+    'server.stop': 'parked.stopped',
+    'server.restart': 'noted',
+    'server.reconnect': 'noted',
+    'server.retire': 'retired',
+    'server.relieve': 'retired',
+    'admission.withdrawn': 'parked.blocked.rejected',
+    // No permit could come while the machine slept: the deadline starts again.
+    'server.woke': 'noted',
   },
-  'engaged.starting.loadingTools': {
-    ...starting,
-    'session.listed': 'engaged.ready',
-    'session.listFailed': 'engaged.closing',
-    'session.notified': 'noted',
-  },
-  // A list that fails here leaves the old one in place, and is asked for again.
-  'engaged.ready': {
+  'engaged.live.connecting': { ...withSession, 'session.opened': 'engaged.live.loadingTools' },
+  'engaged.live.loadingTools': { ...withSession, 'session.listed': 'engaged.live.ready' },
+  // A list that fails here leaves the old one in place; the session retries it.
+  'engaged.live.ready': {
     ...withSession,
     'session.listed': 'noted',
     'session.listFailed': 'noted',
-    'session.notified': 'noted',
-    'calls.began': 'noted',
-    'session.lost': 'engaged.ending',
-    'server.idled': 'engaged.closing',
+    // No call runs here that it could wait for.
+    'server.relieve': 'engaged.live.closing',
+    'server.relieved': 'engaged.live.closing',
+    'server.idled': 'engaged.live.closing',
+    'server.hung': 'noted',
     'probe.wanted': 'noted',
-    'breaker.tripped': 'engaged.closing',
-    'server.hung': 'engaged.closing',
-    'server.flooded': 'engaged.closing',
-    'session.paused': 'noted',
-    'server.relieved': 'engaged.closing',
-    'server.woke': 'noted',
+    'breaker.tripped': 'engaged.live.closing',
   },
   // Its end is waited for; a wish turns the wait into an orderly close.
-  'engaged.ending': withSession,
-  // Every wish is noted, and none restarts the deadline of the kill.
-  'engaged.closing': {
+  'engaged.live.ending': { ...withSession, 'session.closing': 'noted' },
+  // Every wish is noted. The session has its own deadline, which none of them reaches.
+  'engaged.live.closing': {
     ...withSession,
     'server.start': 'noted',
     'server.stop': 'noted',
@@ -191,66 +193,8 @@ const connection: Table<ConnectionState, 'retired'> = {
     'server.retire': 'noted',
     'server.relieve': 'noted',
     'admission.withdrawn': 'noted',
-    'session.closed': 'engaged.starting.queued',
-  },
-};
-
-const leavesReady = {
-  ...nothing,
-  'server.stop': 'left',
-  'server.restart': 'left',
-  'server.reconnect': 'left',
-  'server.retire': 'left',
-  'admission.withdrawn': 'left',
-  'session.lost': 'left',
-  'session.closed': 'left',
-  'server.idled': 'left',
-  'breaker.tripped': 'left',
-  'server.hung': 'left',
-  'server.flooded': 'left',
-  'server.relieve': 'left',
-  'server.relieved': 'left',
-} as const;
-
-/** Awake again: whatever was asked before, it is asked anew. */
-const isWoken = { ...leavesReady, 'server.woke': 'watch.waking' } as const;
-
-const ready: Table<ReadyState, 'left'> = {
-  'health.steady': { ...leavesReady, 'session.impaired': 'health.degraded' },
-  'health.degraded': { ...leavesReady, 'session.recovered': 'health.steady' },
-  'watch.unwatched': { ...isWoken, 'spec.updated': 'noted' },
-  // The edit of this table switches the looks off.
-  'watch.resting': { ...isWoken, 'spec.updated': 'watch.unwatched', 'session.probed': 'noted' },
-  'watch.looking': { ...isWoken, 'session.probed': 'watch.resting' },
-  'watch.waking': { ...leavesReady, 'session.probed': 'noted' },
-  'watch.lookingAfterWaking': { ...isWoken, 'session.probed': 'watch.unwatched' },
-  'watch.doubting': { ...isWoken, 'session.probed': 'watch.unwatched' },
-  'input.flowing': { ...leavesReady, 'session.paused': 'input.paused' },
-  'input.paused': { ...leavesReady, 'session.resumed': 'input.flowing' },
-  'listing.current': { ...leavesReady, 'session.listFailed': 'listing.outdated' },
-  'listing.outdated': {
-    ...leavesReady,
-    'session.listed': 'listing.current',
-    'session.listFailed': 'noted',
-  },
-  // An edit may change how long idle may last, so the deadline begins again.
-  'activity.idle': {
-    ...leavesReady,
-    'calls.began': 'activity.busy',
-    'spec.updated': 'noted',
-    'look.failed': 'left',
-  },
-  'activity.busy': {
-    ...leavesReady,
-    'calls.drained': 'activity.idle',
-    'server.relieve': 'activity.draining',
-  },
-  'activity.draining': {
-    ...leavesReady,
-    'calls.drained': 'left',
-    // Told already; and whoever only finishes its calls exchanges no session.
-    'server.relieve': 'noted',
-    'breaker.tripped': 'noted',
+    'session.closing': 'noted',
+    'xstate.done.actor.session': 'engaged.queued',
   },
 };
 
@@ -279,8 +223,8 @@ const catalog: Table<CatalogState, 'ended'> = {
   deferred: { ...showsNothing, 'catalog.forgotten': 'none' },
   live: {
     ...showsNothing,
-    'session.closed': 'stale',
-    'session.abandoned': 'stale',
+    'xstate.done.actor.session': 'stale',
+    'xstate.error.actor.session': 'stale',
     'server.listed': 'noted',
     'server.idled': 'deferred',
   },
@@ -319,24 +263,71 @@ const circuit: Table<CircuitState, 'ended'> = {
     'session.listed': 'closed',
     'probe.began': 'halfOpen',
     // The last attempt: the server comes to a rest.
-    'session.closed': 'closed',
+    'xstate.done.actor.session': 'closed',
+    'xstate.error.actor.session': 'closed',
   },
   halfOpen: {
     ...startsAfresh,
     'session.listed': 'closed',
     'session.listFailed': 'open',
-    'session.closed': 'open',
+    'xstate.done.actor.session': 'open',
   },
 };
 
-describe.each(Object.entries({ connection, ready, catalog, circuit }))('%s', (region, table) => {
-  const part = region as keyof typeof ways;
-  const wayOf = ways[part] as Readonly<Record<string, Way>>;
+/** No longer ready: no call is followed. */
+const leavesReady = {
+  ...nothing,
+  'server.stop': 'unready',
+  'server.restart': 'unready',
+  'server.reconnect': 'unready',
+  'server.retire': 'unready',
+  'admission.withdrawn': 'unready',
+  'session.closing': 'unready',
+  'xstate.done.actor.session': 'unready',
+  'xstate.error.actor.session': 'unready',
+  'server.faltered': 'unready',
+  'server.idled': 'unready',
+  'server.relieved': 'unready',
+  'breaker.tripped': 'unready',
+  'server.ended': 'ended',
+} as const;
+
+const activity: Table<ActivityState, 'ended'> = {
+  // Its first list makes it ready.
+  unready: {
+    ...nothing,
+    'session.listed': 'idle',
+    'server.listed': 'idle',
+    'server.faltered': 'noted',
+    'server.ended': 'ended',
+  },
+  idle: {
+    ...leavesReady,
+    'calls.began': 'busy',
+    // An edit may change how long the server may be idle, so the deadline starts again.
+    'spec.updated': 'noted',
+    'server.relieve': 'unready',
+    'session.silent': 'noted',
+  },
+  busy: { ...leavesReady, 'calls.drained': 'idle', 'server.relieve': 'draining' },
+  draining: {
+    ...leavesReady,
+    'calls.drained': 'unready',
+    'xstate.done.actor.session': 'ended',
+    'xstate.error.actor.session': 'ended',
+    // A server that only finishes its calls exchanges no session.
+    'breaker.tripped': 'ignored',
+  },
+};
+
+describe.each(Object.entries({ connection, catalog, circuit, activity }))('%s', (name, table) => {
+  const region = name as Region;
+  const wayOf = ways[region] as Readonly<Record<string, Way>>;
 
   it.each(Object.entries(table))('answers every event in %s', (state, expected) => {
     const snapshot = reach(wayOf[state] ?? {});
-    expect(statesIn(snapshot, part)).toContain(state);
-    const replies = serverEventTypes.map((type) => [type, replyOf(part, state, snapshot, type)]);
+    expect(stateIn(snapshot, region)).toBe(state);
+    const replies = serverEventTypes.map((type) => [type, replyOf(region, snapshot, type)]);
     expect(Object.fromEntries(replies)).toEqual(expected);
   });
 });

@@ -4,10 +4,10 @@ import type { ServerEvent, ServerInput } from '../../../machines/server/server.t
 import { serverMachine } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../../src/domain/failure.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
-import type { SessionFact } from '../../../src/domain/session.ts';
+import type { SessionEnd } from '../../../src/domain/session.ts';
 import { type Exploration, type ExploreOptions, explore } from '../../../src/testing/explore.ts';
 import type { EventChoices } from '../../../src/testing/explore-events.ts';
-import type { ServerSnapshot } from './small-server.ts';
+import { type ServerSnapshot, sessionEnd } from './small-server.ts';
 
 type Choices = EventChoices<typeof serverMachine>;
 type Options = ExploreOptions<typeof serverMachine>;
@@ -24,7 +24,7 @@ const tellingKinds: readonly FailureKind[] = [
 
 const failure = (kind: FailureKind) => ({ kind, message: `It is ${kind}.` });
 
-/** The fact about the present session, and the same of the one before. */
+/** A fact of the call path about the present session, and the same of the one before. */
 function presentAndStale(make: (stamp: { session: number; at: number }) => ServerEvent) {
   return ({ context }: ServerSnapshot): readonly ServerEvent[] => {
     const at = latestTime(context);
@@ -42,25 +42,38 @@ const remains = { exitCode: 1, signal: 'SIGKILL', stderrTail: ['It hurts.'] };
 // As long as the longer of the two windows of these tests.
 const longestWindowMs = 60_000;
 
-function closings({ context }: ServerSnapshot): readonly ServerEvent[] {
-  const { session } = context;
-  const at = latestTime(context);
-  const longAfter = at + longestWindowMs;
-  const closed = (more: Partial<Extract<SessionFact, { type: 'session.closed' }>>) =>
-    ({ type: 'session.closed', session, at, ...more }) as const;
+type Ending = (snapshot: ServerSnapshot) => readonly Partial<SessionEnd>[];
+
+/** How the present session may end. One that closes on request says nothing but what it leaves. */
+function endings(choose: Ending) {
+  return (snapshot: ServerSnapshot): readonly ServerEvent[] => {
+    const { context } = snapshot;
+    if (snapshot.matches({ connection: { engaged: { live: 'closing' } } }))
+      return [sessionEnd(), sessionEnd({ evidence: remains, failure: failure('crashed') })];
+    const at = latestTime(context);
+    // A session that ends by itself may or may not have listed its tools before.
+    const isEnding = snapshot.matches({ connection: { engaged: { live: 'ending' } } });
+    const wereOpen = isEnding ? [true, false] : [snapshot.hasTag('usable')];
+    return choose(snapshot).flatMap((end) =>
+      wereOpen.map((wasOpen) => sessionEnd({ at, wasOpen, ...end })),
+    );
+  };
+}
+
+const anyEnding: Ending = ({ context }) => {
+  const longAfter = latestTime(context) + longestWindowMs;
   return [
-    closed({}),
-    closed({ session: session - 1, failure: failure('crashed') }),
-    ...tellingKinds.map((kind) => closed({ failure: failure(kind) })),
+    {},
+    ...tellingKinds.map((kind) => ({ failure: failure(kind) })),
     // The windows have emptied meanwhile.
-    closed({ at: longAfter, failure: { ...failure('crashed'), ...remains } }),
-    closed({ at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } }),
+    { at: longAfter, failure: failure('crashed'), evidence: remains },
+    { at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } },
     // Busy: told apart from others at a start, where the policy does.
     ...(context.policy.startup.busyBackoff === null
       ? []
-      : [closed({ failure: { ...failure('unavailable'), httpStatus: 503 } })]),
+      : [{ failure: { ...failure('unavailable'), httpStatus: 503 } }]),
   ];
-}
+};
 
 const failedCalls = presentAndStale((stamp) => ({ ...stamp, type: 'call.failed' }));
 
@@ -76,64 +89,29 @@ const everything: Choices = {
     { type: 'admission.withdrawn', verdict: 'rejected' },
   ],
   'spec.updated': ({ context: { policy, startup } }) => [{ type: 'spec.updated', startup, policy }],
-  'session.opened': presentAndStale((stamp) => ({
-    ...stamp,
-    type: 'session.opened',
-    era: 'modern',
-    pid: 7,
-  })),
-  'session.listed': presentAndStale((stamp) => ({
-    ...stamp,
-    type: 'session.listed',
-    toolCount: 1,
-  })),
-  'session.listFailed': ({ context }) =>
-    [context.session, context.session - 1].map((session) => ({
-      type: 'session.listFailed',
-      session,
-      at: latestTime(context),
-      failure: failure('protocol'),
-    })),
-  'session.probed': ({ context: { session } }) => [
-    ...(['alive', 'unknownMethod', 'none'] as const).map((answer) => ({
-      type: 'session.probed' as const,
-      session,
-      at: 0,
-      answer,
-    })),
-    { type: 'session.probed', session: session - 1, at: 0, answer: 'alive' },
-  ],
-  'session.notified': presentAndStale((stamp) => ({ ...stamp, type: 'session.notified' })),
-  'session.impaired': presentAndStale((stamp) => ({
-    ...stamp,
-    type: 'session.impaired',
-    reason: 'healthCheck',
-  })),
-  'session.recovered': presentAndStale((stamp) => ({
-    ...stamp,
-    type: 'session.recovered',
-    reason: 'healthCheck',
-  })),
-  'session.lost': presentAndStale((stamp) => ({ ...stamp, type: 'session.lost' })),
-  'session.closed': closings,
+  'session.opened': [{ type: 'session.opened', at: 0, era: 'modern', pid: 7 }],
+  'session.listed': [{ type: 'session.listed', at: 0, toolCount: 1 }],
+  'session.listFailed': [{ type: 'session.listFailed', failure: failure('protocol') }],
+  'session.impaired': [{ type: 'session.impaired', reason: 'healthCheck' }],
+  'session.recovered': [{ type: 'session.recovered', reason: 'healthCheck' }],
+  'session.silent': ({ context: { policy } }) =>
+    [1, policy.health.failures].map((failedLooks) => ({ type: 'session.silent', failedLooks })),
+  'xstate.done.actor.session': endings(anyEnding),
   'calls.began': presentAndStale(({ session }) => ({ type: 'calls.began', session })),
   'calls.drained': presentAndStale(({ session }) => ({ type: 'calls.drained', session })),
   'call.failed': (state) => (isToldOfLoss(state) ? [] : failedCalls(state)),
   'call.succeeded': presentAndStale(({ session }) => ({ type: 'call.succeeded', session })),
+  // Only the chart itself raises these two, with what they are about.
+  'server.hung': [],
+  'breaker.tripped': [],
 };
 
-const asleep: Choices = { 'server.woke': [], 'session.probed': [] };
-const unflooded: Choices = { 'session.paused': [], 'session.resumed': [] };
-const flooded = {
-  'session.paused': presentAndStale((stamp) => ({ ...stamp, type: 'session.paused' })),
-  'session.resumed': presentAndStale((stamp) => ({ ...stamp, type: 'session.resumed' })),
-};
+const asleep: Choices = { 'server.woke': [], 'session.silent': [] };
 
 /** The call path is silent, so the circuit stays closed. */
 export const withoutCalls: Choices = {
   ...everything,
   ...asleep,
-  ...unflooded,
   'call.failed': [],
   'call.succeeded': [],
   'calls.began': [],
@@ -144,33 +122,31 @@ export const withoutCalls: Choices = {
 export const withCalls: Choices = {
   ...everything,
   ...asleep,
-  ...unflooded,
   'catalog.forgotten': [],
   'admission.withdrawn': [],
   'admission.granted': [],
   'spec.updated': [],
   'session.impaired': [],
   'session.recovered': [],
-  'session.closed': ({ context: { session } }) => [
-    { type: 'session.closed', session, at: 0 },
-    { type: 'session.closed', session, at: 0, failure: failure('crashed') },
-  ],
+  'xstate.done.actor.session': endings(() => [{}, { failure: failure('crashed') }]),
 };
 
 /** Floods and crashes, without edits. */
 export const withFloods: Choices = {
   ...withCalls,
-  ...flooded,
   'call.failed': [],
   'call.succeeded': [],
   'calls.began': [],
   'calls.drained': [],
+  'xstate.done.actor.session': endings(() => [
+    { failure: failure('crashed') },
+    { failure: failure('protocol'), isFlood: true },
+  ]),
 };
 
-/** Looks and wake-ups, with calls at work, lost sessions and edits of what is looked after. */
-export const withLooks: Choices = {
+/** Failed health checks and wake-ups, with running calls and lost sessions. */
+export const withHealth: Choices = {
   ...everything,
-  ...unflooded,
   'server.woke': [{ type: 'server.woke', spreadMs: 2_000 }],
   'catalog.forgotten': [],
   'admission.withdrawn': [],
@@ -179,26 +155,14 @@ export const withLooks: Choices = {
   'server.restart': [],
   'call.failed': [],
   'call.succeeded': [],
-  'session.opened': ({ context: { session } }) => [
-    { type: 'session.opened', session, at: 0, era: 'legacy' },
-  ],
-  'session.listed': ({ context: { session } }) => [
-    { type: 'session.listed', session, at: 0, toolCount: 1 },
-  ],
   'session.listFailed': [],
-  'session.notified': [],
   'session.impaired': [],
   'session.recovered': [],
-  'session.closed': ({ context: { session } }) => [
-    { type: 'session.closed', session, at: 0 },
-    { type: 'session.closed', session, at: 0, failure: failure('transport') },
-    {
-      type: 'session.closed',
-      session,
-      at: 0,
-      failure: { ...failure('rateLimited'), retryAfterMs: 10_000 },
-    },
-  ],
+  'xstate.done.actor.session': endings(() => [
+    {},
+    { failure: failure('transport') },
+    { failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } },
+  ]),
 };
 
 /** What is left when nobody touches anything: no person, no root, only peers and time. */
@@ -246,13 +210,11 @@ function keyOf({ value, context }: ServerSnapshot): string {
     context.lossTimes.length,
     context.floods,
     context.impairments,
-    context.failedLooks,
     loss?.retryAfterMs === undefined,
     context.failedCalls,
     context.cooldownMs,
     policy.restart.on,
     policy.breaker.action,
-    policy.health.mode,
     policy.catalog.whileDown,
     policy.catalog.cache,
     context.transport,

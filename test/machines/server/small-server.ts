@@ -1,8 +1,9 @@
 /** A server with small numbers, so that a search through all its states ends soon. */
 
 import type { SnapshotFrom } from 'xstate';
-import type { ServerInput, serverMachine } from '../../../machines/server/server.ts';
+import type { ServerEvent, ServerInput, serverMachine } from '../../../machines/server/server.ts';
 import type { PolicyOverrides, ServerPolicy } from '../../../src/domain/policy.ts';
+import type { SessionEnd } from '../../../src/domain/session.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
 
@@ -58,4 +59,12 @@ export function smallServer({ policy, ...given }: SmallServer = {}): ServerInput
     ...given,
     policy: overridePolicy(smallPolicy, policy ?? {}),
   };
+}
+
+/** The end of a session that was open and was asked to close, but for what is given. */
+export function sessionEnd(
+  given: Partial<SessionEnd> = {},
+): Extract<ServerEvent, { type: 'xstate.done.actor.session' }> {
+  const output = { at: 0, wasOpen: true, failure: null, isFlood: false, evidence: {}, ...given };
+  return { type: 'xstate.done.actor.session', actorId: 'session', output };
 }

@@ -194,7 +194,7 @@ describe('server', () => {
     const story = withReadyServer();
     story.sessions.of('db').notify();
     story.sessions.of('db').list([]);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/list-changed'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/list-changed'));
   });
 
   it('asks for its tools again when a list failed, and shows the old ones meanwhile', async () => {
@@ -204,7 +204,7 @@ describe('server', () => {
     story.chapter('half a minute later');
     story.clock.advanceBy(30_000);
     story.sessions.of('db').list([]);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/list-failed'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/list-failed'));
   });
 
   it('stays up for months when it has no idle deadline', () => {
@@ -241,7 +241,7 @@ describe('server', () => {
     const story = withReadyServer();
     story.sessions.of('db').impair('flooding');
     story.sessions.of('db').recover('flooding');
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/degraded'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/degraded'));
   });
 
   it('is asked whether it lives, and is degraded until it answers', async () => {
@@ -254,7 +254,7 @@ describe('server', () => {
     story.chapter('it does not know the question');
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('unknownMethod');
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-look-answered-late'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-look-answered-late'));
   });
 
   it('is given up when it has not answered often enough in a row', async () => {
@@ -266,7 +266,7 @@ describe('server', () => {
     story.sessions.of('db').closed();
     story.untilNextSession();
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-given-up'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-given-up'));
   });
 
   it('is disconnected when it sends too much for 10 s, and suspended the third time', async () => {
@@ -280,7 +280,7 @@ describe('server', () => {
       story.untilNextSession();
       story.serve('db');
     }
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/floods'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/floods'));
   });
 
   it('is not given up while it works on a call, however long it does not answer', async () => {
@@ -292,7 +292,7 @@ describe('server', () => {
     story.tell('db.0', { type: 'calls.drained', session: 1 });
     story.beginHere();
     story.clock.advanceBy(40_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-and-a-slow-call'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-and-a-slow-call'));
   });
 
   it('tells why a look found nobody', () => {
@@ -339,7 +339,7 @@ describe('server', () => {
     story.chapter('no more looks');
     story.load(settingsOf([entry('db')]));
     story.clock.advanceBy(100_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/health-edited'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-edited'));
   });
 
   it('logs in and connects again', async () => {
@@ -372,7 +372,7 @@ describe('server', () => {
     const story = startStory();
     story.load(settingsOf([entry('db')], { slots: { local: 0, remote: 0 } }));
     story.beginHere();
-    story.untilNextSession();
+    story.clock.advanceBy(65_000);
     story.load(settingsOf([entry('db')]));
     await expect(story.toString()).toMatchFileSnapshot(golden('server/queue-deadline'));
   });
@@ -385,7 +385,7 @@ describe('a server, when the machine wakes,', () => {
     story.clock.advanceBy(2_100);
     story.sessions.of('db').probed();
     story.clock.advanceBy(100_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-answered'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-answered'));
   });
 
   it('is asked again and again until the network is back', async () => {
@@ -395,7 +395,7 @@ describe('a server, when the machine wakes,', () => {
     story.sessions.of('db').probed('none');
     story.clock.advanceBy(2_000);
     story.sessions.of('db').probed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-before-the-network'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-before-the-network'));
   });
 
   it('is connected anew within half a minute when it is gone', () => {
@@ -423,7 +423,7 @@ describe('a server, when the machine wakes,', () => {
     story.sessions.of('db').fail(failure('transport'));
     story.untilNextSession();
     expect(story.snapshotOf('db.0').context.attempt).toBe(2);
-    await expect(story.toString()).toMatchFileSnapshot(golden('session/wake-while-starting'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-while-starting'));
   });
 
   it('waits as long as its peer asked, all the same', () => {
@@ -470,7 +470,8 @@ describe('a server, when the machine wakes,', () => {
 
 describe('circuit', () => {
   function withOpenCircuit(): Story {
-    const story = withReadyServer();
+    // A list may take longer than a probe.
+    const story = withReadyServer({ policy: { connect: { listTimeoutMs: 30_000 } } });
     story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
     story.tell('db.0', { type: 'call.succeeded', session: 1 });
     story.chapter('two in a row');

@@ -70,7 +70,7 @@ describe('troupe', () => {
     story.chapter('its last call is over');
     story.tell('db.0', { type: 'calls.drained', session: 1 });
     story.sessions.scripts[0]?.closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/handover'));
   });
 
   it('ends calls that outlast a handover at their deadline', async () => {
@@ -85,9 +85,7 @@ describe('troupe', () => {
     story.clock.advanceBy(9_999);
     story.chapter('not yet');
     story.clock.advanceBy(1);
-    await expect(story.toString()).toMatchFileSnapshot(
-      golden('troupe/handover-drained-by-deadline'),
-    );
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/drained-by-deadline'));
   });
 
   it('hands over to a successor that will not become ready by itself', async () => {
@@ -100,7 +98,7 @@ describe('troupe', () => {
     story.chapter('it is tried again, and the old one serves meanwhile');
     story.untilNextSession();
     story.sessions.of('db').fail(failure('transport'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-failed'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/failed'));
   });
 
   it('hands over to a lost remote successor, which only tries quietly', async () => {
@@ -138,7 +136,7 @@ describe('troupe', () => {
     story.beginHere();
     story.load(settingsOf([entry('db', { ...lazy, generation: 'db-2' })]));
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-lazy'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/lazy'));
   });
 
   it('retires a server and its successor when the server is removed during a handover', async () => {
@@ -151,7 +149,7 @@ describe('troupe', () => {
     story.chapter('a command reaches neither');
     story.send({ type: 'server.restart', server: 'db' });
     for (const script of story.sessions.scripts) script.closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-removed'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/removed'));
   });
 
   it('lets the last of several edits during a handover win', async () => {
@@ -168,7 +166,7 @@ describe('troupe', () => {
     story.chapter('the last edit is taken back');
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
     story.sessions.of('db').closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-edited'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/edited'));
   });
 
   it('gives settings and commands to the generation that is wanted, and a block to both', async () => {
@@ -188,7 +186,7 @@ describe('troupe', () => {
     story.send({ type: 'server.reconnect', server: 'db' });
     story.chapter('neither may run');
     story.send({ type: 'allow.changed', allowed: [] });
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-commanded'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
   });
 
   it('hands over again as soon as a predecessor is gone', () => {
@@ -214,7 +212,7 @@ describe('troupe', () => {
     for (const script of story.sessions.scripts) script.closed();
     story.chapter('it starts again as its successor');
     story.send({ type: 'server.start', server: 'db' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-stopped'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/stopped'));
   });
 
   it('retires what left the settings, and remembers that it was stopped', async () => {
@@ -321,7 +319,7 @@ describe('troupe', () => {
     story.serve('db');
     story.sessions.scripts[0]?.closed();
     expect(story.isRunning).toBe(true);
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/handover-that-throws'));
+    await expect(story.toString()).toMatchFileSnapshot(golden('handover/that-throws'));
   });
 
   it('stops although the chart of a handover throws', async () => {

@@ -168,7 +168,8 @@ const rows: readonly Row[] = [
     reach: () =>
       stage({ settings: servers({ one: 'one', db: 'db' }, { slots: { local: 1 } }), obedient: [] }),
     guard: 'otherwise',
-    events: { ...starting, 'slot.granted': 'connecting' },
+    // There is no session yet: a stop is at rest at once, and a restart waits on.
+    events: { 'server.stop': 'stopped', 'slot.granted': 'connecting' },
     timers: ['queueDeadline'],
   },
   {
@@ -204,14 +205,14 @@ const rows: readonly Row[] = [
   {
     state: 'degraded.healthCheck',
     reach: () => impaired('healthCheck'),
-    guard: 'isImpaired',
+    guard: 'otherwise',
     events: { ...serving, 'session.recovered': 'ready' },
     timers: ['sustainedReady'],
   },
   {
     state: 'degraded.flooding',
     reach: () => impaired('flooding'),
-    guard: 'isImpaired',
+    guard: 'otherwise',
     events: { ...serving, 'session.recovered': 'ready' },
     timers: ['sustainedReady'],
   },
@@ -224,8 +225,8 @@ const rows: readonly Row[] = [
       await there.settle();
       return there;
     },
-    guard: 'isCurrentSession',
-    events: { ...serving, 'session.listed': 'ready', 'session.impaired': 'degraded.flooding' },
+    guard: 'otherwise',
+    events: { ...serving, 'session.recovered': 'ready', 'session.impaired': 'degraded.flooding' },
     timers: ['relistPause', 'sustainedReady'],
   },
   {

@@ -1,9 +1,12 @@
 /** The servers on the other side: each does what its behavior says, in virtual time. */
 
 import type { Failure } from '../../../src/domain/failure.ts';
-import type { SessionCommand } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
-import type { ScriptedCall, SessionScript } from '../../../src/testing/scripted-session.ts';
+import type {
+  ScriptedCall,
+  ScriptedCommand,
+  SessionScript,
+} from '../../../src/testing/scripted-session.ts';
 import type { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import type { QuestionLedger } from './question-ledger.ts';
 import type { Random } from './random.ts';
@@ -57,7 +60,7 @@ export class Peers {
     this.#timers.clear();
   }
 
-  onCommand(script: SessionScript, { type }: SessionCommand): void {
+  onCommand(script: SessionScript, { type }: { readonly type: ScriptedCommand }): void {
     if (type === 'session.open') this.#soon(60, () => this.#open(script));
     if (type === 'session.list') this.#soon(60, () => this.#list(script));
     if (type === 'session.probe') this.#soon(60, () => this.#answerProbe(script));

@@ -279,18 +279,17 @@ export class World {
     else if (script.state === 'open') script[kind]('healthCheck');
   }
 
-  /** News of a session that ended long ago. */
+  /** Calls of a session that ended long ago; the session itself reports nothing once it was stopped. */
   #sendLateFact(server: string): void {
     const { children } = this.root.getSnapshot() as { children: Record<string, AnyActorRef> };
     const actor = children[`${server}.0`] ?? children[`${server}.1`];
     if (actor === undefined) return;
     const session = actor.getSnapshot().context.session - 1;
     const stamp = { session, at: this.now };
-    const failure = { kind: 'crashed', message: 'Late news.' } as const;
-    actor.send({ type: 'session.closed', ...stamp, failure });
-    actor.send({ type: 'session.opened', era: 'legacy', ...stamp });
-    actor.send({ type: 'session.listed', toolCount: 1, ...stamp });
+    actor.send({ type: 'calls.began', session });
     actor.send({ type: 'call.failed', ...stamp });
+    actor.send({ type: 'call.succeeded', session });
+    actor.send({ type: 'calls.drained', session });
   }
 
   #decide(server: string, decision: 'grant' | 'reject' | 'revoke', isStale: boolean): void {

@@ -53,28 +53,33 @@ function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): Ser
   const { context: first } = createActor(serverMachine, { input }).getSnapshot();
   const context: ServerContext = { ...first, session: 3, attempt: 2, delayMs: 1_500, ...more };
   return serverMachine.resolveState({
-    value: { connection: connection as ConnectionValue, catalog: 'none', circuit: 'closed' },
+    value: {
+      connection: connection as ConnectionValue,
+      catalog: 'none',
+      circuit: 'closed',
+      activity: 'unready',
+    },
     context,
   });
 }
 
-const ready = { engaged: { ready: { health: 'steady', activity: 'idle' } } };
+const ready = { engaged: { live: 'ready' } };
 
 /** Where the chart is for each public state and reason; a new one does not compile without a row. */
 const places: Record<ServerState, unknown> = {
   disabled: { parked: 'disabled' },
   blocked: (reason: string) => ({ parked: { blocked: reason } }),
   dormant: { parked: 'dormant' },
-  queued: { engaged: { starting: 'queued' } },
-  connecting: { engaged: { starting: 'connecting' } },
-  loadingTools: { engaged: { starting: 'loadingTools' } },
+  queued: { engaged: 'queued' },
+  connecting: { engaged: { live: 'connecting' } },
+  loadingTools: { engaged: { live: 'loadingTools' } },
   ready,
-  degraded: () => ({ engaged: { ready: { health: 'degraded', activity: 'busy' } } }),
+  degraded: () => ready,
   backingOff: (reason: string) => ({ parked: { backingOff: reason } }),
   authRequired: { parked: 'authRequired' },
   suspended: (reason: string) => ({ parked: { suspended: reason } }),
   failed: (reason: string) => ({ parked: { failed: reason } }),
-  stopping: { engaged: 'closing' },
+  stopping: { engaged: { live: 'closing' } },
   stopped: { parked: 'stopped' },
 };
 
@@ -153,9 +158,8 @@ describe('the status of a server', () => {
   );
 
   it('tells the first of several impairments, in their fixed order', () => {
-    const place = { engaged: { ready: { health: 'degraded', activity: 'idle' } } };
     const impairments = degradedReasons.toReversed();
-    expect(statusOf(snapshotIn(place, { impairments }), desired, stamps, 0).reason).toBe(
+    expect(statusOf(snapshotIn(ready, { impairments }), desired, stamps, 0).reason).toBe(
       degradedReasons[0],
     );
   });
@@ -172,7 +176,7 @@ describe('the status of a server', () => {
   });
 
   it('counts the first try as one also before it began', () => {
-    const queued = snapshotIn({ engaged: { starting: 'queued' } }, { attempt: 0, session: 0 });
+    const queued = snapshotIn({ engaged: 'queued' }, { attempt: 0, session: 0 });
     expect(statusOf(queued, desired, stamps, 0)).toMatchObject({ attempt: 1, restarts: 0 });
   });
 

@@ -107,6 +107,15 @@ function noteStatus(
   world.trails.set(name, [...trail.slice(1 - longestTrail), { n, t, state }]);
 }
 
+/** The actor that runs the session chart of a server's actor; undefined while it has no session. */
+export function sessionOf(world: Canvas, server: PicturedActor): PicturedActor | undefined {
+  if (server.machine !== 'server') return undefined;
+  return [...world.actors.values()].findLast(
+    ({ machine, parent, life }) =>
+      machine === 'session' && parent === server.actor && life === 'active',
+  );
+}
+
 /** The actor whose chart says how a server is: the newest one that is there. */
 export function actorOf(world: Canvas, server: string): PicturedActor | undefined {
   let found: PicturedActor | undefined;

@@ -240,14 +240,12 @@ describe('the tool list of a stdio session', () => {
     expect(session.instructions).toBe('Use with care.');
   });
 
-  it('is reported as failed when the server refuses it, and the session goes on', async () => {
+  it('ends the session when the server refuses the first one', async () => {
     const { bench: session } = await opened('list-error');
     session.send('session.list');
-    expect((await session.next('session.listFailed')).failure).toEqual({
-      kind: 'protocol',
-      message: 'The server refused tools/list: no list',
-    });
-    expect(await call(session)).toHaveProperty('result');
+    const failure = { kind: 'protocol', message: 'The server refused tools/list: no list' };
+    expect((await session.next('session.listFailed')).failure).toEqual(failure);
+    expect((await session.next('session.closed')).failure).toEqual(failure);
   });
 
   it('can be closed while a list hangs', async () => {
@@ -258,14 +256,15 @@ describe('the tool list of a stdio session', () => {
     expect(session.story).not.toContain('session.listFailed');
   });
 
-  it('tells of a storm of changes once at the start and once a second later', async () => {
+  it('is followed by one more for a storm of changes', async () => {
     const { bench: session } = await opened('list-changed');
-    const first = await session.next('session.notified');
-    const second = await session.next('session.notified');
-    expect(second.at - first.at).toBeGreaterThanOrEqual(950);
+    await session.next('session.notified');
+    session.send('session.list');
+    await session.next('session.listed');
+    await session.next('session.listed');
     session.send('session.close');
     await session.next('session.closed');
-    expect(session.story.filter((name) => name === 'session.notified')).toHaveLength(2);
+    expect(session.story.filter((name) => name === 'session.listed')).toHaveLength(2);
   });
 });
 

@@ -6,6 +6,7 @@ import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
 import { type FoldChoices, foldingsOf, pictureFile, unfoldedParts } from '../../model/folding.ts';
 import { activeWord } from '../../model/lit-states.ts';
 import { shownLine } from '../../model/shown-text.ts';
+import { sessionOf } from '../../model/world.ts';
 import { chosenActor } from '../../page/chosen.ts';
 import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
@@ -57,37 +58,49 @@ interface PicturesProps {
   readonly isFork: boolean;
 }
 
-function Pictures({ actor, machine, isFork }: PicturesProps) {
-  const { pictures } = machine;
-  const [name, setName] = useState(pictures[0]?.name);
-  const picture = pictures.find((each) => each.name === name) ?? pictures[0];
-  const tabs = pictures.map((each) => ({
-    name: each.name,
-    label: <PictureLabel picture={each} actor={actor} />,
+/** A picture, and the actor that is lit in it. */
+interface Shown extends PicturesProps {
+  readonly picture: PictureFacts;
+}
+
+function shownOf(props: PicturesProps): readonly Shown[] {
+  return props.machine.pictures.map((picture) => ({ ...props, picture }));
+}
+
+/** The pictures of a chart; for a server, those of its session as well. */
+function Pictures(props: PicturesProps) {
+  const { actor, isFork } = props;
+  const charts = usePage((state) => state.facts?.machines);
+  // A fork has no session that does anything.
+  const session = usePage((state) => (state.revision, sessionOf(state.world, actor)));
+  const facts = charts?.['session'];
+  const all =
+    session === undefined || facts === undefined || isFork
+      ? shownOf(props)
+      : [...shownOf(props), ...shownOf({ actor: session, machine: facts, isFork })];
+  const [name, setName] = useState(all[0]?.picture.name);
+  const shown = all.find(({ picture }) => picture.name === name) ?? all[0];
+  const tabs = all.map((each) => ({
+    name: each.picture.name,
+    label: <PictureLabel picture={each.picture} actor={each.actor} />,
   }));
-  if (picture === undefined) return <Empty title="No picture" />;
+  if (shown === undefined) return <Empty title="No picture" />;
   return (
     <>
       <div class="chart-bar">
         <ActorChoice actor={actor} />
-        {pictures.length > 1 ? (
+        {all.length > 1 ? (
           <Tabs
             label="Pictures of this chart"
             tabs={tabs}
-            chosen={picture.name}
+            chosen={shown.picture.name}
             onChoose={setName}
             panel="chart-stage"
           />
         ) : null}
         {actor.life === 'active' ? null : <span class="badge">{actor.life}</span>}
       </div>
-      <FoldedPicture
-        key={picture.name}
-        picture={picture}
-        actor={actor}
-        machine={machine}
-        isFork={isFork}
-      />
+      <FoldedPicture key={`${shown.actor.actor} ${shown.picture.name}`} {...shown} />
     </>
   );
 }
@@ -103,7 +116,7 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
   );
 }
 
-function FoldedPicture(props: PicturesProps & { picture: PictureFacts }) {
+function FoldedPicture(props: Shown) {
   const { picture, actor } = props;
   const [choices, setChoices] = useState<FoldChoices>(new Map());
   const unfolded = useMemo(
@@ -156,7 +169,7 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Whose chart: the root, the broker of permits, a permit that is out, or what belongs to a server: its generations and handovers. */
+/** Whose chart: the root, the permits, or what belongs to a server: its generations, handovers and sessions. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);
@@ -166,12 +179,15 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
       ({ machine, life, actor: key }) =>
         machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
     );
-    const roots = charts.filter(({ server: of }) => of === undefined);
+    const shared = new Set<string | undefined>(['troupe', 'slots', 'permit']);
+    const roots = charts.filter(({ machine }) => shared.has(machine));
     const servers = charts
-      .filter(
-        ({ life, actor: key, server: of }) =>
-          of !== undefined && (life === 'active' || key === actor.actor || of === server),
-      )
+      .filter(({ machine, life, actor: key, server: of }) => {
+        if (key === actor.actor) return !roots.some((root) => root.actor === key);
+        if (machine === 'server' || machine === 'handover')
+          return life === 'active' || of === server;
+        return life === 'active' && of !== undefined && of === actor.server;
+      })
       .sort((a, b) => ((a.server ?? '') < (b.server ?? '') ? -1 : 1));
     return [...roots, ...servers];
   }, [world, revision, server, actor.actor]);
@@ -187,15 +203,17 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
     >
       {choices.map((each) => (
         <option key={each.actor} value={each.actor}>
-          {each.server !== undefined
-            ? `${shownLine(each.server, 60)} (${each.id})`
-            : each.machine === 'troupe'
-              ? 'root'
-              : each.machine === 'slots'
-                ? 'start permits'
-                : shownLine(each.id, 60)}
+          {nameOf(each)}
         </option>
       ))}
     </select>
   );
+}
+
+function nameOf({ id, machine, server }: PicturedActor): string {
+  if (machine === 'troupe') return 'root';
+  if (machine === 'slots') return 'start permits';
+  if (machine === 'permit') return shownLine(id, 60);
+  const name = shownLine(server ?? '', 60);
+  return machine === 'server' || machine === 'handover' ? `${name} (${id})` : `${name}: ${id}`;
 }

@@ -1,0 +1,385 @@
+/** The I/O of one session: its connection, its client, its lists and its calls. */
+
+import type { Client } from '@modelcontextprotocol/client';
+
+import type { Failure } from '../../src/domain/failure.ts';
+import type { ClassifyRule, ServerPolicy } from '../../src/domain/policy.ts';
+import type { LogStream } from '../../src/domain/server-log.ts';
+import type {
+  CloseOutcome,
+  ConnectOutcome,
+  LaunchOutcome,
+  ListName,
+  ListOutcome,
+  ProbeAnswer,
+  ResolveOutcome,
+  SessionId,
+  StepFailed,
+  WireFact,
+} from '../../src/domain/session.ts';
+import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
+import type { Seen } from '../transports/connection/connection.ts';
+import { endOf, lastWordsOf } from '../transports/connection/ending.ts';
+import { describeError } from '../transports/connection/failure.ts';
+import type { Ending, Handshake, SessionIo } from './actors.ts';
+import { createHandle } from './calls/call.ts';
+import type { AskableThings } from './calls/question.ts';
+import { SessionQuestions } from './calls/questions.ts';
+import { SessionCatalog } from './catalog/catalog.ts';
+import { modernResult } from './catalog/list.ts';
+import { createLogLevel } from './catalog/log-level.ts';
+// A type only: what speaks MCP is loaded late, which the file itself explains.
+import type { News } from './client.ts';
+import { type Connected, type LoadSpeech, Opening } from './opening.ts';
+import type { SessionPorts } from './ports.ts';
+import { createProbe, type Probe } from './probe.ts';
+
+export type { LoadSpeech } from './opening.ts';
+
+const remarkCharacters = 2_000;
+// As long as the message of a failure may be.
+const messageCharacters = 500;
+const logMethod = 'notifications/message';
+
+const loadSpeech: LoadSpeech = () => import('./client.ts');
+
+/** Creates the I/O of one session. A test decides when the SDK is loaded. */
+export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
+  return (id: SessionId, report: (fact: WireFact) => void): SessionIo =>
+    new NetworkSession(id, ports, load, report);
+}
+
+/** What an open session has. */
+interface Open {
+  readonly catalog: SessionCatalog;
+  readonly questions: SessionQuestions | undefined;
+  readonly probe: Probe;
+}
+
+class NetworkSession implements SessionIo {
+  readonly #id: SessionId;
+  readonly #ports: SessionPorts;
+  readonly #report: (fact: WireFact) => void;
+  readonly #askable: AskableThings | undefined;
+  readonly #opening: Opening;
+  #open: Open | undefined;
+  /** Aborted when calls may no longer be sent; the reason is how the session ends. */
+  readonly #over = new AbortController();
+
+  constructor(
+    id: SessionId,
+    ports: SessionPorts,
+    load: LoadSpeech,
+    report: (fact: WireFact) => void,
+  ) {
+    this.#id = id;
+    this.#ports = ports;
+    this.#report = report;
+    const { questions } = ports;
+    this.#askable = questions && {
+      kinds: questions.kinds,
+      hasRoots: questions.roots() !== undefined,
+    };
+    this.#opening = new Opening({
+      id,
+      ports,
+      load,
+      questions: this.#askable,
+      events: {
+        sending: (method) => report({ type: 'wire.sent', method }),
+        remark: (line, stream) => this.#remark(line, stream),
+        broke: () => report({ type: 'wire.broke' }),
+        ended: (seen) => this.#ended(seen),
+        missed: () => this.#open?.catalog.missed(),
+        flooded: (failure) => report({ type: 'wire.impaired', reason: 'flooding', failure }),
+        calmed: (hasMissed) => {
+          report({ type: 'wire.recovered', reason: 'flooding' });
+          if (hasMissed) this.#open?.catalog.missed();
+        },
+        paused: () => report({ type: 'wire.paused' }),
+        resumed: () => report({ type: 'wire.resumed' }),
+      },
+      onNews: (news) => this.#hear(news),
+      onLost: (error) => this.#lose(error),
+    });
+  }
+
+  async resolve(signal: AbortSignal): Promise<ResolveOutcome> {
+    const target = this.#ports.specOf(this.#id);
+    if (target === undefined)
+      return this.#failed({ kind: 'notStarted', message: 'The settings of this server are gone.' });
+    try {
+      return await this.#opening.resolve(target, signal);
+    } catch (error) {
+      return this.#failed(this.#failureToOpen(error));
+    }
+  }
+
+  async launch(isSecond: boolean, signal: AbortSignal): Promise<LaunchOutcome> {
+    try {
+      await this.#opening.launch(isSecond, signal);
+      return { type: 'launched' };
+    } catch (error) {
+      return this.#failed(this.#failureToOpen(error));
+    }
+  }
+
+  async connect(handshake: Handshake, signal: AbortSignal): Promise<ConnectOutcome> {
+    const isOverSse = handshake === 'overSse';
+    if (isOverSse) this.#opening.assumeSse(true);
+    try {
+      const connected = await this.#opening.connect(handshake, signal);
+      signal.throwIfAborted();
+      return this.#opened(connected);
+    } catch (error) {
+      signal.throwIfAborted();
+      const hints = this.#opening.hintsOf(error);
+      if (isOverSse) this.#opening.assumeSse(false);
+      const failure = hints.hasLeft ? this.#failureOf(error) : this.#failureToOpen(error);
+      return { ...this.#failed(failure), ...hints };
+    }
+  }
+
+  async list(list: ListName, signal: AbortSignal): Promise<ListOutcome> {
+    if (this.#open === undefined) throw new Error('The session is not open.');
+    const outcome = await this.#open.catalog.list(list, signal);
+    if (list === 'tools' && outcome.type === 'listed') this.#opening.proved();
+    return outcome;
+  }
+
+  async close(how: Ending): Promise<CloseOutcome> {
+    this.#withdraw(how);
+    const { connection } = this.#opening;
+    const evidence = (): CloseOutcome['evidence'] => ({
+      ...(this.#opening.isWaitingForValues && { isWaitingForValues: true }),
+      ...connection?.evidence(),
+    });
+    if (how === 'draining') {
+      // It closes by itself; nothing may cut off what is in flight.
+      this.#opening.connection = undefined;
+      connection?.drain?.();
+    } else {
+      await connection?.close(how === 'lost');
+      if (this.#opening.connection === connection) this.#opening.connection = undefined;
+    }
+    return { at: this.#ports.clock.now(), evidence: evidence() };
+  }
+
+  probe(): void {
+    this.#open?.probe.ask();
+  }
+
+  publish(): void {
+    this.#open?.catalog.publish();
+  }
+
+  kill(): void {
+    this.#opening.connection?.dispose();
+  }
+
+  dispose(): void {
+    this.#withdraw('orderly');
+    this.#opening.connection?.dispose();
+    this.#opening.connection = undefined;
+  }
+
+  #opened({ client, connection, era }: Connected): ConnectOutcome {
+    const { actorId, server, session } = this.#id;
+    if (era === 'modern') connection.stages.rewriteResult = modernResult;
+    const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
+    const questions = this.#createQuestions();
+    const probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
+    this.#open = { catalog, questions, probe };
+    const lookAtLogLevel = this.#createLogLevel(client);
+    const handle = createHandle({
+      server,
+      session,
+      clock: this.#ports.clock,
+      client,
+      connection,
+      secrets: this.#opening.secrets,
+      questions,
+      isOpen: () => this.#isOpen(),
+      wasClosed: () => this.#over.signal.reason === 'orderly',
+      toolNamed: (name) => catalog.toolNamed(name),
+      lookAtWatched: () => catalog.lookAtWatched(),
+      lookAtLogLevel,
+      logLevel: () => this.#ports.logLevel?.(),
+      rules: () => this.#rules(),
+      onTrouble: (failure, seen) => this.#reconsider(failure, seen),
+    });
+    this.#ports.registry.opened(actorId, handle);
+    catalog.start();
+    lookAtLogLevel();
+    const { pid } = connection;
+    return {
+      type: 'connected',
+      at: this.#ports.clock.now(),
+      era,
+      ...(pid !== undefined && { pid }),
+      offers: catalog.offers,
+    };
+  }
+
+  #createLogLevel(client: Client): () => void {
+    return createLogLevel({
+      client,
+      isOpen: () => this.#isOpen(),
+      wanted: () => this.#ports.logLevel?.(),
+      onRefused: (error) => {
+        const { message } = this.#failureOf(error, 'logging/setLevel');
+        this.#remark(`does not take the level of its log: ${message}`);
+      },
+    });
+  }
+
+  #createQuestions(): SessionQuestions | undefined {
+    const { questions: ports } = this.#ports;
+    if (ports === undefined || this.#askable === undefined) return undefined;
+    const { server } = this.#id;
+    return new SessionQuestions({
+      ...this.#askable,
+      server,
+      ports,
+      secrets: this.#opening.secrets,
+    });
+  }
+
+  #createCatalog(client: Client, hasHeaders: boolean): SessionCatalog {
+    return new SessionCatalog({
+      id: this.#id,
+      ports: this.#ports,
+      client,
+      hasHeaders,
+      secrets: this.#opening.secrets,
+      isOpen: () => this.#isOpen(),
+      report: (fact) => this.#report(fact),
+      remark: (line) => this.#remark(line),
+      describe: (error, asked) => {
+        const seen = describeError(error, this.#opening.secrets);
+        const failure = this.#opening.doubted(this.#failureOf(error, asked));
+        if (asked === 'tools/list') this.#reconsider(failure, seen);
+        return { failure, ...(seen.rpcCode !== undefined && { rpcCode: seen.rpcCode }) };
+      },
+    });
+  }
+
+  #failureToOpen(error: unknown): Failure {
+    const failure = this.#failureOf(error, this.#opening.asked);
+    const { status, rpcCode } = describeError(error, this.#opening.secrets);
+    const isRefusal = status !== undefined || rpcCode !== undefined;
+    return isRefusal ? this.#opening.doubted(failure) : failure;
+  }
+
+  #failed(failure: Failure): StepFailed {
+    return { type: 'failed', failure, at: this.#ports.clock.now() };
+  }
+
+  #hear(news: News): void {
+    if (!this.#isOpen()) return;
+    const catalog = this.#open?.catalog;
+    if (news.about === 'resource') catalog?.updated(news.uri);
+    else if (news.about === 'message') {
+      const params = redactData(news.params, this.#opening.secrets) as typeof news.params;
+      this.#ports.notified?.(this.#id.server, logMethod, params);
+    } else catalog?.listChanged(news.about);
+  }
+
+  #onProbed(answer: ProbeAnswer, error?: unknown): void {
+    if (answer !== 'none') return this.#report({ type: 'wire.probed', answer });
+    const failure = this.#failureOf(error);
+    this.#report({ type: 'wire.probed', answer, failure });
+    this.#reconsider(failure, describeError(error, this.#opening.secrets));
+  }
+
+  /** A request failed in a way that may concern the whole session. */
+  #reconsider(failure: Failure, seen: Seen): void {
+    if (!this.#isOpen()) return;
+    const described = { ...seen, phase: 'ready' } as const;
+    if (endsSession(failure, described, this.#rules())) this.#announceEnd('wire.lost', failure);
+    else if (failure.kind === 'transport' || failure.kind === 'unavailable')
+      this.#opening.liveness?.suspect();
+  }
+
+  #policy(): ServerPolicy {
+    const target = this.#ports.specOf(this.#id) ?? this.#opening.target;
+    return target?.policy ?? defaultPolicy;
+  }
+
+  #rules(): readonly ClassifyRule[] {
+    return this.#ports.specOf(this.#id)?.policy.classify.rules ?? [];
+  }
+
+  get #phase() {
+    return this.#open === undefined ? this.#opening.phase : 'ready';
+  }
+
+  #ended(seen: Seen): void {
+    const failure = classifyFailure({ ...seen, phase: this.#phase }, this.#rules());
+    const message = this.#endInWords(failure, seen);
+    this.#announceEnd('wire.ended', {
+      ...failure,
+      message: printableLine(message, messageCharacters),
+    });
+  }
+
+  #endInWords({ kind }: Failure, seen: Seen): string {
+    if (kind !== 'cleanExit')
+      return endOf(seen) === undefined ? seen.message : `${seen.message}${lastWordsOf(seen)}`;
+    const message = 'The server ended by itself with exit code 0';
+    if (this.#policy().restart.on === 'always') return `${message}.`;
+    return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
+  }
+
+  /** The server no longer answers: however that shows, an open connection was lost. */
+  #lose(error: unknown): void {
+    const seen = { ...describeError(error, this.#opening.secrets), phase: this.#phase };
+    this.#announceEnd('wire.lost', asLoss(this.#failureOf(error), seen, this.#rules()));
+  }
+
+  #announceEnd(type: 'wire.ended' | 'wire.lost', failure: Failure): void {
+    const { connection } = this.#opening;
+    this.#report({
+      type,
+      at: this.#ports.clock.now(),
+      failure,
+      // A process that still runs may take as long to end as its policy allows.
+      isGone: connection?.pid === undefined || endOf(failure) !== undefined,
+      drains: failure.kind === 'sessionMissing' && connection?.drain !== undefined,
+    });
+  }
+
+  /** Stops everything that acts by itself; calls from now on are not sent. */
+  #withdraw(how: Ending): void {
+    this.#open?.catalog.stop();
+    this.#open?.questions?.stop();
+    this.#opening.liveness?.stop();
+    this.#open?.probe.stop();
+    const { actorId, session } = this.#id;
+    if (this.#isOpen()) this.#ports.registry.closed(actorId, session);
+    if (this.#open !== undefined) this.#over.abort(how);
+  }
+
+  #failureOf(error: unknown, asked?: string): Failure {
+    const seen = describeError(error, this.#opening.secrets);
+    const context = this.#opening.connection?.context(seen.status);
+    // The words of a server stand beside ours in the status: it must be plain whose they are.
+    const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
+    const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
+    return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());
+  }
+
+  #remark(line: string, stream: LogStream = 'troupe'): void {
+    const { server, session } = this.#id;
+    // Lines from the server's own streams were redacted before they were cut.
+    const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
+    this.#ports.log(server, printableLine(clean, remarkCharacters), { session, stream });
+  }
+
+  #isOpen(): boolean {
+    return this.#open !== undefined && !this.#over.signal.aborted;
+  }
+}

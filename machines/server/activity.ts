@@ -1,0 +1,64 @@
+/**
+ * Whether calls are running at a server that is ready, and what follows from it.
+ *
+ * A server that no call has used for long comes to rest. One that a successor replaced drains: no new
+ * call reaches it, and those that run may finish. Health checks give up on a
+ * server only while no call runs: one that works on a call may have no time to answer.
+ *
+ * ```text
+ * [*] -> unready
+ * activity -- server.faltered --> unready
+ * activity -- server.ended --> ended
+ * unready -- server.listed --> idle
+ * idle -- calls.began [isCurrentSession] --> busy
+ * idle -- spec.updated --> idle
+ * idle -- server.relieve --> (stays)
+ * idle -- session.silent [hasHung] --> (stays)
+ * idle -- after idleDeadline [stopsWhenIdle] --> (stays)
+ * busy -- calls.drained [isCurrentSession] --> idle
+ * busy -- server.relieve --> draining
+ * draining -- calls.drained [isCurrentSession] --> (stays)
+ * draining -- after drainDeadline --> (stays)
+ * ended -> [*]
+ * ```
+ */
+
+import { ofSession, serverSetup } from './setup.ts';
+
+const ofPresent = { guard: { type: 'isCurrentSession', params: ofSession } } as const;
+
+export const activityRegion = serverSetup.createStateConfig({
+  id: 'activity',
+  initial: 'unready',
+  on: {
+    'server.faltered': '.unready',
+    'server.ended': '.ended',
+  },
+  states: {
+    unready: { on: { 'server.listed': 'idle' } },
+    idle: {
+      on: {
+        'calls.began': { ...ofPresent, target: 'busy' },
+        // The timer runs with the old length.
+        'spec.updated': { target: 'idle', reenter: true },
+        'server.relieve': { actions: 'announceRelief' },
+        'session.silent': {
+          guard: { type: 'hasHung', params: ({ event }) => event },
+          actions: 'announceHang',
+        },
+      },
+      after: { idleDeadline: { guard: 'stopsWhenIdle', actions: 'announceIdle' } },
+    },
+    busy: {
+      on: {
+        'calls.drained': { ...ofPresent, target: 'idle' },
+        'server.relieve': 'draining',
+      },
+    },
+    draining: {
+      on: { 'calls.drained': { ...ofPresent, actions: 'announceRelief' } },
+      after: { drainDeadline: { actions: 'announceRelief' } },
+    },
+    ended: { type: 'final' },
+  },
+});

@@ -1,0 +1,194 @@
+/**
+ * An open session: its lists, its health checks, its input budget and the updates of watched resources.
+ *
+ * Each list is refreshed by a chart of its own while there is a reason to. The health checks are in
+ * `watch.ts`.
+ *
+ * ```text
+ * [*] -> tools + resources + prompts + watch + input + news
+ * open -- session.close | session.giveUp | input.flooded | part.broke --> closing
+ * open -- wire.broke --> broken
+ * open -- wire.ended [drains] --> draining
+ * open -- wire.ended [isGone] --> releasing
+ * open -- wire.ended --> releasing
+ * open -- wire.lost [drains] --> draining
+ * open -- wire.lost [isGone] --> releasing
+ * open -- wire.lost --> releasing
+ * open -- list.settled [isFailureOfTools] --> (stays)
+ * open -- list.settled [isOfTools] --> (stays)
+ * open -- list.settled --> (stays)
+ * tools: [*] -> current
+ *   current -- tools.changed | session.list --> refreshing
+ *   refreshing invokes tools
+ *   refreshing -- tools.changed | session.list | error tools --> (stays)
+ *   refreshing -- done tools --> current
+ * resources: [*] -> choosing
+ *   choosing -- always [offersResources] --> refreshing
+ *   choosing -- always --> unoffered
+ *   current -- resources.changed --> refreshing
+ *   refreshing invokes resources
+ *   refreshing -- resources.changed | error resources --> (stays)
+ *   refreshing -- done resources --> current
+ *   unoffered
+ * prompts: [*] -> choosing
+ *   choosing -- always [offersPrompts] --> refreshing
+ *   choosing -- always --> unoffered
+ *   current -- prompts.changed --> refreshing
+ *   refreshing invokes prompts
+ *   refreshing -- prompts.changed | error prompts --> (stays)
+ *   refreshing -- done prompts --> current
+ *   unoffered
+ * watch -- (see watch.ts)
+ * input: [*] -> flowing
+ *   flowing -- wire.paused --> paused
+ *   paused -- wire.resumed --> flowing
+ *   paused -- after floodDeadline --> (stays)
+ * news: [*] -> quiet
+ *   quiet -- resource.updated --> gathering
+ *   gathering -- after newsPause [hasMoreNews] --> gathering
+ *   gathering -- after newsPause --> quiet
+ *   gathering: [*] -> unchanged
+ *     unchanged -- resource.updated --> changed
+ *     changed
+ * ```
+ */
+
+import type { ListName } from '../../src/domain/session.ts';
+import type { RefreshInput } from './refresh.ts';
+import { broken, ends, eventOf, idOf, type SessionContext, sessionSetup } from './setup.ts';
+import { watchStates } from './watch.ts';
+
+function refreshOf(list: ListName, context: SessionContext): RefreshInput {
+  return { ...idOf({ context }), list, listTimeoutMs: context.policy.connect.listTimeoutMs };
+}
+
+const tools = sessionSetup.createStateConfig({
+  initial: 'current',
+  states: {
+    current: { on: { 'tools.changed': 'refreshing', 'session.list': 'refreshing' } },
+    refreshing: {
+      invoke: {
+        id: 'tools',
+        src: 'refresh',
+        input: ({ context }) => refreshOf('tools', context),
+        onDone: 'current',
+        onError: { actions: 'announceFault' },
+      },
+      on: {
+        'tools.changed': { actions: 'announceToolChange' },
+        'session.list': { actions: 'demandTools' },
+      },
+    },
+  },
+});
+
+const resources = sessionSetup.createStateConfig({
+  initial: 'choosing',
+  states: {
+    choosing: {
+      always: [{ guard: 'offersResources', target: 'refreshing' }, { target: 'unoffered' }],
+    },
+    unoffered: {},
+    current: { on: { 'resources.changed': 'refreshing' } },
+    refreshing: {
+      invoke: {
+        id: 'resources',
+        src: 'refresh',
+        input: ({ context }) => refreshOf('resources', context),
+        onDone: 'current',
+        onError: { actions: 'announceFault' },
+      },
+      on: { 'resources.changed': { actions: 'announceResourceChange' } },
+    },
+  },
+});
+
+const prompts = sessionSetup.createStateConfig({
+  initial: 'choosing',
+  states: {
+    choosing: {
+      always: [{ guard: 'offersPrompts', target: 'refreshing' }, { target: 'unoffered' }],
+    },
+    unoffered: {},
+    current: { on: { 'prompts.changed': 'refreshing' } },
+    refreshing: {
+      invoke: {
+        id: 'prompts',
+        src: 'refresh',
+        input: ({ context }) => refreshOf('prompts', context),
+        onDone: 'current',
+        onError: { actions: 'announceFault' },
+      },
+      on: { 'prompts.changed': { actions: 'announcePromptChange' } },
+    },
+  },
+});
+
+// A server that sends faster than its budget allows is held back; if it goes on, it is disconnected.
+const input = sessionSetup.createStateConfig({
+  initial: 'flowing',
+  states: {
+    flowing: { on: { 'wire.paused': 'paused' } },
+    paused: {
+      on: { 'wire.resumed': 'flowing' },
+      after: { floodDeadline: { actions: 'announceFlood' } },
+    },
+  },
+});
+
+// Updates of watched resources are passed on at once, and then gathered for a moment.
+const news = sessionSetup.createStateConfig({
+  initial: 'quiet',
+  states: {
+    quiet: { on: { 'resource.updated': { actions: 'publishNews', target: 'gathering' } } },
+    gathering: {
+      initial: 'unchanged',
+      after: {
+        newsPause: [
+          { guard: 'hasMoreNews', actions: 'publishNews', target: 'gathering', reenter: true },
+          { target: 'quiet' },
+        ],
+      },
+      states: {
+        unchanged: { on: { 'resource.updated': 'changed' } },
+        changed: {},
+      },
+    },
+  },
+});
+
+export const openStates = sessionSetup.createStateConfig({
+  type: 'parallel',
+  // What changed during the first list is passed on now.
+  entry: ['noteOpen', 'publishNews'],
+  on: {
+    'session.close': '#session.closing',
+    'session.giveUp': {
+      actions: ['recordGivenUp', 'reportClosing'],
+      target: '#session.closing',
+    },
+    'input.flooded': { actions: ['recordFlood', 'reportClosing'], target: '#session.closing' },
+    'part.broke': broken,
+    'wire.broke': '#session.broken',
+    'wire.ended': ends,
+    'wire.lost': ends,
+    'list.settled': [
+      {
+        guard: { type: 'isFailureOfTools', params: eventOf },
+        actions: [
+          { type: 'noteGap', params: eventOf },
+          { type: 'reportListFailed', params: ({ event }) => event.outcome },
+        ],
+      },
+      {
+        guard: { type: 'isOfTools', params: eventOf },
+        actions: [
+          { type: 'reportListed', params: ({ event }) => event.outcome },
+          { type: 'noteGap', params: eventOf },
+        ],
+      },
+      { actions: { type: 'noteGap', params: eventOf } },
+    ],
+  },
+  states: { tools, resources, prompts, watch: watchStates, input, news },
+});

@@ -1,0 +1,220 @@
+/**
+ * How a session comes about: from the settings of a server to a client that has
+ * finished its handshake, in the era that the server supports.
+ *
+ * A server whose era is unknown is asked first. Some servers leave when they are asked
+ * anything before the handshake: they are started a second time, with the old handshake, which
+ * counts neither as a crash nor as an attempt. An address that refuses today's protocol as
+ * servers of 2024 do is tried once over SSE; if that fails, the first refusal is what is reported.
+ * The deadline covers all of it, and starts again when the machine wakes: a server could not
+ * answer while it slept.
+ *
+ * ```text
+ * [*] -> resolving
+ * opening -- session.close | start.expired --> closing
+ * opening -- wire.ended | wire.lost --> releasing
+ * opening -- server.woke --> (stays)
+ * resolving invokes resolveTarget
+ * resolving -- done resolveTarget [hasFailed] --> releasing
+ * resolving -- done resolveTarget [hasProcess] --> launching
+ * resolving -- done resolveTarget [isEraUnknown] --> connecting.asking
+ * resolving -- done resolveTarget --> connecting.greeting
+ * resolving -- error resolveTarget --> closing
+ * launching invokes launchProcess
+ * launching -- done launchProcess [hasFailed] --> releasing
+ * launching -- done launchProcess [asksEra] --> connecting.asking
+ * launching -- done launchProcess --> connecting.greeting
+ * launching -- error launchProcess --> closing
+ * connecting invokes connectClient
+ * connecting -- done connectClient [hasLeft] --> leaving
+ * connecting -- done connectClient [mayBeOverSse] --> fallingBack
+ * connecting -- done connectClient [hasFailed] --> releasing
+ * connecting -- done connectClient --> loadingTools
+ * connecting -- error connectClient --> closing
+ * connecting: [*] -> asking
+ *   asking -- wire.sent [isInitialize] --> greeting
+ *   asking -- wire.ended [runsAsProcess] --> leaving
+ *   greeting
+ * leaving invokes closeConnection
+ * leaving -- wire.ended --> (ignored)
+ * leaving -- done closeConnection --> relaunching
+ * leaving -- error closeConnection --> closing
+ * relaunching invokes launchProcess
+ * relaunching -- done launchProcess [hasFailed] --> releasing
+ * relaunching -- done launchProcess --> greetingOld
+ * relaunching -- error launchProcess --> closing
+ * greetingOld invokes connectClient
+ * greetingOld -- done connectClient [hasFailed] --> releasing
+ * greetingOld -- done connectClient --> loadingTools
+ * greetingOld -- error connectClient --> closing
+ * fallingBack invokes closeConnection
+ * fallingBack -- wire.ended --> (ignored)
+ * fallingBack -- done closeConnection --> greetingOverSse
+ * fallingBack -- error closeConnection --> closing
+ * greetingOverSse invokes connectClient
+ * greetingOverSse -- done connectClient [hasFailed] --> releasing
+ * greetingOverSse -- done connectClient --> loadingTools
+ * greetingOverSse -- error connectClient --> closing
+ * ```
+ */
+
+import type { ConnectOutcome } from '../../src/domain/session.ts';
+import { broken, eventOf, idOf, outcomeOf, sessionSetup } from './setup.ts';
+
+const failed = {
+  guard: { type: 'hasFailed', params: outcomeOf },
+  actions: { type: 'recordFailure', params: outcomeOf },
+  target: '#session.releasing',
+} as const;
+
+const lost = {
+  actions: { type: 'recordFailure', params: eventOf },
+  target: '#session.releasing',
+} as const;
+
+const connected = {
+  actions: [
+    { type: 'noteConnected', params: outcomeOf<ConnectOutcome> },
+    { type: 'reportOpened', params: outcomeOf<ConnectOutcome> },
+  ],
+  target: '#session.loadingTools',
+} as const;
+
+export const openingStates = sessionSetup.createStateConfig({
+  initial: 'resolving',
+  entry: 'startConnectDeadline',
+  exit: 'cancelConnectDeadline',
+  on: {
+    'session.close': '#session.closing',
+    'wire.ended': lost,
+    'wire.lost': lost,
+    'server.woke': { actions: ['cancelConnectDeadline', 'startConnectDeadline'] },
+    'start.expired': {
+      actions: ['recordLateConnect', 'reportClosing'],
+      target: '#session.closing',
+    },
+  },
+  states: {
+    resolving: {
+      invoke: {
+        id: 'resolveTarget',
+        src: 'resolveTarget',
+        input: idOf,
+        onDone: [
+          failed,
+          {
+            guard: { type: 'hasProcess', params: outcomeOf },
+            actions: { type: 'noteResolved', params: outcomeOf },
+            target: 'launching',
+          },
+          {
+            guard: { type: 'isEraUnknown', params: outcomeOf },
+            actions: { type: 'noteResolved', params: outcomeOf },
+            target: 'connecting.asking',
+          },
+          { target: 'connecting.greeting' },
+        ],
+        onError: broken,
+      },
+    },
+    launching: {
+      invoke: {
+        id: 'launchProcess',
+        src: 'launchProcess',
+        input: ({ context }) => ({ ...idOf({ context }), isSecond: false }),
+        onDone: [
+          failed,
+          { guard: 'asksEra', target: 'connecting.asking' },
+          { target: 'connecting.greeting' },
+        ],
+        onError: broken,
+      },
+    },
+    connecting: {
+      initial: 'asking',
+      invoke: {
+        id: 'connectClient',
+        src: 'connectClient',
+        input: ({ context }) => ({ ...idOf({ context }), handshake: 'negotiated' }),
+        onDone: [
+          { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
+          {
+            guard: { type: 'mayBeOverSse', params: outcomeOf },
+            actions: { type: 'noteRefusal', params: outcomeOf },
+            target: 'fallingBack',
+          },
+          failed,
+          connected,
+        ],
+        onError: broken,
+      },
+      states: {
+        asking: {
+          on: {
+            'wire.sent': {
+              guard: { type: 'isInitialize', params: eventOf },
+              target: 'greeting',
+            },
+            'wire.ended': { guard: 'runsAsProcess', target: '#session.opening.leaving' },
+          },
+        },
+        greeting: {},
+      },
+    },
+    // The process that left, and what it started, ends before the second one starts.
+    leaving: {
+      invoke: {
+        id: 'closeConnection',
+        src: 'closeConnection',
+        input: ({ context }) => ({ ...idOf({ context }), how: 'lost' }),
+        onDone: 'relaunching',
+        onError: broken,
+      },
+      on: { 'wire.ended': {} },
+    },
+    relaunching: {
+      invoke: {
+        id: 'launchProcess',
+        src: 'launchProcess',
+        input: ({ context }) => ({ ...idOf({ context }), isSecond: true }),
+        onDone: [failed, { target: 'greetingOld' }],
+        onError: broken,
+      },
+    },
+    greetingOld: {
+      invoke: {
+        id: 'connectClient',
+        src: 'connectClient',
+        input: ({ context }) => ({ ...idOf({ context }), handshake: 'old' }),
+        onDone: [failed, connected],
+        onError: broken,
+      },
+    },
+    fallingBack: {
+      invoke: {
+        id: 'closeConnection',
+        src: 'closeConnection',
+        input: ({ context }) => ({ ...idOf({ context }), how: 'lost' }),
+        onDone: 'greetingOverSse',
+        onError: broken,
+      },
+      on: { 'wire.ended': {} },
+    },
+    greetingOverSse: {
+      invoke: {
+        id: 'connectClient',
+        src: 'connectClient',
+        input: ({ context }) => ({ ...idOf({ context }), handshake: 'overSse' }),
+        onDone: [
+          {
+            guard: { type: 'hasFailed', params: outcomeOf },
+            actions: 'recordRefusal',
+            target: '#session.releasing',
+          },
+          connected,
+        ],
+        onError: broken,
+      },
+    },
+  },
+});

@@ -1,0 +1,200 @@
+/**
+ * Brings one list of a server up to date: its tools, its resources with their templates, or its prompts.
+ *
+ * The session chart starts one when a list is wanted and keeps it until the list is current. A change
+ * that the server announces meanwhile causes one more list; two lists never overlap, so an older one
+ * never replaces a newer one. After a list there is a pause, which doubles while the server keeps
+ * announcing changes. A list that failed is retried later; the session goes on with the old one.
+ *
+ * ```text
+ * [*] -> listing
+ * listing invokes listItems
+ * listing -- done listItems [isOutdated] --> pausing.due
+ * listing -- done listItems [hasFailed] --> failed
+ * listing -- done listItems --> pausing
+ * listing -- error listItems --> failed
+ * listing -- after listDeadline [isOutdated] --> pausing.due
+ * listing -- after listDeadline --> failed
+ * listing: [*] -> fresh
+ *   fresh -- list.changed | list.demanded --> outdated
+ *   outdated
+ * pausing -- list.demanded --> listing
+ * pausing -- after pause [isDue] --> listing
+ * pausing -- after pause --> current
+ * pausing: [*] -> settled
+ *   settled -- list.changed --> due
+ *   due
+ * failed -- list.changed --> pausing.due
+ * failed -- list.demanded | after relistPause --> listing
+ * current -> [*]
+ * ```
+ */
+
+import { assign, fromPromise, sendParent, setup, stateIn } from 'xstate';
+import type { Failure } from '../../src/domain/failure.ts';
+import type { ListName, ListOutcome, RefreshFact, SessionId } from '../../src/domain/session.ts';
+
+export interface RefreshInput extends SessionId {
+  readonly list: ListName;
+  /** How long a list may take, in milliseconds. */
+  readonly listTimeoutMs: number;
+}
+
+export interface RefreshContext extends RefreshInput {
+  /** The pause after the present list, in milliseconds. */
+  readonly pauseMs: number;
+  /** The wait before a failed list is retried, in milliseconds. */
+  readonly retryMs: number;
+}
+
+export interface RefreshEvent {
+  /** `changed`: the server announced a change. `demanded`: it is wanted now, whatever the pause. */
+  readonly type: 'list.changed' | 'list.demanded';
+}
+
+// One list a second while a server keeps announcing changes, and soon only one every half minute.
+const firstPauseMs = 1_000;
+const longestPauseMs: Readonly<Record<ListName, number>> = {
+  tools: 30_000,
+  resources: firstPauseMs,
+  prompts: firstPauseMs,
+};
+// Half a minute is the default deadline of a list: a server that cannot list is not asked more often.
+const firstRetryMs = 30_000;
+// A model needs the tools first of all: they are asked for at the same pace.
+const longestRetryMs: Readonly<Record<ListName, number>> = {
+  tools: firstRetryMs,
+  resources: 300_000,
+  prompts: 300_000,
+};
+
+function notProvided(): never {
+  throw new Error('actor "listItems" was not provided to the refresh chart');
+}
+
+const refreshSetup = setup({
+  types: {
+    input: {} as RefreshInput,
+    context: {} as RefreshContext,
+    events: {} as RefreshEvent,
+  },
+  actors: {
+    listItems: fromPromise<ListOutcome, SessionId & { readonly list: ListName }>(notProvided),
+  },
+  actions: {
+    /** Hands the outcome to the session chart. */
+    report: sendParent(({ context }, outcome: ListOutcome): RefreshFact => {
+      return { type: 'list.settled', list: context.list, outcome };
+    }),
+    /** The list took too long. */
+    reportLate: sendParent(({ context: { list, listTimeoutMs } }): RefreshFact => {
+      const message = `The server did not list its ${list} within ${listTimeoutMs} ms.`;
+      const failure: Failure = { kind: 'protocol', message };
+      return { type: 'list.settled', list, outcome: { type: 'failed', failure } };
+    }),
+    /** After a list that came, the next failure is the first in a row. */
+    noteOutcome: assign(({ context }, { type }: ListOutcome) => ({
+      retryMs: type === 'listed' ? firstRetryMs : context.retryMs,
+    })),
+    /** A leaf actor threw, which nothing that a server does should cause. */
+    reportFault: sendParent(({ context: { list } }): RefreshFact => {
+      const message = `The list of ${list} broke; please report it.`;
+      const failure: Failure = { kind: 'unknown', message };
+      return { type: 'list.settled', list, outcome: { type: 'failed', failure } };
+    }),
+    /** The next retry waits twice as long, within its bound. */
+    lengthenRetry: assign(({ context: { list, retryMs } }) => ({
+      retryMs: Math.min(retryMs * 2, longestRetryMs[list]),
+    })),
+    /** The next pause is twice as long, within its bound. */
+    lengthenPause: assign(({ context: { list, pauseMs } }) => ({
+      pauseMs: Math.min(pauseMs * 2, longestPauseMs[list]),
+    })),
+  },
+  guards: {
+    /** A change came during the list. */
+    isOutdated: stateIn({ listing: 'outdated' }),
+    /** Another list is wanted. */
+    isDue: stateIn({ pausing: 'due' }),
+    /** The list failed. */
+    hasFailed: (_, outcome: ListOutcome) => outcome.type === 'failed',
+  },
+  delays: {
+    /** How long a list may take. */
+    listDeadline: ({ context }) => context.listTimeoutMs,
+    /** Between two lists. */
+    pause: ({ context }) => context.pauseMs,
+    /** Before a failed list is fetched again. */
+    relistPause: ({ context }) => context.retryMs,
+  },
+});
+
+function outcomeOf({ event }: { readonly event: { readonly output: ListOutcome } }): ListOutcome {
+  return event.output;
+}
+
+const report = { type: 'report', params: outcomeOf } as const;
+const noteOutcome = { type: 'noteOutcome', params: outcomeOf } as const;
+
+export const refreshMachine = refreshSetup.createMachine({
+  options: { maxIterations: 1_000 },
+  id: 'refresh',
+  context: ({ input }) => ({ ...input, pauseMs: firstPauseMs, retryMs: firstRetryMs }),
+  initial: 'listing',
+  states: {
+    listing: {
+      initial: 'fresh',
+      invoke: {
+        id: 'listItems',
+        src: 'listItems',
+        input: ({ context: { actorId, server, generation, session, list } }) => ({
+          actorId,
+          server,
+          generation,
+          session,
+          list,
+        }),
+        onDone: [
+          { guard: 'isOutdated', actions: [report, noteOutcome], target: 'pausing.due' },
+          {
+            guard: { type: 'hasFailed', params: outcomeOf },
+            actions: report,
+            target: 'failed',
+          },
+          { actions: [report, noteOutcome], target: 'pausing' },
+        ],
+        onError: { actions: 'reportFault', target: 'failed' },
+      },
+      after: {
+        listDeadline: [
+          { guard: 'isOutdated', actions: 'reportLate', target: 'pausing.due' },
+          { actions: 'reportLate', target: 'failed' },
+        ],
+      },
+      states: {
+        fresh: { on: { 'list.changed': 'outdated', 'list.demanded': 'outdated' } },
+        outdated: {},
+      },
+    },
+    pausing: {
+      initial: 'settled',
+      on: { 'list.demanded': 'listing' },
+      after: {
+        pause: [
+          { guard: 'isDue', actions: 'lengthenPause', target: 'listing' },
+          { target: 'current' },
+        ],
+      },
+      states: {
+        settled: { on: { 'list.changed': 'due' } },
+        // Another list is wanted, and waits for the end of the pause.
+        due: {},
+      },
+    },
+    failed: {
+      on: { 'list.changed': 'pausing.due', 'list.demanded': 'listing' },
+      after: { relistPause: { actions: 'lengthenRetry', target: 'listing' } },
+    },
+    current: { type: 'final' },
+  },
+});

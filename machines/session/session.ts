@@ -1,0 +1,193 @@
+/**
+ * One session with an MCP server, from its settings to the end of its process or connection.
+ *
+ * The server chart invokes it once the start permit is there, and learns how it went from its
+ * facts and its output. `closing` says goodbye, `releasing` cleans up what was lost, and `draining` leaves a
+ * connection to requests in flight after the server forgot the session; each ends within
+ * the deadlines of the policy, by force if need be. `broken` is a connection that broke off
+ * while its process lives: the exit, which follows soon, says why.
+ *
+ * ```text
+ * [*] -> opening
+ * session invokes wire
+ * session -- policy.updated | wire.impaired | wire.recovered --> (stays)
+ * session -- error wire --> closing
+ * opening -- (see opening.ts) --> closing | releasing | loadingTools
+ * loadingTools invokes firstList
+ * loadingTools -- session.close | start.expired | error firstList --> closing
+ * loadingTools -- wire.ended [drains] --> draining
+ * loadingTools -- wire.ended [isGone] --> releasing
+ * loadingTools -- wire.ended --> releasing
+ * loadingTools -- wire.lost [drains] --> draining
+ * loadingTools -- wire.lost [isGone] --> releasing
+ * loadingTools -- wire.lost --> releasing
+ * loadingTools -- wire.broke --> broken
+ * loadingTools -- server.woke --> (stays)
+ * loadingTools -- done firstList [hasFailed] --> closing
+ * loadingTools -- done firstList [isStartOutdated] --> open.tools.refreshing
+ * loadingTools -- done firstList --> open
+ * loadingTools: [*] -> fresh
+ *   fresh -- tools.changed --> outdated
+ *   outdated
+ * open -- (see open.ts) --> closing | broken | draining | releasing
+ * broken -- session.close | error wire --> closing
+ * broken -- wire.ended --> releasing
+ * broken -- after closeDeadline --> (stays)
+ * broken -- after killDeadline --> closed
+ * closing invokes closeConnection
+ * closing -- error wire --> (ignored)
+ * closing -- done closeConnection | error closeConnection | after killDeadline --> closed
+ * closing -- after closeDeadline --> (stays)
+ * releasing invokes closeConnection
+ * releasing -- error wire --> (ignored)
+ * releasing -- done closeConnection | error closeConnection | after killDeadline --> closed
+ * releasing -- after closeDeadline --> (stays)
+ * draining invokes closeConnection
+ * draining -- error wire --> (ignored)
+ * draining -- done closeConnection | error closeConnection | after killDeadline --> closed
+ * closed -> [*]
+ * ```
+ */
+
+import type { ListOutcome } from '../../src/domain/session.ts';
+import { openStates } from './open.ts';
+import { openingStates } from './opening.ts';
+import { broken, ends, eventOf, freshGaps, idOf, outcomeOf, sessionSetup } from './setup.ts';
+
+export type { SessionContext, SessionEvent } from './setup.ts';
+
+const reportListed = { type: 'reportListed', params: outcomeOf<ListOutcome> } as const;
+const noteGap = {
+  type: 'noteGap',
+  params: ({ event }: { readonly event: { readonly output: ListOutcome } }) =>
+    ({ list: 'tools', outcome: event.output }) as const,
+} as const;
+
+const loadingTools = sessionSetup.createStateConfig({
+  initial: 'fresh',
+  entry: 'startListDeadline',
+  exit: 'cancelListDeadline',
+  invoke: {
+    id: 'firstList',
+    src: 'listItems',
+    input: ({ context }) => ({ ...idOf({ context }), list: 'tools' }),
+    onDone: [
+      {
+        guard: { type: 'hasFailed', params: outcomeOf },
+        actions: [{ type: 'recordFailedList', params: outcomeOf }, 'reportClosing'],
+        target: '#session.closing',
+      },
+      {
+        guard: 'isStartOutdated',
+        actions: [reportListed, noteGap],
+        target: '#session.open.tools.refreshing',
+      },
+      { actions: [reportListed, noteGap], target: '#session.open' },
+    ],
+    onError: broken,
+  },
+  on: {
+    'session.close': '#session.closing',
+    'wire.ended': ends,
+    'wire.lost': ends,
+    'wire.broke': '#session.broken',
+    // The server could not answer while the machine slept.
+    'server.woke': { actions: ['cancelListDeadline', 'startListDeadline'] },
+    'start.expired': { actions: ['recordLateList', 'reportClosing'], target: '#session.closing' },
+  },
+  states: {
+    // The list may be older than the change: another one follows.
+    fresh: { on: { 'tools.changed': 'outdated' } },
+    outdated: {},
+  },
+});
+
+// The session ends already, and nothing may restart its deadlines.
+const wireIsOfNoMoreUse = { 'xstate.error.actor.wire': {} } as const;
+
+/** How the connection is left, with the deadlines of the policy. */
+function leaving(how: 'orderly' | 'lost') {
+  return sessionSetup.createStateConfig({
+    invoke: {
+      id: 'closeConnection',
+      src: 'closeConnection',
+      input: ({ context }) => ({ ...idOf({ context }), how }),
+      onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: '#session.closed' },
+      onError: { actions: 'recordFault', target: '#session.closed' },
+    },
+    on: wireIsOfNoMoreUse,
+    after: {
+      closeDeadline: { actions: 'killConnection' },
+      // The next session waits until this one's process has ended, by force if need be.
+      killDeadline: '#session.closed',
+    },
+  });
+}
+
+export const sessionMachine = sessionSetup.createMachine({
+  options: { maxIterations: 1_000 },
+  id: 'session',
+  context: ({ input }) => ({
+    ...input,
+    hasProcess: false,
+    asksEra: false,
+    offers: { resources: false, prompts: false },
+    refusal: null,
+    gaps: freshGaps,
+    failedLooks: 0,
+    wakeSpreadMs: 0,
+    wasOpen: false,
+    failure: null,
+    isFlood: false,
+    evidence: {},
+    at: 0,
+  }),
+  invoke: { id: 'wire', src: 'wire', input: idOf, onError: broken },
+  on: {
+    'policy.updated': { actions: 'applyPolicy' },
+    'wire.impaired': { actions: 'reportImpaired' },
+    'wire.recovered': { actions: 'reportRecovered' },
+  },
+  initial: 'opening',
+  states: {
+    opening: openingStates,
+    loadingTools,
+    open: openStates,
+    broken: {
+      entry: 'reportClosing',
+      on: {
+        'session.close': 'closing',
+        'wire.ended': {
+          actions: { type: 'recordFailure', params: eventOf },
+          target: 'releasing',
+        },
+        'xstate.error.actor.wire': { actions: 'recordFault', target: 'closing' },
+      },
+      after: {
+        closeDeadline: { actions: 'killConnection' },
+        killDeadline: { actions: 'recordBreak', target: 'closed' },
+      },
+    },
+    closing: leaving('orderly'),
+    releasing: leaving('lost'),
+    draining: {
+      invoke: {
+        id: 'closeConnection',
+        src: 'closeConnection',
+        input: ({ context }) => ({ ...idOf({ context }), how: 'draining' }),
+        onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: 'closed' },
+        onError: { actions: 'recordFault', target: 'closed' },
+      },
+      on: wireIsOfNoMoreUse,
+      after: { killDeadline: 'closed' },
+    },
+    closed: { type: 'final' },
+  },
+  output: ({ context: { at, wasOpen, failure, isFlood, evidence } }) => ({
+    at,
+    wasOpen,
+    failure,
+    isFlood,
+    evidence,
+  }),
+});

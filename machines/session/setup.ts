@@ -1,0 +1,442 @@
+/**
+ * Context, events, guards, actions and delays that the states of the session chart
+ * share. The states are in the files beside this one; `session.ts` joins them.
+ */
+
+import {
+  assertEvent,
+  assign,
+  cancel,
+  type ErrorActorEvent,
+  enqueueActions,
+  fromCallback,
+  fromPromise,
+  raise,
+  sendParent,
+  sendTo,
+  setup,
+  stateIn,
+} from 'xstate';
+import { longestTimerMs } from '../../src/domain/clock.ts';
+import type { Failure } from '../../src/domain/failure.ts';
+import type { ServerPolicy } from '../../src/domain/policy.ts';
+import { isRemote } from '../../src/domain/server-spec.ts';
+import type {
+  CloseOutcome,
+  ConnectOutcome,
+  LaunchOutcome,
+  ListName,
+  ListOutcome,
+  ProbeAnswer,
+  RefreshFact,
+  ResolveOutcome,
+  SessionCommand,
+  SessionEnd,
+  SessionEvidence,
+  SessionFact,
+  SessionId,
+  SessionInput,
+  StepFailed,
+  WireCommand,
+  WireFact,
+} from '../../src/domain/session.ts';
+import { wakeDelay } from '../../src/policies/backoff.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
+import { refreshMachine } from './refresh.ts';
+
+export interface SessionContext extends SessionInput {
+  /** The server runs in a process of ours. */
+  readonly hasProcess: boolean;
+  /** The server is asked for its protocol era before the handshake. */
+  readonly asksEra: boolean;
+  /** The lists that the server offers besides its tools. */
+  readonly offers: { readonly resources: boolean; readonly prompts: boolean };
+  /** What the address answered before the SSE transport was tried. */
+  readonly refusal: StepFailed | null;
+  /** What is missing from each list. */
+  readonly gaps: Readonly<Record<ListName, Failure | null>>;
+  /** Failed health checks in a row; at most `policy.health.failures`. */
+  readonly failedLooks: number;
+  /** Window over which health checks are spread after a wake-up, in milliseconds. */
+  readonly wakeSpreadMs: number;
+  /** The tools were listed: a failure from now on is an outage, not a failed start. */
+  readonly wasOpen: boolean;
+  /** Why the session ends; null until then, and when it was asked to close. */
+  readonly failure: Failure | null;
+  readonly isFlood: boolean;
+  readonly evidence: SessionEvidence;
+  /** Monotonic time of the last outcome, in milliseconds. */
+  readonly at: number;
+}
+
+/** What one region reports to the others. Never sent from outside. */
+type InternalEvent = { readonly type: 'start.expired' | 'input.flooded' | 'part.broke' };
+
+/** The actor of the connection threw. */
+type WireError = ErrorActorEvent<unknown, 'wire'>;
+
+export type SessionEvent = SessionCommand | WireFact | RefreshFact | WireError | InternalEvent;
+
+// SIGKILL takes milliseconds, and a connection waits a quarter of a second for it to take effect; twice that.
+const killMs = 500;
+/** How long a server may stay over its input budget, in milliseconds. */
+const floodLimitMs = 10_000;
+const floodFailure: Failure = {
+  kind: 'protocol',
+  message: `The server kept sending more than may be read for ${floodLimitMs / 1_000} s.`,
+};
+const fault: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
+const brokenOff: Failure = {
+  kind: 'transport',
+  message: 'The connection broke off, and the process did not end.',
+};
+const silence: Failure = {
+  kind: 'transport',
+  message: 'The server did not answer when it was asked whether it is alive.',
+};
+
+/** The deadline of a handshake; null = none. */
+function connectTimeoutOf({ policy, transport }: SessionContext): number | null {
+  const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
+  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
+}
+
+/** How long a server has to answer a health check, in milliseconds. */
+function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
+  return Math.min(breaker.probeTimeoutMs, health.everyMs);
+}
+
+/** The gap to report: that of the tools comes first. */
+function gapIn({ tools, resources, prompts }: SessionContext['gaps']): Failure | null {
+  return tools ?? resources ?? prompts;
+}
+
+function late(what: string): Failure {
+  return { kind: 'initTimeout', message: `The server did not ${what}.` };
+}
+
+export const freshGaps = { tools: null, resources: null, prompts: null } as const;
+
+type Unconnected = Extract<ConnectOutcome, { type: 'failed' }>;
+type Connected = Extract<ConnectOutcome, { type: 'connected' }>;
+type Resolved = Extract<ResolveOutcome, { type: 'resolved' }>;
+type Listed = Extract<ListOutcome, { type: 'listed' }>;
+type ListFailed = Extract<ListOutcome, { type: 'failed' }>;
+type Outcome = ResolveOutcome | LaunchOutcome | ConnectOutcome | ListOutcome;
+
+function notProvided(actor: string) {
+  return (): never => {
+    throw new Error(`actor "${actor}" was not provided to the session chart`);
+  };
+}
+
+export const sessionSetup = setup({
+  types: {
+    input: {} as SessionInput,
+    context: {} as SessionContext,
+    events: {} as SessionEvent,
+    output: {} as SessionEnd,
+  },
+  actors: {
+    wire: fromCallback<WireCommand, SessionId>(notProvided('wire')),
+    resolveTarget: fromPromise<ResolveOutcome, SessionId>(notProvided('resolveTarget')),
+    launchProcess: fromPromise<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
+      notProvided('launchProcess'),
+    ),
+    connectClient: fromPromise<
+      ConnectOutcome,
+      SessionId & { readonly handshake: 'negotiated' | 'old' | 'overSse' }
+    >(notProvided('connectClient')),
+    listItems: fromPromise<ListOutcome, SessionId & { readonly list: ListName }>(
+      notProvided('listItems'),
+    ),
+    refresh: refreshMachine,
+    closeConnection: fromPromise<
+      CloseOutcome,
+      SessionId & { readonly how: 'orderly' | 'lost' | 'draining' }
+    >(notProvided('closeConnection')),
+  },
+  actions: {
+    // The start.
+    /** Notes what the settings lead to. */
+    noteResolved: assign((_, outcome: Outcome) => {
+      const { hasProcess, asksEra } = outcome as Resolved;
+      return { hasProcess, asksEra };
+    }),
+    /** The handshake is done: what the server offers. */
+    noteConnected: assign((_, outcome: Outcome) => {
+      const { offers, at } = outcome as Connected;
+      return { offers, at };
+    }),
+    /** Reports the era and the process to the server chart. */
+    reportOpened: sendParent((_, outcome: Outcome): SessionFact => {
+      const { at, era, pid } = outcome as Connected;
+      return { type: 'session.opened', at, era, ...(pid !== undefined && { pid }) };
+    }),
+    /** The address refused the present transport; SSE is tried, and may fail for a worse reason. */
+    noteRefusal: assign((_, outcome: Outcome) => ({ refusal: outcome as StepFailed })),
+    /** The start has this long for everything up to its handshake. */
+    startConnectDeadline: raise(
+      { type: 'start.expired' },
+      { id: 'connectDeadline', delay: 'connectDeadline' },
+    ),
+    /** The start has this long for its first list. */
+    startListDeadline: raise(
+      { type: 'start.expired' },
+      { id: 'listDeadline', delay: 'listDeadline' },
+    ),
+    /** The handshake is done, or its deadline starts again. */
+    cancelConnectDeadline: cancel('connectDeadline'),
+    /** The first list is done, or its deadline starts again. */
+    cancelListDeadline: cancel('listDeadline'),
+
+    // Why it ends.
+    /** Notes why a step failed or the connection ended. */
+    recordFailure: assign((_, outcome: Outcome | WireFact) => {
+      const { failure, at } = outcome as StepFailed;
+      return { failure, at };
+    }),
+    /** The first list failed, and the start with it. */
+    recordFailedList: assign((_, outcome: ListOutcome) => {
+      const { failure } = outcome as ListFailed;
+      return { failure };
+    }),
+    /** SSE failed as well: what the address answered first tells more. */
+    recordRefusal: assign(({ context }) => {
+      const { failure, at } = context.refusal as StepFailed;
+      return { failure, at };
+    }),
+    /** The server chart gives the session up. */
+    recordGivenUp: assign(({ event }) => {
+      assertEvent(event, 'session.giveUp');
+      return { failure: event.failure };
+    }),
+    /** The handshake took too long. */
+    recordLateConnect: assign(({ context }) => ({
+      failure: late(`finish its handshake within ${connectTimeoutOf(context)} ms`),
+    })),
+    /** The first list took too long. */
+    recordLateList: assign(({ context }) => ({
+      failure: late(`list its tools within ${context.policy.connect.listTimeoutMs} ms`),
+    })),
+    /** The server sent too much for too long. */
+    recordFlood: assign({ failure: floodFailure, isFlood: true }),
+    /** The connection broke off, and its end was never reported. */
+    recordBreak: assign({ failure: brokenOff }),
+    /** A leaf actor threw, which is a fault of ours. */
+    recordFault: assign({ failure: fault }),
+    /** Reports that the session no longer serves although its process has yet to end. */
+    reportClosing: sendParent({ type: 'session.closing' } satisfies SessionFact),
+    /** Ends the connection by force, because the orderly end took too long. */
+    killConnection: sendTo('wire', { type: 'wire.kill' }),
+    /** Notes what the connection left behind. */
+    noteEnd: assign((_, { evidence, at }: CloseOutcome) => ({ evidence, at })),
+
+    // The lists.
+    /** From now on a failure is an outage, not a failed start. */
+    noteOpen: assign({ wasOpen: true }),
+    /** Reports a list of tools; the others make no difference to the server chart. */
+    reportListed: sendParent((_, outcome: ListOutcome): SessionFact => {
+      const { at, count } = outcome as Listed;
+      return { type: 'session.listed', at, toolCount: count };
+    }),
+    /** Reports that the tools could not be listed. */
+    reportListFailed: sendParent((_, outcome: ListOutcome): SessionFact => {
+      const { failure } = outcome as ListFailed;
+      return { type: 'session.listFailed', failure };
+    }),
+    /** Notes what is missing from a list, and reports it if that changes what is missing at all. */
+    noteGap: enqueueActions(
+      ({ context, enqueue }, { list, outcome }: Omit<RefreshFact, 'type'>) => {
+        const gap = outcome.type === 'listed' ? outcome.gap : outcome.failure;
+        const gaps = { ...context.gaps, [list]: gap };
+        const before = gapIn(context.gaps);
+        const after = gapIn(gaps);
+        enqueue.assign({ gaps });
+        if (after?.message === before?.message) return;
+        const reason = 'partialCatalog' as const;
+        enqueue.sendParent(
+          after === null
+            ? { type: 'session.recovered' as const, reason }
+            : { type: 'session.impaired' as const, reason, failure: after },
+        );
+      },
+    ),
+    /** The list under way may be older than this change. */
+    announceToolChange: sendTo('tools', { type: 'list.changed' }),
+    /** Has the tools listed now, whatever the pause. */
+    demandTools: sendTo('tools', { type: 'list.demanded' }),
+    /** The list under way may be older than this change. */
+    announceResourceChange: sendTo('resources', { type: 'list.changed' }),
+    /** The list under way may be older than this change. */
+    announcePromptChange: sendTo('prompts', { type: 'list.changed' }),
+    /** Passes on which watched resources changed. */
+    publishNews: sendTo('wire', { type: 'wire.publish' }),
+
+    // The rest of an open session.
+    /** Takes over new settings. */
+    applyPolicy: assign(({ event }) => {
+      assertEvent(event, 'policy.updated');
+      return { policy: event.policy };
+    }),
+    /** Reports what limits the session. */
+    reportImpaired: sendParent(({ event }): SessionFact => {
+      assertEvent(event, 'wire.impaired');
+      const { reason, failure } = event;
+      return { type: 'session.impaired', reason, ...(failure !== undefined && { failure }) };
+    }),
+    /** Reports that a limit is gone. */
+    reportRecovered: sendParent(({ event }): SessionFact => {
+      assertEvent(event, 'wire.recovered');
+      return { type: 'session.recovered', reason: event.reason };
+    }),
+    /** Reports to the other regions that the server sent too much for too long. */
+    announceFlood: raise({ type: 'input.flooded' }),
+    /** The chart that refreshes a list threw. */
+    announceFault: raise({ type: 'part.broke' }),
+    /** Asks the server whether it is alive. */
+    probe: sendTo('wire', { type: 'wire.probe' }),
+    /** Notes the window over which checks are spread. */
+    noteWake: assign(({ event }) => {
+      assertEvent(event, 'server.woke');
+      return { wakeSpreadMs: event.spreadMs };
+    }),
+    /** The server is alive: a run of failed checks ends. */
+    noteAlive: enqueueActions(({ context, enqueue }) => {
+      if (context.failedLooks === 0) return;
+      enqueue.assign({ failedLooks: 0 });
+      enqueue.sendParent({ type: 'session.recovered' as const, reason: 'healthCheck' as const });
+    }),
+    /** One more health check in a row failed. */
+    noteFailedLook: enqueueActions(
+      ({ context, enqueue }, { failure = silence }: { readonly failure?: Failure | undefined }) => {
+        // While calls are at work a server may seem dead for long, and the count needs a bound.
+        const failedLooks = Math.min(context.failedLooks + 1, context.policy.health.failures);
+        enqueue.assign({ failedLooks });
+        enqueue.sendParent({
+          type: 'session.impaired' as const,
+          reason: 'healthCheck' as const,
+          failure,
+        });
+        enqueue.sendParent({ type: 'session.silent' as const, failedLooks });
+      },
+    ),
+  },
+  guards: {
+    // The outcome of a step.
+    /** The step failed. */
+    hasFailed: (_, outcome: Outcome) => outcome.type === 'failed',
+    /** The settings lead to a process of ours. */
+    hasProcess: (_, outcome: Outcome) => (outcome as Resolved).hasProcess,
+    /** The protocol era is neither set nor known from an earlier session. */
+    isEraUnknown: (_, outcome: Outcome) => (outcome as Resolved).asksEra,
+    /** The server is asked for its era first. */
+    asksEra: ({ context }) => context.asksEra,
+    /** The process left when it was asked for its era, without an answer. */
+    hasLeft: ({ context }, outcome: Outcome) =>
+      context.asksEra && (outcome as Partial<Unconnected>).hasLeft === true,
+    /** The address refused the handshake as servers of the SSE transport do. */
+    mayBeOverSse: (_, outcome: Outcome) => (outcome as Partial<Unconnected>).mayBeOverSse === true,
+    /** The server is a process of ours. */
+    runsAsProcess: ({ context }) => context.hasProcess,
+    /** The handshake of the old era begins. */
+    isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
+
+    // How the connection ended.
+    /** The server forgot the session but still answers requests in flight. */
+    drains: (_, { drains }: { readonly drains: boolean }) => drains,
+    /** No process is left that has yet to end. */
+    isGone: (_, { isGone }: { readonly isGone: boolean }) => isGone,
+
+    // The lists.
+    /** The tools changed during the first list. */
+    isStartOutdated: stateIn({ loadingTools: 'outdated' }),
+    /** The list is that of the tools. */
+    isOfTools: (_, { list }: { readonly list: ListName }) => list === 'tools',
+    /** The list of the tools failed. */
+    isFailureOfTools: (_, { list, outcome }: Omit<RefreshFact, 'type'>) =>
+      list === 'tools' && outcome.type === 'failed',
+    /** The server announced resources. */
+    offersResources: ({ context }) => context.offers.resources,
+    /** The server announced prompts. */
+    offersPrompts: ({ context }) => context.offers.prompts,
+    /** More updates came while they were gathered. */
+    hasMoreNews: stateIn({ open: { news: { gathering: 'changed' } } }),
+
+    // Health.
+    /** The policy asks it now and then whether it is alive. */
+    isWatched: ({ context }) => context.policy.health.mode === 'ping',
+    /** The answer proves that the server is alive. */
+    isSignOfLife: ({ context }, { answer }: { readonly answer: ProbeAnswer }) =>
+      answer === 'alive' ||
+      (answer === 'unknownMethod' && context.policy.health.treatMethodNotFoundAsAlive),
+  },
+  delays: {
+    /** How long a handshake may take; for some transports for ever. */
+    connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
+    /** How long listing may take. */
+    listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
+    /** How long an orderly end may take before it is forced. */
+    closeDeadline: ({ context }) => context.policy.close.totalMs,
+    /** How long an end may take, the forced one included. */
+    killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
+    /** Between two health checks. */
+    lookPause: ({ context }) => context.policy.health.everyMs,
+    /** How long the server has to answer a health check. */
+    lookDeadline: ({ context }) => lookTimeoutOf(context.policy),
+    /** After the machine woke, each server is checked at a moment of its own. */
+    wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>
+      wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
+    // Five seconds after a wake-up: a dead connection should be back within half a minute.
+    wokenLookDeadline: ({ context }) => Math.min(5_000, lookTimeoutOf(context.policy)),
+    // Two seconds: networks come back one or two seconds after the machine, and some servers too.
+    doubtPause: 2_000,
+    // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.
+    floodDeadline: floodLimitMs,
+    // A tenth of a second: a flood of updates becomes ten reports a second.
+    newsPause: 100,
+  },
+});
+
+export function idOf({ context }: { readonly context: SessionId }): SessionId {
+  const { actorId, server, generation, session } = context;
+  return { actorId, server, generation, session };
+}
+
+/** Maps the outcome of a step to the parameter of guards and actions. */
+export function outcomeOf<Output>({
+  event,
+}: {
+  readonly event: { readonly output: Output };
+}): Output {
+  return event.output;
+}
+
+/** Maps an event to the parameter of guards and actions. */
+export function eventOf<Event>({ event }: { readonly event: Event }): Event {
+  return event;
+}
+
+/** A leaf actor threw, which nothing that a server does should cause. */
+export const broken = {
+  actions: ['recordFault', 'reportClosing'],
+  target: '#session.closing',
+} as const;
+
+/** The connection is over, or a request showed that it is of no use any more. */
+export const ends = [
+  {
+    guard: { type: 'drains', params: eventOf },
+    actions: { type: 'recordFailure', params: eventOf },
+    target: '#session.draining',
+  },
+  {
+    guard: { type: 'isGone', params: eventOf },
+    actions: { type: 'recordFailure', params: eventOf },
+    target: '#session.releasing',
+  },
+  {
+    actions: [{ type: 'recordFailure', params: eventOf }, 'reportClosing'],
+    target: '#session.releasing',
+  },
+] as const;

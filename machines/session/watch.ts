@@ -1,0 +1,96 @@
+/**
+ * The health checks of an open session.
+ *
+ * A check is one question, never two at a time; any answer proves that the server is alive, even a late
+ * one. Failed checks degrade the server; the server chart gives the session up after enough of them in a
+ * row, because it knows whether calls are running. After a wake-up the checks follow at short
+ * intervals until the server answers: the network may need a moment.
+ *
+ * ```text
+ * [*] -> unwatched
+ * unwatched -- always [isWatched] --> resting
+ * unwatched -- policy.updated --> unwatched
+ * unwatched -- server.woke --> waking
+ * resting -- wire.probed [isSignOfLife] --> (stays)
+ * resting -- policy.updated --> unwatched
+ * resting -- server.woke --> waking
+ * resting -- after lookPause --> looking
+ * looking -- wire.probed [isSignOfLife] --> unwatched
+ * looking -- wire.probed --> resting
+ * looking -- server.woke --> waking
+ * looking -- after lookDeadline --> resting
+ * waking -- wire.probed [isSignOfLife] --> (stays)
+ * waking -- after wakePause --> lookingAfterWaking
+ * lookingAfterWaking -- wire.probed [isSignOfLife] --> unwatched
+ * lookingAfterWaking -- wire.probed --> doubting
+ * lookingAfterWaking -- server.woke --> waking
+ * lookingAfterWaking -- after wokenLookDeadline --> doubting
+ * doubting -- wire.probed [isSignOfLife] --> unwatched
+ * doubting -- server.woke --> waking
+ * doubting -- after doubtPause --> lookingAfterWaking
+ * ```
+ */
+
+import type { Failure } from '../../src/domain/failure.ts';
+import { eventOf, sessionSetup } from './setup.ts';
+
+const signOfLife = { guard: { type: 'isSignOfLife', params: eventOf } } as const;
+const lateSignOfLife = { ...signOfLife, actions: 'noteAlive' } as const;
+// An event answered in a region does not reach the chart, so that the policy is taken over here as well.
+const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
+const woken = { actions: 'noteWake', target: 'waking' } as const;
+
+/** A health check that was answered, that failed, and that got no answer in time. */
+function lookThat(failsInto: 'resting' | 'doubting') {
+  return {
+    probed: [
+      { ...signOfLife, actions: 'noteAlive', target: 'unwatched' },
+      {
+        actions: {
+          type: 'noteFailedLook',
+          params: ({ event }: { event: { failure?: Failure } }) => ({ failure: event.failure }),
+        },
+        target: failsInto,
+      },
+    ],
+    unanswered: { actions: { type: 'noteFailedLook', params: {} }, target: failsInto },
+  } as const;
+}
+const routine = lookThat('resting');
+const afterWaking = lookThat('doubting');
+
+export const watchStates = sessionSetup.createStateConfig({
+  initial: 'unwatched',
+  states: {
+    unwatched: {
+      always: { guard: 'isWatched', target: 'resting' },
+      on: { 'policy.updated': edited, 'server.woke': woken },
+    },
+    resting: {
+      on: { 'wire.probed': lateSignOfLife, 'policy.updated': edited, 'server.woke': woken },
+      after: { lookPause: 'looking' },
+    },
+    looking: {
+      entry: 'probe',
+      on: { 'wire.probed': routine.probed, 'server.woke': woken },
+      after: { lookDeadline: routine.unanswered },
+    },
+    // All servers of all hosts of this machine woke at the same moment.
+    waking: {
+      on: { 'wire.probed': lateSignOfLife },
+      after: { wakePause: 'lookingAfterWaking' },
+    },
+    lookingAfterWaking: {
+      entry: 'probe',
+      on: { 'wire.probed': afterWaking.probed, 'server.woke': woken },
+      after: { wokenLookDeadline: afterWaking.unanswered },
+    },
+    doubting: {
+      on: {
+        'wire.probed': { ...lateSignOfLife, target: 'unwatched' },
+        'server.woke': woken,
+      },
+      after: { doubtPause: 'lookingAfterWaking' },
+    },
+  },
+});
