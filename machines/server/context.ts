@@ -3,11 +3,16 @@
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
-import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import type {
+  BreakerPolicy,
+  QuietRetries,
+  ServerPolicy,
+  StormLimit,
+} from '../../src/domain/policy.ts';
 import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
-import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
+import { busyDelay, quietDelay, restartDelay, wakeDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restart-decision.ts';
@@ -239,4 +244,54 @@ export function isStorming(context: ServerContext, action: StormLimit['action'])
 export function isBeyondRetry(context: ServerContext): boolean {
   const { loss } = context;
   return isStorming(context, 'fail') || (loss !== null && isPermanent(loss.kind));
+}
+
+/** What a new session starts with: nothing is known of the other side. */
+export function newSession({ session, attempt }: ServerContext): Partial<ServerContext> {
+  return {
+    session: session + 1,
+    attempt: attempt + 1,
+    loss: null,
+    impairments: [],
+    era: null,
+    pid: null,
+  };
+}
+
+/** What is known once something limits the session. */
+export function impairedBy(
+  { impairments }: ServerContext,
+  { reason, failure }: { readonly reason: DegradedReason; readonly failure?: Failure },
+): Partial<ServerContext> {
+  const others = impairments.filter((other) => other !== reason);
+  return {
+    impairments: [...others, reason],
+    ...(failure === undefined ? {} : { lastError: failure }),
+  };
+}
+
+export interface TripParams {
+  readonly session: number;
+  readonly action: BreakerPolicy['action'];
+}
+
+/** One more failed call is as many as the policy allows, and it answers in this way. */
+export function reachesThreshold(
+  { failedCalls, policy, session }: ServerContext,
+  params: TripParams,
+): boolean {
+  const { threshold, action } = policy.breaker;
+  if (params.session !== session || params.action !== action) return false;
+  return threshold !== null && failedCalls + 1 >= threshold;
+}
+
+/** The wait of a server that backs off, once the machine woke. */
+export function wokenWait(
+  { seed, session, attempt }: ServerContext,
+  spreadMs: number,
+): Partial<ServerContext> {
+  return {
+    delayMs: wakeDelay(spreadMs, chanceOf(seed, session)),
+    attempt: Math.max(0, attempt - 1),
+  };
 }

@@ -7,12 +7,10 @@
 import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup } from 'xstate';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { BreakerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import type { StormLimit } from '../../src/domain/policy.ts';
 import { isRemote } from '../../src/domain/server-spec.ts';
 import type { BlockedReason } from '../../src/domain/server-state.ts';
 import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
-import { wakeDelay } from '../../src/policies/backoff.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
 import { withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
   hasAttemptsLeft,
@@ -26,17 +24,22 @@ import {
   afterEnd,
   afterExchange,
   hangOf,
+  impairedBy,
   isBeyondRetry,
   isCrashLooping,
   isReconnectStorm,
   isStored,
   isStorming,
   mayShowStored,
+  newSession,
   quietWait,
+  reachesThreshold,
   reconnectWait,
   type ServerContext,
   type ServerEvent,
   type ServerInput,
+  type TripParams,
+  wokenWait,
 } from './context.ts';
 
 export type {
@@ -76,9 +79,9 @@ export const serverSetup = setup({
   actions: {
     // Wishes: what a command changes, wherever the server happens to be.
     wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
-    /** It is to rest until somebody asks for it. */
+    /** It rests until it is started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
-    /** It is to run anew, with every budget whole. */
+    /** It starts again, with every budget whole. */
     wishRestart: assign({
       stopWanted: false,
       ...wanted,
@@ -90,11 +93,11 @@ export const serverSetup = setup({
     wishReconnect: assign(wanted),
     /** It is to end, for good. */
     wishRetire: assign({ retiring: true }),
-    /** Somebody waits for it. */
+    /** A caller waits for it. */
     noteDemand: assign({ demanded: true, awaited: true }),
-    // Whoever rests by agreement was well: the next start is no retry.
+    // An idle server was well: its next start is not a retry.
     restWhenIdle: assign({ demanded: false, ...freshBudget }),
-    // Given up, but not for good: whoever needs it next begins a start of its own.
+    // Given up until it is demanded: the next demand begins a start of its own.
     restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is exchanged on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
@@ -123,14 +126,7 @@ export const serverSetup = setup({
     }),
 
     // The session.
-    beginSession: assign(({ context }) => ({
-      session: context.session + 1,
-      attempt: context.attempt + 1,
-      loss: null,
-      impairments: [],
-      era: null,
-      pid: null,
-    })),
+    beginSession: assign(({ context }) => newSession(context)),
     /** The handshake is done: which era it speaks, and its process. */
     noteOpened: assign(({ event }) => {
       assertEvent(event, 'session.opened');
@@ -141,11 +137,7 @@ export const serverSetup = setup({
     /** Notes one thing that is amiss. */
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
-      const others = context.impairments.filter((reason) => reason !== event.reason);
-      return {
-        impairments: [...others, event.reason],
-        ...(event.failure === undefined ? {} : { lastError: event.failure }),
-      };
+      return impairedBy(context, event);
     }),
     /** Takes one thing back that was amiss. */
     noteRecovered: assign(({ event, context }) => {
@@ -153,13 +145,10 @@ export const serverSetup = setup({
       return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
     }),
 
-    // What the network did while nobody was awake is not counted against the server.
+    // A failure while the machine slept is not counted against the server.
     drawWakeDelay: assign(({ event, context }) => {
       assertEvent(event, 'server.woke');
-      return {
-        delayMs: wakeDelay(event.spreadMs, chanceOf(context.seed, context.session)),
-        attempt: Math.max(0, context.attempt - 1),
-      };
+      return wokenWait(context, event.spreadMs);
     }),
     // The windows have said what they had to say: the next life is counted afresh.
     forgetWindows: assign({ crashTimes: [], lossTimes: [], floods: 0 }),
@@ -337,7 +326,7 @@ export const serverSetup = setup({
     isLostRemote: ({ context }) => isLostRemote(context),
     /** A session ended by a failure that nothing has answered yet. */
     isLost: ({ context }) => context.loss !== null,
-    /** Nobody wants it to run now. */
+    /** It is not demanded now. */
     isUndemanded: ({ context }) => !context.demanded,
     /** The news is of the present session, not of one before it. */
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
@@ -349,20 +338,13 @@ export const serverSetup = setup({
       failedLooks >= context.policy.health.failures,
     /** No successor has replaced it. */
     isToStay: ({ context }) => !context.retiring,
-    // Who was told by the server how long to wait goes on waiting.
+    // A server that named its own wait keeps it.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     // Without a threshold nothing is counted, and nothing ever trips.
     countsCalls: ({ context }, params: { readonly session: number }) =>
       params.session === context.session && context.policy.breaker.threshold !== null,
     /** One more failed call is as many as the policy allows, and it answers so. */
-    reachesThreshold: (
-      { context },
-      params: { readonly session: number; readonly action: BreakerPolicy['action'] },
-    ) => {
-      const { threshold, action } = context.policy.breaker;
-      if (params.session !== context.session || params.action !== action) return false;
-      return threshold !== null && context.failedCalls + 1 >= threshold;
-    },
+    reachesThreshold: ({ context }, params: TripParams) => reachesThreshold(context, params),
     /** Tools of a lost server stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
     /** Tools of a lost server stay, marked as deferred, as they were stored. */
@@ -373,7 +355,7 @@ export const serverSetup = setup({
     // These two look at a server that is about to be admitted or started.
     mayShowStoredOnceAdmitted: ({ context }) =>
       isStored(context) && !context.stopWanted && !context.retiring,
-    /** A list from before may be shown as soon as somebody starts it. */
+    /** A list from before may be shown as soon as it is started. */
     mayShowStoredOnceStarted: ({ context }) =>
       isStored(context) && context.verdict === 'admitted' && !context.retiring,
   },
@@ -387,7 +369,7 @@ export const serverSetup = setup({
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
     // Without one, the longest wait a timer can hold; the guard then lets it pass.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
-    // As long as a call may take by the same settings: whoever asked for more is cut off.
+    // As long as a call may take by the same settings; a call that asked for more is cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
     /** How long no call goes out. */
     circuitCooldown: ({ context }) => context.cooldownMs,
