@@ -39,6 +39,11 @@ export interface ServerInput {
   readonly seed: number;
 }
 
+/** A server that starts like this goes no further before a person acts. */
+export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
+  return verdict !== 'admitted' || stopWanted;
+}
+
 export interface ServerContext extends ServerInput {
   /** The root wants this actor gone. Never taken back. */
   readonly retiring: boolean;

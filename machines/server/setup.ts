@@ -54,6 +54,8 @@ export type {
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
+const freshWindows = { crashTimes: [], lossTimes: [] };
+
 /** A caller waits for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
@@ -82,13 +84,7 @@ export const serverSetup = setup({
     /** It rests until it is started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
     /** It starts again, with every budget whole. */
-    wishRestart: assign({
-      stopWanted: false,
-      ...wanted,
-      ...freshBudget,
-      crashTimes: [],
-      lossTimes: [],
-    }),
+    wishRestart: assign({ stopWanted: false, ...wanted, ...freshBudget, ...freshWindows }),
     /** It is to run, with the budgets as they are. */
     wishReconnect: assign(wanted),
     /** It is to end, for good. */
@@ -151,7 +147,7 @@ export const serverSetup = setup({
       return wokenWait(context, event.spreadMs);
     }),
     // The windows have said what they had to say: the next life is counted afresh.
-    forgetWindows: assign({ crashTimes: [], lossTimes: [], floods: 0 }),
+    forgetWindows: assign({ ...freshWindows, floods: 0 }),
     /** It ran for long enough: the next outage has the whole budget. */
     forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
     /** Asks the root for a permit to start. */
@@ -166,8 +162,11 @@ export const serverSetup = setup({
     reportReady: sendParent(newsOf('server.readied')),
     /** Tells the root that it serves no more. */
     reportFalter: sendParent(newsOf('server.faltered')),
-    /** Tells the root that it goes no further before a person acts. */
-    reportHalt: sendParent(newsOf('server.halted')),
+    // How it starts the root knows: thousands may be blocked from the beginning.
+    reportHalt: enqueueActions(({ context: { succeeds, actorId }, event, enqueue }) => {
+      const isStart = (event as { type: string }).type === 'xstate.init';
+      if (succeeds || !isStart) enqueue.sendParent({ type: 'server.halted' as const, actorId });
+    }),
     /** Tells the root that it goes on. */
     reportResumption: sendParent(newsOf('server.resumed')),
     // Thousands of servers may be dormant; only of a successor does the root need to know.

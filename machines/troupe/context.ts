@@ -158,6 +158,7 @@ export function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
-export function others(all: readonly string[], one: string | undefined): string[] {
-  return all.filter((each) => each !== one);
+// The same list where nothing leaves it: thousands of servers send news as they start.
+export function others(all: readonly string[], one: string | undefined): readonly string[] {
+  return one === undefined || !all.includes(one) ? all : all.filter((each) => each !== one);
 }

@@ -93,7 +93,7 @@ export function routed(
   const orders = target?.leaving === false ? [{ to: target.actorId, event: { type } }] : [];
   const desired = desiredOf(context, server);
   const stopWishes = context.stopWishes.filter((wish) => wish.server !== server);
-  const startWishes = others(context.startWishes, server);
+  const startWishes = [...others(context.startWishes, server)];
   if (type === 'server.stop') {
     if (desired === undefined) return { orders };
     stopWishes.push({ server, generation: desired.generation });

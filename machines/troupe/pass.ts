@@ -8,7 +8,7 @@ import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
-import type { ServerInput } from '../server/server.ts';
+import { type ServerInput, startsHalted } from '../server/context.ts';
 import {
   catalogKey,
   nameOf,
@@ -136,7 +136,8 @@ export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): 
   }
   const spawnCount = context.spawnCount + born.size;
   const startWishes = context.startWishes.filter((server) => !born.has(server));
-  return { facts: { live, spawnCount, startWishes }, births, handovers, orders };
+  const halted = [...context.halted, ...births.filter(startsHalted).map((it) => it.actorId)];
+  return { facts: { live, spawnCount, startWishes, halted }, births, handovers, orders };
 }
 
 function moveOf(

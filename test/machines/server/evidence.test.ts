@@ -102,12 +102,3 @@ describe('a sustained service', () => {
     expect(reach({ by: [...way, { after: 'sustainedReady' }] }).context.lastError).toBeNull();
   });
 });
-
-describe('a sustained service', () => {
-  it('makes the last failure old news', () => {
-    const again = [{ lost: 'crashed' }, { after: 'reconnectBackoff' }, ...toReady] as const;
-    const way = [...toReady, ...again] as const;
-    expect(reach({ by: way }).context.lastError?.kind).toBe('crashed');
-    expect(reach({ by: [...way, { after: 'sustainedReady' }] }).context.lastError).toBeNull();
-  });
-});

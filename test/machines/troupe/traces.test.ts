@@ -189,6 +189,20 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
   });
 
+  it('hands over at once to a generation that a person stopped before', () => {
+    const story = startStory();
+    const load = (generation: string): void =>
+      story.load(settingsOf([entry('db', { handover: 'seamless', generation })]));
+    story.oblige();
+    load('db-2');
+    story.send({ type: 'server.stop', server: 'db' });
+    load('db-1');
+    expect(story.sessions.of('db')).toMatchObject({ state: 'open', input: { actorId: 'db.1' } });
+    load('db-2');
+    expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['over', 'over']);
+    expect(story.snapshotOf('db.0').matches({ connection: { parked: 'stopped' } })).toBe(true);
+  });
+
   it('hands over again as soon as a predecessor is gone', () => {
     const story = startStory();
     for (const generation of ['db-1', 'db-2', 'db-3', 'db-4']) {

@@ -23,7 +23,10 @@ interface Moment {
   readonly open: ReadonlyMap<string, readonly SessionScript[]>;
   readonly snapshot: {
     readonly children: Record<string, AnyActorRef>;
-    readonly context: { readonly live: ReadonlyMap<string, LiveServer> };
+    readonly context: {
+      readonly live: ReadonlyMap<string, LiveServer>;
+      readonly halted: readonly string[];
+    };
   };
 }
 
@@ -227,6 +230,18 @@ const ownsEveryActor: Check = ({ snapshot }) => {
     : [`14: children are ${children.join()} and live servers ${live.join()}`];
 };
 
+const knowsWhoHalted: Check = ({ snapshot }) => {
+  const halted = [...snapshot.context.live.values()]
+    .flatMap(actorsOf)
+    .filter(({ actorId }) => snapshot.children[actorId]?.getSnapshot().hasTag('atRest') === true)
+    .map(({ actorId }) => actorId)
+    .sort();
+  const known = [...snapshot.context.halted].sort();
+  return halted.join() === known.join()
+    ? []
+    : [`16: halted are ${halted.join()}, and the root knows of ${known.join()}`];
+};
+
 const parked: ReadonlySet<ServerState> = new Set([
   'disabled',
   'blocked',
@@ -280,6 +295,7 @@ const checks: readonly Check[] = [
   keepsBackoffInBounds,
   setsNoStrayTimers,
   ownsEveryActor,
+  knowsWhoHalted,
   showsWhatIs,
   boundsCallsAtWork,
 ];
