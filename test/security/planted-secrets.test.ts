@@ -107,7 +107,7 @@ it('come out nowhere: status, explanation, log, events, records, contexts, journ
   ];
   // They were really given to the servers, whose words really reached us.
   expect(JSON.stringify(troupe.logs('gossip'))).toContain('--api-key=');
-  expect(seen[5]).toContain('session.opened');
+  expect(seen[5]).toContain('xstate.done.actor.resolveTarget');
   await troupe.stop();
   const all = [...seen, ...textsBelow(stateFolder)];
   expect(all.length).toBeGreaterThan(10);

@@ -1,6 +1,6 @@
 /** A session with small numbers, and what its steps may come to. */
 
-import type { DoneActorEvent, ErrorActorEvent, SnapshotFrom } from 'xstate';
+import type { DoneActorEvent, SnapshotFrom } from 'xstate';
 import type { RefreshInput, refreshMachine } from '../../../machines/session/refresh.ts';
 import type { sessionMachine } from '../../../machines/session/session.ts';
 import type { Failure, FailureKind } from '../../../src/domain/failure.ts';
