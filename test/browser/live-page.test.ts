@@ -146,7 +146,7 @@ describe('the page of a running troupe', () => {
     await page.getByLabel('Event').selectOption('server.stop');
     await page.getByRole('button', { name: 'Send' }).click();
     const closing = page.locator(
-      '.chart-stage.forked [data-state="connection.engaged.closing"].lit',
+      '.chart-stage.forked [data-state="connection.engaged.live.closing"].lit',
     );
     await closing.waitFor({ state: 'attached' });
     expect(await page.locator('.what-if').textContent()).toContain('server.stop');
