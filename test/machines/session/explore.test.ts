@@ -82,12 +82,13 @@ const everyEvent: Choices = {
     done('launchProcess', launched),
     done('launchProcess', failed('unavailable')),
   ],
-  'xstate.done.actor.connectClient': [
+  'xstate.done.actor.connectClient': ({ context: { hasProcess } }) => [
     done('connectClient', connected()),
     done('connectClient', connected({ offers: everything, pid: 7 })),
     done('connectClient', unconnected('crashed')),
-    done('connectClient', unconnected('crashed', { hasLeft: true })),
-    done('connectClient', unconnected('protocol', { mayBeOverSse: true })),
+    hasProcess
+      ? done('connectClient', unconnected('crashed', { hasLeft: true }))
+      : done('connectClient', unconnected('protocol', { mayBeOverSse: true })),
   ],
   'xstate.done.actor.firstList': [listed(), listed(1, gap), unlisted()].map((outcome) =>
     done('firstList', outcome),

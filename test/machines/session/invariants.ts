@@ -78,6 +78,10 @@ const stateRules: Rules<SessionSnapshot> = {
     const own = stepIn[stateOf(state)];
     return isDeepStrictEqual(running, own === '' ? [] : [own]);
   },
+  'only a process is launched, and only an address is tried over SSE': (state) =>
+    (!['launching', 'leaving', 'relaunching', 'greetingOld'].includes(stateOf(state)) ||
+      state.context.hasProcess) &&
+    (!['fallingBack', 'greetingOverSse'].includes(stateOf(state)) || !state.context.hasProcess),
   'lists run only while the session is open': (state) =>
     phaseOf(state) === 'open' ||
     !['tools', 'resources', 'prompts'].some((list) => list in state.children),

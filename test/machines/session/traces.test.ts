@@ -92,6 +92,14 @@ describe('a session that opens', () => {
     expect(stage.requests).not.toContain('launchProcess true');
   });
 
+  it('does not start a remote server again whose connection ends when it is asked', () => {
+    const stage = stageSession(http);
+    stage.answer('resolveTarget', resolved({ ...remote, asksEra: true }));
+    stage.report(ended('transport'));
+    expect(stage.snapshot().value).toBe('releasing');
+    expect(stage.snapshot().context.failure).toEqual(failure('transport'));
+  });
+
   it('reports the second failure of a server that fails again', async () => {
     const stage = ask();
     stage.report(ended('crashed'));
@@ -152,6 +160,16 @@ describe('a session that opens', () => {
     stage.clock.advanceBy(1);
     expect(stage.snapshot().value).toBe('closing');
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-while-opening'));
+  });
+
+  it('has the deadlines of the policy that counts when they begin', () => {
+    const stage = stageSession();
+    const { policy } = stage.snapshot().context;
+    const connect = { ...policy.connect, listTimeoutMs: 1_000 };
+    stage.command({ type: 'policy.updated', policy: { ...policy, connect } });
+    stage.connect();
+    stage.clock.advanceBy(1_000);
+    expect(stage.snapshot().value).toBe('closing');
   });
 
   it.each(['http', 'ws', 'sse'] as const)(
