@@ -1,15 +1,15 @@
 /**
- * Decides whether one call may go out. Asks the host first, then looks up what a person allowed
- * before, then asks a person.
+ * Decides whether one call may go out. Asks the host first, then looks up what the user allowed
+ * before, then asks the user.
  *
  * A call gets an actor of this chart only when a rule, the host or the policy asks about it; a
  * rule that denies has refused the call already. The chart holds verdicts, never the call's
  * arguments: the promises that ask find those by the id.
  *
  * Every question has a deadline, and a late, broken or meaningless answer denies the call.
- * A permission covers the server and the tool as they were. It is reviewed right before the call
- * is sent. If the server's settings changed, or a new rule wants a person to be asked, the
- * permission is `outdated` and the call needs another one.
+ * A permission covers the server and the tool as they were when it was given. It is reviewed
+ * right before the call is sent. If the server's settings changed, or a new rule requires
+ * asking the user, the permission is `outdated` and the call needs another one.
  *
  * ```text
  * [*] -> asking
@@ -65,24 +65,24 @@ import type {
 import { strictestVerdict } from '../src/policies/calls/permission-decision.ts';
 
 export interface PermissionInput {
-  /** By which the promises find the call, for example `p7`. */
+  /** Key by which the promises find the call, for example `p7`. */
   readonly id: string;
-  /** What the rules say of the tool; null = nothing. */
+  /** The rules' verdict on the tool; null = no rule applies. */
   readonly byRules: 'allow' | 'ask' | null;
-  /** What holds when neither the rules nor the host say anything. */
+  /** Applies when neither the rules nor the host decide. */
   readonly byPolicy: 'allow' | 'ask';
   /** The host wants to decide about every call. */
   readonly hasHook: boolean;
-  /** There is a person to ask, at the host or at a client of the gateway. */
+  /** A user can be asked, at the host or at a client of the gateway. */
   readonly hasPerson: boolean;
-  /** Until the deadline that the caller gave, in milliseconds; null = it gave none. */
+  /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
   readonly leftMs: number | null;
 }
 
 export interface PermissionContext extends PermissionInput {
-  /** What the host said; null = it was not asked. */
+  /** The host's verdict; null = it was not asked. */
   readonly byHost: PermissionVerdict | null;
-  /** A person's yes to more than this call, which is to be kept; null = there is none. */
+  /** The user's yes to more than this call, which is to be kept; null = there is none. */
   readonly byPerson: PermissionAnswer | null;
   /** Why the call may not go out; null = nothing was decided against it. */
   readonly denial: PermissionDenial | null;
@@ -106,7 +106,7 @@ export interface AskedPermission {
   readonly id: string;
 }
 
-/** A person's yes to more than this call. */
+/** The user's yes to more than this call. */
 export interface KeptAnswer extends AskedPermission {
   readonly isForServer: boolean;
 }
@@ -142,61 +142,61 @@ const permissionSetup = setup({
     output: {} as Pick<PermissionContext, 'denial'>,
   },
   actors: {
-    /** Answers null for what is no verdict. */
+    /** Returns null for anything but a verdict. */
     askHost: fromPromise<PermissionVerdict | null, AskedPermission>(notProvided('askHost')),
-    /** Whether a person allowed this and more calls before. */
+    /** Whether the user allowed this and further calls before. */
     recall: fromPromise<boolean, AskedPermission>(notProvided('recall')),
-    /** Answers null for what is no answer. */
+    /** Returns null for anything but an answer. */
     askPerson: fromPromise<PermissionAnswer | null, AskedPermission>(notProvided('askPerson')),
     keep: fromPromise<void, KeptAnswer>(notProvided('keep')),
   },
   actions: {
-    /** Keeps what the host said. */
+    /** Keeps the host's verdict. */
     noteHost: assign((_, { verdict }: { verdict: PermissionVerdict | null }) => ({
       byHost: verdict,
     })),
-    /** Keeps what the person said. */
+    /** Keeps the user's answer. */
     noteAnswer: assign((_, { answer }: Answered) => ({ byPerson: answer })),
-    /** Says why the call may not go out. */
+    /** Records why the call may not go out. */
     noteDenial: assign((_, { denial }: { denial: PermissionDenial }) => ({ denial })),
   },
   guards: {
-    /** The host wants to decide and was not asked yet. */
+    /** The host decides about every call and was not asked yet. */
     isHostUnheard: ({ context }) => context.hasHook && context.byHost === null,
     /** The host said no. */
     isDeniedByHost: ({ context }) => context.byHost === 'deny',
-    /** A person decides: the strictest of rules and host says so, or the policy where both are silent. */
+    /** The user decides: the strictest of rules and host says so, or the policy where neither decides. */
     needsPerson: ({ context: { byRules, byHost, byPolicy } }) =>
       (strictestVerdict(byRules ?? undefined, byHost ?? undefined) ?? byPolicy) === 'ask',
     /** The host answered with a verdict. */
     isVerdict: (_, { verdict }: { verdict: PermissionVerdict | null }) => verdict !== null,
-    /** A person allowed this and more calls before. */
+    /** The user allowed this and further calls before. */
     isRemembered: (_, { isRemembered }: { isRemembered: boolean }) => isRemembered,
-    /** There is a person to ask. */
+    /** A user can be asked. */
     hasPerson: ({ context }) => context.hasPerson,
-    /** The person said yes to this call. */
+    /** The user allowed this call. */
     allowsOnce: (_, { answer }: Answered) => answer === 'allow',
-    /** The person said yes to this call and others. */
+    /** The user allowed this call and further ones. */
     allowsMore: (_, { answer }: Answered) => answer === 'allowTool' || answer === 'allowServer',
-    /** The person said no. */
+    /** The user denied the call. */
     refuses: (_, { answer }: Answered) => answer === 'deny',
     /** The server has other settings than the one that was asked about. */
     isOtherServer: (_, { isSameServer }: PermissionReview) => !isSameServer,
     /** The tool has another definition than the one that was asked about. */
     isOtherTool: (_, { isSameTool }: PermissionReview) => !isSameTool,
-    /** A rule that came since denies the tool. */
+    /** A rule added since then denies the tool. */
     isDeniedByRule: (_, { byRules }: PermissionReview) => byRules === 'deny',
-    /** A rule that came since wants a person to be asked. */
+    /** A rule added since then requires asking the user. */
     isAskedByRule: (_, { byRules }: PermissionReview) => byRules === 'ask',
   },
   delays: {
     /** For the host's hook. */
     hostPatience: hostPatienceMs,
-    /** For a person's answer. */
+    /** For the user's answer. */
     personPatience: personPatienceMs,
     /** For the file of permissions. */
     storePatience: storePatienceMs,
-    /** The rest of the deadline that the caller gave, which counts the time of every question. */
+    /** The rest of the caller's own deadline, which also counts the time that questions take. */
     callDeadline: ({ context }) => Math.min(context.leftMs ?? longestTimerMs, longestTimerMs),
   },
 });
@@ -300,7 +300,7 @@ export const permissionMachine = permissionSetup.createMachine({
           },
           after: { personPatience: '#permission.timedOut' },
         },
-        // The yes counts for this call, whatever becomes of the file.
+        // The yes counts for this call even if it cannot be saved.
         keeping: {
           invoke: {
             id: 'keep',

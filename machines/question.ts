@@ -41,7 +41,7 @@ import { longestTimerMs } from '../src/domain/clock.ts';
 import type { QuestionAnswer } from '../src/domain/question.ts';
 
 export interface QuestionInput {
-  /** By which the promise finds the question, and which answers name: `q1`. */
+  /** Key by which the promise finds the question and answers refer to it: `q1`. */
   readonly id: string;
   /** It belongs to a call whose caller answers questions. */
   readonly isOfCaller: boolean;
@@ -51,7 +51,7 @@ export interface QuestionInput {
 /** How the question was answered, without any value of the answer. */
 export interface QuestionReply {
   readonly action: QuestionAnswer['action'] | null;
-  /** Why what a handler answered does not count. */
+  /** Why a handler's answer does not count. */
   readonly fault: string | null;
 }
 
@@ -59,7 +59,7 @@ export interface QuestionReply {
 export type QuestionContext = QuestionInput & QuestionReply;
 
 export type QuestionEvent =
-  /** Answered by its id, with what fits the question. */
+  /** Answered by its id, with an answer that fits the question. */
   | { readonly type: 'question.answered'; readonly action: QuestionAnswer['action'] }
   /** Its call or its session ended, or the troupe stops. */
   | { readonly type: 'question.withdrawn' };

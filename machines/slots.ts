@@ -65,7 +65,7 @@ export interface SlotsContext {
   readonly coreCount: number;
   readonly seed: number;
   readonly stockCount: number;
-  /** In turn; at most one request for each server actor. */
+  /** In order of their turns; at most one request for each server actor. */
   readonly waiting: readonly Request[];
   /** Permits that are out. */
   readonly permits: readonly Permit[];
@@ -100,7 +100,7 @@ function inTurn(left: Request, right: Request): number {
 
 const canBeOvertaken = ({ retry, demanded }: Request): boolean => retry && !demanded;
 
-/** The first in line for whom there is a permit and, if needed, a retry. */
+/** The first request in line that has a permit and, if needed, a retry. */
 function nextInLine({ waiting, permits, counts, ...rest }: SlotsContext): Request | undefined {
   const free = { ...counts };
   for (const { pool } of permits) free[pool] -= 1;
@@ -128,7 +128,7 @@ export const slotsMachine = setup({
   types: { input: {} as SlotsInput, context: {} as SlotsContext, events: {} as SlotsEvent },
   actors: { permit: permitMachine },
   actions: {
-    /** Takes a place in the line, or keeps the one that it has. */
+    /** Adds a request to the line; a repeated one keeps its place. */
     joinLine: assign(({ context: { waiting, permits }, event }) => {
       assertEvent(event, 'slot.requested');
       const { actorId, pool, demanded, retry, order } = event;
@@ -138,7 +138,7 @@ export const slotsMachine = setup({
       const line = place === -1 ? [...waiting, request] : waiting.with(place, request);
       return { waiting: line.toSorted(inTurn) };
     }),
-    /** Leaves the line, or gives the permit back. */
+    /** Takes a request out of the line, or its permit back. */
     release: enqueueActions(({ context, enqueue }, { actorId }: Holder) => {
       enqueue.stopChild(permitIdOf(actorId));
       enqueue.assign({

@@ -1,9 +1,9 @@
 /**
- * Whether calls are running at a server that is ready, and what follows from it.
+ * Whether calls are running at a ready server, and what follows from that.
  *
- * A server that no call has used for long comes to rest. One that a successor replaced drains: no new
- * call reaches it, and those that run may finish. Health checks give up on a
- * server only while no call runs: one that works on a call may have no time to answer.
+ * An idle server comes to rest. A server that a successor replaced drains: it gets no new
+ * calls, and running ones may finish. Health checks give up on a
+ * server only while no call runs, because a busy one may have no time to answer.
  *
  * ```text
  * [*] -> unready

@@ -3,15 +3,15 @@
  *
  * `live`: listed in the present session. `stale`: that session is over, by
  * failure or on request, and the next one has not listed yet; a suspended server
- * keeps its stale tools too. `deferred`: known from before, as for a server that
- * sleeps until it is wanted. `none`: the server may not run, a person stopped
- * it, it failed for good, or nothing is known. Whether the tools of a lost session
- * stay, count as known from before, or are gone until the next list, the policy
- * says in `lost`, which is left at once. What is only known from before may be forgotten,
- * when it is too old or one too many. The region begins in `remembering`, which
- * looks whether a list is stored. It never reads another's state; the
- * `server.*` facts are what the connection tells the others, and `server.listed`
- * is a list that the connection took (one that comes too late is not).
+ * keeps its stale tools too. `deferred`: stored from an earlier session, for example
+ * of a dormant server. `none`: the server may not run, the user stopped
+ * it, it failed for good, or no list is known. `lost` is left at once: the policy
+ * decides whether the tools of a lost session stay, become deferred, or are gone
+ * until the next list. A deferred list may be forgotten when it is too old or the
+ * store is full. The region begins in `remembering`, which checks whether a list
+ * is stored. It never reads another region's state; the `server.*` facts are the
+ * connection's reports to the others, and `server.listed` is a list that the
+ * connection accepted (one that comes too late is not).
  *
  * ```text
  * [*] -> remembering
@@ -38,14 +38,14 @@
 
 import { serverSetup } from './setup.ts';
 
-// Too old, or one too many. A list of the present session is neither.
+// The list is too old, or the store is full. Neither concerns a list of the present session.
 const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;
 
 export const catalogRegion = serverSetup.createStateConfig({
   id: 'catalog',
   initial: 'remembering',
   on: {
-    // Only a list that the connection took counts: one that arrives while the
+    // Only a list that the connection accepted counts: one that arrives while the
     // session closes must not bring back the tools of a server that was stopped.
     'server.listed': { actions: ['rememberCatalog', 'reportCatalog'], target: '.live' },
     'server.stop': '.none',

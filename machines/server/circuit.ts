@@ -1,18 +1,18 @@
 /**
  * Decides whether calls to the server may go out.
  *
- * A run of failed calls opens the circuit, or has the session exchanged
- * (`breaker.tripped`), as the policy wants it. The run goes on from session to
- * session, because it speaks of the server: one that dies of each call that it is
- * asked fails once in each. News of an earlier session does not count. After the cool-down a
- * ready server is probed once, by a tool list of our own and never by a user's
+ * A run of failed calls opens the circuit or has the session exchanged
+ * (`breaker.tripped`), depending on the policy. The run is counted across
+ * sessions, because a server that crashes on every call fails only once in each.
+ * Late reports about an earlier session do not count. After the cool-down a
+ * ready server is probed once, by our own tool list and never by a user's
  * call. Any list that succeeds then closes the circuit; a failed one, a lost
- * session or silence opens it again for twice as long, up to a maximum. While no
- * server is ready the probe stays `due`: an outage, however long, is no failed
- * probe, and the first list of the next session is as good as one. It closes
- * at once when a person starts, restarts or reconnects the server, and when the
+ * session or silence opens it again for twice as long, up to a maximum. While the
+ * server is not ready the probe stays `due`: an outage, however long, is not a failed
+ * probe, and the first list of the next session serves as one. The circuit closes
+ * at once when the user starts, restarts or reconnects the server, and when the
  * server comes to a rest that no timer ends (`server.rested`): there is nothing
- * to probe, and no timer should run. Backing off is no such rest.
+ * to probe, and no timer should run. Backing off is not such a rest.
  *
  * ```text
  * [*] -> closed
@@ -77,7 +77,7 @@ export const circuitRegion = serverSetup.createStateConfig({
       },
     },
     open: { after: { circuitCooldown: 'due' } },
-    // Whoever is ready answers at once.
+    // A server that is ready is probed at once.
     due: {
       entry: 'askForProbe',
       on: {

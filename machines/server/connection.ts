@@ -2,12 +2,12 @@
  * Whether a session to the server exists, and where the server rests without one.
  *
  * Every loss and every wish leads to `settling`, which is left at once. Its tables
- * are asked in sequence, each takes the first row that holds: `admitting` answers
- * what is wanted (retire, admission, stop), `answeringLoss` answers a lost session,
- * and `wanting` starts the server if it is in demand. A resting state with several
- * reasons picks its reason in a table of its own, `choosing`. Only a backoff that
- * ran out goes straight to `engaged`. Only `engaged.live` has a session, which begins
- * with its start permit. Stop wins every race: commands leave through `closing`,
+ * are read in sequence, and in each the first row whose guard holds is taken: `admitting`
+ * decides what is wanted (retire, admission, stop), `answeringLoss` reacts to a lost session,
+ * and `wanting` starts the server if it is demanded. A resting state with several
+ * reasons picks its reason in a table of its own, `choosing`. Only the end of a backoff
+ * leads straight to `engaged`. Only `engaged.live` has a session, which begins
+ * with its start permit. Stop wins every race: commands lead to `closing`,
  * which only notes further ones, and the session ends within its own deadlines.
  * "(stays)" means that only actions run.
  *

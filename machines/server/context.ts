@@ -1,4 +1,4 @@
-/** What one server knows and what it hears: its input, its context, its events. */
+/** The server chart's input, context and events, and the calculations that its actions and guards share. */
 
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 
@@ -27,19 +27,19 @@ export interface ServerInput {
   readonly startup: 'eager' | 'lazy';
   readonly policy: ServerPolicy;
   readonly verdict: Verdict;
-  /** A person stopped this generation earlier; it stays stopped. */
+  /** The user stopped this generation earlier; it stays stopped. */
   readonly stopWanted: boolean;
-  /** Somebody asked for it before this actor was there. */
+  /** It was asked to start before this actor existed. */
   readonly startWanted: boolean;
   /** It starts beside the generation before it, which serves until this one does. */
   readonly succeeds: boolean;
-  /** A tool list of this generation is known from before. */
+  /** A tool list of this generation is stored. */
   readonly hasStoredCatalog: boolean;
-  /** Makes the jitter of this actor its own, and repeatable. */
+  /** Seeds the jitter, which is this actor's own and repeatable. */
   readonly seed: number;
 }
 
-/** A server that starts like this goes no further before a person acts. */
+/** Says whether a server that starts like this cannot go on until the user acts. */
 export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
   return verdict !== 'admitted' || stopWanted;
 }
@@ -47,23 +47,23 @@ export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
 export interface ServerContext extends ServerInput {
   /** The root wants this actor gone. Never taken back. */
   readonly retiring: boolean;
-  /** Somebody wants the server to run now; a lazy one sleeps without it. */
+  /** The server is wanted now; a lazy one stays dormant otherwise. */
   readonly demanded: boolean;
-  /** A call or a person waits for this start: its turn comes before those nobody waits for. */
+  /** A call or the user waits for this start, which therefore comes before others in the queue. */
   readonly awaited: boolean;
   /** Number of the present or last session, from 1. */
   readonly session: number;
   /** Tries of the present start or outage, until the policy gives the budget back. */
   readonly attempt: number;
-  /** Waits before those tries: which of the delays comes next. */
+  /** Waits before those tries; selects the next delay. */
   readonly waits: number;
-  /** The same for the quiet ones, once it was given up. */
+  /** The same for the quiet retries after giving up. */
   readonly quietWaits: number;
-  /** Was ready since its last fresh start: what goes wrong now is an outage, no failing start. */
+  /** It has been ready since its last fresh start, so a failure now is an outage, not a failed start. */
   readonly hasServed: boolean;
   /** The loss that `answeringLoss` has yet to answer. */
   readonly loss: Failure | null;
-  /** The last failure, for people. */
+  /** The last failure, to be shown. */
   readonly lastError: Failure | null;
   /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
   readonly crashTimes: readonly number[];
@@ -102,7 +102,7 @@ export type ServerCommand =
   | { readonly type: 'slot.granted' }
   /** The list of an earlier run is no longer kept. */
   | { readonly type: 'catalog.forgotten' }
-  /** The machine slept, or this process was suspended; servers react spread over this window. */
+  /** The machine slept, or this process was suspended; the servers' reactions are spread over this window. */
   | { readonly type: 'server.woke'; readonly spreadMs: number };
 
 /** Edges of the call path, with the number of the session that they belong to. */
@@ -145,7 +145,7 @@ export function hangOf(failedLooks: number): Failure {
 // The first flood may be an accident of that run, the second a coincidence.
 export const floodsToSuspend = 3;
 
-/** What is known once a session ended that nobody had asked to close. */
+/** The context after a session ended without being asked to close. */
 export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
   const { attempt, floods, lossTimes, crashTimes, policy } = context;
   const loss = withEvidence(lossOf(end), end);
@@ -163,7 +163,7 @@ export function afterEnd(context: ServerContext, end: SessionEnd): Partial<Serve
   };
 }
 
-/** What is known once the breaker had the session exchanged: too often in a row, it is a loss. */
+/** The context after the circuit had the session exchanged; too many exchanges in a row count as a loss. */
 export function afterExchange(
   { lossTimes: before, policy }: ServerContext,
   at: number,
@@ -178,12 +178,12 @@ export function afterExchange(
   return { lossTimes, loss, lastError: loss };
 }
 
-/** A list is known from before, and the policy lets lists be kept. */
+/** A list is stored, and the policy allows storing lists. */
 export function isStored({ hasStoredCatalog, policy }: ServerContext): boolean {
   return hasStoredCatalog && policy.catalog.cache !== 'none';
 }
 
-/** Tools that are known from before may be shown. */
+/** Says whether stored tools may be shown. */
 export function mayShowStored(context: ServerContext): boolean {
   const { verdict, stopWanted, retiring } = context;
   return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
@@ -201,7 +201,7 @@ export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   return { waits, delayMs: honourRetryAfter(delayMs, context) };
 }
 
-/** Draws the long wait of a remote server that was given up. */
+/** Draws the long wait of a remote server after giving up. */
 export function quietWait(context: ServerContext): Partial<ServerContext> {
   // `isLostRemote` admits only servers with such a rule.
   const rule = afterGiveUpOf(context) as QuietRetries;
@@ -218,7 +218,7 @@ function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): num
   return Math.max(delayMs, asked);
 }
 
-/** A loss has reached the limit of a storm that is answered in this way. */
+/** Says whether the losses have reached a storm limit that leads to this action. */
 function trips(
   times: readonly number[],
   { loss }: ServerContext,
@@ -233,7 +233,7 @@ export function isCrashLooping(context: ServerContext, action: StormLimit['actio
   return trips(context.crashTimes, context, context.policy.storm.crashLoop, action);
 }
 
-/** Says whether too many sessions were lost in a short time, or ended in a flood; floods always suspend. */
+/** Says whether too many sessions were lost in a short time or ended in a flood; floods always suspend. */
 export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
   const { loss, floods, lossTimes, policy } = context;
   const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
@@ -245,13 +245,13 @@ export function isStorming(context: ServerContext, action: StormLimit['action'])
   return isCrashLooping(context, action) || isReconnectStorm(context, action);
 }
 
-/** Says whether the server has failed whatever is left of its budget. */
+/** Says whether the server has failed for good, even if its budget has attempts left. */
 export function isBeyondRetry(context: ServerContext): boolean {
   const { loss } = context;
   return isStorming(context, 'fail') || (loss !== null && isPermanent(loss.kind));
 }
 
-/** What a new session starts with: nothing is known of the other side. */
+/** The context at the start of a session: nothing is known of the server yet. */
 export function newSession({ session, attempt }: ServerContext): Partial<ServerContext> {
   return {
     session: session + 1,
@@ -263,7 +263,7 @@ export function newSession({ session, attempt }: ServerContext): Partial<ServerC
   };
 }
 
-/** What is known once something limits the session. */
+/** The context after something began to limit the session. */
 export function impairedBy(
   { impairments }: ServerContext,
   { reason, failure }: { readonly reason: DegradedReason; readonly failure?: Failure },
@@ -280,7 +280,7 @@ export interface TripParams {
   readonly action: BreakerPolicy['action'];
 }
 
-/** One more failed call is as many as the policy allows, and it answers in this way. */
+/** Says whether one more failed call reaches the policy's threshold, and the policy reacts in this way. */
 export function reachesThreshold(
   { failedCalls, policy, session }: ServerContext,
   params: TripParams,
@@ -290,7 +290,7 @@ export function reachesThreshold(
   return threshold !== null && failedCalls + 1 >= threshold;
 }
 
-/** The wait of a server that backs off, once the machine woke. */
+/** The wait of a server that backs off, after the machine woke. */
 export function wokenWait(
   { seed, session, attempt }: ServerContext,
   spreadMs: number,

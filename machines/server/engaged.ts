@@ -1,5 +1,5 @@
 /**
- * A server that is to run: it waits for a start permit, then has a session.
+ * A server that should run: it waits for a start permit, then has a session.
  *
  * The session is a chart of its own, `machines/session/`; it opens, lists, checks and closes within its
  * own deadlines, and its end is its output. Here its facts are noted, and the
@@ -122,12 +122,12 @@ export const engagedStates = serverSetup.createStateConfig({
             'session.listed': { actions: 'announceListing' },
             'session.listFailed': { actions: 'recordFailedList' },
             'probe.wanted': { actions: ['tellSessionToList', 'announceProbe'] },
-            // Its calls may finish first: the region `activity` says when they have.
+            // Its calls may finish first: the region `activity` reports when they have.
             'server.relieve': { actions: 'wishRetire' },
             'server.relieved': 'closing',
             'server.idled': { actions: 'restWhenIdle', target: 'closing' },
             'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
-            // A new session would end the calls of one that drains, and serve nobody.
+            // A new session would end the draining calls and get no new ones.
             'breaker.tripped': {
               guard: 'isToStay',
               // The session is replaced at once: it has not failed, so there is no backoff.

@@ -1,6 +1,6 @@
 /**
- * Where a server rests without a session: each state says why, and what would
- * end the rest. Every command only notes the wish and returns to `settling`,
+ * Where a server rests without a session: each state says why, and what
+ * ends the rest. Every command only notes the wish and returns to `settling`,
  * which decides again. A state with several reasons is entered through `choosing`,
  * a table that is left at once.
  *
@@ -51,8 +51,8 @@ import { serverSetup, settle } from './setup.ts';
 // The windows have served their purpose: the server's next life is counted from zero.
 const byStorm = { entry: 'forgetWindows' } as const;
 
-// Like a suspended server, it stays where it is whatever is edited. Being admitted again
-// would bring its stored tools back, as if it were to start.
+// Like a suspended server, it stays failed whatever is edited. Admitting it again
+// would bring its stored tools back, as if it were about to start.
 const failedByStorm = {
   ...byStorm,
   on: {
@@ -61,7 +61,7 @@ const failedByStorm = {
   },
 } as const;
 
-// What was out of reach may be back, and the wait was chosen before the machine slept.
+// An unreachable server may be back, and the wait was chosen before the machine slept.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
 
 export const parkedStates = serverSetup.createStateConfig({
@@ -128,7 +128,7 @@ export const parkedStates = serverSetup.createStateConfig({
     backingOff: {
       initial: 'choosing',
       on: {
-        // The wait under way goes on: a demand or a new number must not shorten it.
+        // The present wait goes on: a demand or a new setting must not shorten it.
         'server.demanded': { actions: 'noteDemand' },
         'spec.updated': { actions: 'applySpec' },
       },

@@ -4,9 +4,9 @@
  * A generation is the settings that decide the connection; everything else about
  * the server changes in place. Four regions get the same facts: `connection` (is
  * there a session, and where does the server rest without one), `catalog` (where
- * the tools shown come from), `circuit` (may calls go out) and `activity` (do calls
- * run). None reads another's state; what one has to tell the others it raises as an
- * event, last of all the end. Each region's whole picture is in its own file.
+ * the tools shown come from), `circuit` (may calls go out) and `activity` (are calls
+ * running). No region reads another's state; each reports to the others by raising
+ * events, the last of which is the end. Each region's diagram is in its own file.
  *
  * ```text
  * [*] -> connection + catalog + circuit + activity

@@ -1,7 +1,6 @@
 /**
- * The words, facts and small decisions that the four regions of the server
- * chart share: context, events, guards, actions and delays. The regions stand
- * beside this file; `server.ts` joins them.
+ * Context, events, guards, actions and delays that the four regions of the server
+ * chart share. The regions are in the files beside this one; `server.ts` joins them.
  */
 
 import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup } from 'xstate';
@@ -50,7 +49,7 @@ export type {
   ServerInput,
 } from './context.ts';
 
-/** A budget that nothing was taken from, and a start that is none after a loss. */
+/** A full budget, and a start that does not follow a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
@@ -59,10 +58,10 @@ const freshWindows = { crashTimes: [], lossTimes: [] };
 /** A caller waits for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
-// A minute of service, and the last failure is no news any more, whatever the budget.
+// After a minute of service the last failure is no longer worth showing, whatever the budget.
 const calmMs = 60_000;
 
-/** What the root is told of which only this actor matters. */
+/** A report to the root that carries nothing but the id of this actor. */
 function newsOf<Type extends string>(type: Type) {
   return ({ context }: { readonly context: ServerContext }) => ({
     type,
@@ -79,25 +78,25 @@ export const serverSetup = setup({
   },
   actors: { session: sessionMachine },
   actions: {
-    // Wishes: what a command changes, wherever the server happens to be.
+    // Wishes: what a command changes, whatever state the server is in.
     wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
-    /** It rests until it is started again. */
+    /** Stop, and rest until started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
-    /** It starts again, with every budget whole. */
+    /** Start again, with every budget full. */
     wishRestart: assign({ stopWanted: false, ...wanted, ...freshBudget, ...freshWindows }),
-    /** It is to run, with the budgets as they are. */
+    /** Run, with the budgets as they are. */
     wishReconnect: assign(wanted),
-    /** It is to end, for good. */
+    /** End for good. */
     wishRetire: assign({ retiring: true }),
-    /** A caller waits for it. */
+    /** A caller waits for the server. */
     noteDemand: assign({ demanded: true, awaited: true }),
     // An idle server was well: its next start is not a retry.
     restWhenIdle: assign({ demanded: false, ...freshBudget }),
-    // Given up until it is demanded: the next demand begins a start of its own.
+    // It was given up until it is demanded: the next demand is a fresh start.
     restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is exchanged on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
-    /** It was ready: what goes wrong from now on is an outage. */
+    /** It was ready: a failure from now on is an outage. */
     noteServed: assign(({ context }) => ({
       awaited: false,
       hasServed: true,
@@ -110,7 +109,7 @@ export const serverSetup = setup({
       assertEvent(event, 'admission.withdrawn');
       return { verdict: event.verdict, loss: null, ...freshBudget };
     }),
-    /** Takes over what of its settings counts without a new session. */
+    /** Applies the settings that need no new session. */
     applySpec: assign(({ event, context }) => {
       assertEvent(event, 'spec.updated');
       const becameEager = event.startup === 'eager' && context.startup === 'lazy';
@@ -123,19 +122,19 @@ export const serverSetup = setup({
 
     // The session.
     beginSession: assign(({ context }) => newSession(context)),
-    /** The handshake is done: which era it speaks, and its process. */
+    /** The handshake is done: notes the server's era and process. */
     noteOpened: assign(({ event }) => {
       assertEvent(event, 'session.opened');
       return { era: event.era, pid: event.pid ?? null };
     }),
-    /** There is no session: what was known of the other side counts no more. */
+    /** There is no session: forgets what was known of the server's end. */
     forgetPeer: assign({ era: null, pid: null, impairments: [] }),
-    /** Notes one thing that is amiss. */
+    /** Notes what limits the session. */
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
       return impairedBy(context, event);
     }),
-    /** Takes one thing back that was amiss. */
+    /** Notes that a limit is gone. */
     noteRecovered: assign(({ event, context }) => {
       assertEvent(event, 'session.recovered');
       return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
@@ -146,9 +145,9 @@ export const serverSetup = setup({
       assertEvent(event, 'server.woke');
       return wokenWait(context, event.spreadMs);
     }),
-    // The windows have said what they had to say: the next life is counted afresh.
+    // The windows have served their purpose: the next life is counted from zero.
     forgetWindows: assign({ ...freshWindows, floods: 0 }),
-    /** It ran for long enough: the next outage has the whole budget. */
+    /** It served for long enough: the next outage gets the whole budget. */
     forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
     /** Asks the root for a permit to start. */
     askForSlot: sendParent(({ context }) => ({
@@ -158,22 +157,22 @@ export const serverSetup = setup({
       demanded: context.awaited,
       retry: context.attempt > 1 || context.hasServed,
     })),
-    /** Tells the root that it serves. */
+    /** Reports to the root that it serves. */
     reportReady: sendParent(newsOf('server.readied')),
-    /** Tells the root that it serves no more. */
+    /** Reports to the root that it no longer serves. */
     reportFalter: sendParent(newsOf('server.faltered')),
-    // How it starts the root knows: thousands may be blocked from the beginning.
+    // The root knows which servers start blocked; thousands of them need not report it.
     reportHalt: enqueueActions(({ context: { succeeds, actorId }, event, enqueue }) => {
       const isStart = (event as { type: string }).type === 'xstate.init';
       if (succeeds || !isStart) enqueue.sendParent({ type: 'server.halted' as const, actorId });
     }),
-    /** Tells the root that it goes on. */
+    /** Reports to the root that it goes on. */
     reportResumption: sendParent(newsOf('server.resumed')),
-    // Thousands of servers may be dormant; only of a successor does the root need to know.
+    // Thousands of servers may be dormant; the root needs this report from a successor only.
     reportGivingUp: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
       if (succeeds) enqueue.sendParent({ type: 'successor.gaveUp' as const, actorId });
     }),
-    /** Gives the permit back, or leaves the line; nothing happens without either. */
+    /** Returns the permit or leaves the line; does nothing if it has neither. */
     returnSlot: sendParent(newsOf('slot.returned')),
     /** Asks for the tools: the probe of the circuit. */
     tellSessionToList: sendTo('session', { type: 'session.list' }),
@@ -197,7 +196,7 @@ export const serverSetup = setup({
 
     // How the session ended.
     recordEnd: assign(({ context }, end: SessionEnd) => afterEnd(context, end)),
-    /** Adds what the end of the session shows to the reason why it was closed, if it is a loss. */
+    /** Adds the evidence of the session's end to the loss for which it was closed, if there is one. */
     recordEvidence: assign(({ context }, end: SessionEnd) => {
       if (context.loss === null) return {};
       const loss = withEvidence(context.loss, end);
@@ -211,7 +210,7 @@ export const serverSetup = setup({
       };
       return { loss, lastError: loss, attempt: context.attempt - 1 };
     }),
-    // An exchange is not waited for, so this count alone bounds how fast they follow each other.
+    // There is no backoff before an exchange, so this count alone bounds their rate.
     recordExchange: assign(({ event, context }) => {
       assertEvent(event, 'breaker.tripped');
       return afterExchange(context, event.at);
@@ -219,7 +218,7 @@ export const serverSetup = setup({
     /** Notes that the session itself broke, which is a fault of ours. */
     recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
-      // Nothing is lost when it broke while closing for a rest or a stop.
+      // A session that broke while closing for a rest or a stop is no loss.
       return { loss: context.demanded ? loss : null, lastError: loss };
     }),
     /** Notes why the tools could not be listed. */
@@ -229,33 +228,33 @@ export const serverSetup = setup({
     }),
     /** Draws the wait before the next try, with jitter. */
     drawReconnectDelay: assign(({ context }) => reconnectWait(context)),
-    /** Draws the long wait of a remote server that was given up. */
+    /** Draws the long wait of a remote server after giving up. */
     drawLostDelay: assign(({ context }) => quietWait(context)),
 
-    // Word from one region to the others.
+    // Reports from one region to the others.
     announceListing: raise({ type: 'server.listed' }),
-    /** Tells the other regions that nobody has called for long. */
+    /** Reports to the other regions that there was no call for long. */
     announceIdle: raise({ type: 'server.idled' }),
-    /** Tells the other regions that its last call is done, and its successor serves. */
+    /** Reports to the other regions that its last call is done and its successor serves. */
     announceRelief: raise({ type: 'server.relieved' }),
-    /** Reports to the other regions that it serves no more. */
+    /** Reports to the other regions that it no longer serves. */
     announceFalter: raise({ type: 'server.faltered' }),
     /** Reports to the other regions that it hangs. */
     announceHang: raise(({ event }) => {
       assertEvent(event, 'session.silent');
       return { type: 'server.hung' as const, failedLooks: event.failedLooks };
     }),
-    /** Tells the other regions that it was given up. */
+    /** Reports to the other regions that it was given up. */
     announceGivingUp: raise({ type: 'server.gaveUp' }),
-    /** Tells the other regions that it rests. */
+    /** Reports to the other regions that it rests. */
     announceRest: raise({ type: 'server.rested' }),
-    /** Tells the other regions that it ends. */
+    /** Reports to the other regions that it ends. */
     announceEnd: raise({ type: 'server.ended' }),
-    /** The circuit wants to know whether it is well again. */
+    /** The circuit asks for a probe. */
     askForProbe: raise({ type: 'probe.wanted' }),
-    /** Tells the circuit that the look it wanted has begun. */
+    /** Reports to the circuit that its probe has begun. */
     announceProbe: raise({ type: 'probe.began' }),
-    /** Tells the other regions that too many calls failed. */
+    /** Reports to the other regions that too many calls failed. */
     announceTrip: raise(({ event }) => {
       assertEvent(event, 'call.failed');
       return { type: 'breaker.tripped' as const, at: event.at };
@@ -263,9 +262,9 @@ export const serverSetup = setup({
 
     // Catalog and circuit.
     rememberCatalog: assign({ hasStoredCatalog: true }),
-    /** The list from before is gone. */
+    /** The stored list is gone. */
     forgetCatalog: assign({ hasStoredCatalog: false }),
-    /** Tells the root that the list of this generation is known. */
+    /** Reports to the root that this generation's list is known. */
     reportCatalog: sendParent(({ context }) => ({
       type: 'catalog.listed' as const,
       server: context.name,
@@ -273,14 +272,14 @@ export const serverSetup = setup({
     })),
     /** One more call in a row failed. */
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
-    /** A call succeeded: the count begins anew. */
+    /** A call succeeded: the count starts again from zero. */
     forgetFailedCalls: assign({ failedCalls: 0 }),
     /** The first cool-down is as long as the policy says. */
     startCooldown: assign(({ context }) => ({
       cooldownMs: context.policy.breaker.cooldownMs,
       failedCalls: 0,
     })),
-    /** The look failed: the next cool-down is twice as long, within the bound. */
+    /** The probe failed: the next cool-down is twice as long, up to the maximum. */
     lengthenCooldown: assign(({ context }) => ({
       cooldownMs: Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs),
     })),
@@ -290,71 +289,71 @@ export const serverSetup = setup({
     isRetiring: ({ context }) => context.retiring,
     /** The settings switch it off. */
     isDisabled: ({ context }) => context.verdict === 'disabled',
-    /** The settings, a list or a person's decision keep it from running. */
+    /** The settings, a list or the user's decision keep it from running. */
     isBlocked: ({ context: { verdict } }) => verdict !== 'admitted' && verdict !== 'disabled',
     /** This is what keeps it from running. */
     isBlockedBy: ({ context }, params: { readonly reason: BlockedReason }) =>
       context.verdict === params.reason,
-    /** A person stopped it, and nobody has asked for it since. */
+    /** The user stopped it and has not started it since. */
     isStopWanted: ({ context }) => context.stopWanted,
     /** Its session ended by a failure of this kind. */
     hasLost: ({ context }, params: { readonly kind: Failure['kind'] }) =>
       context.loss?.kind === params.kind,
-    /** One of the two limits of lost sessions is reached, and the policy answers so. */
+    /** One of the two limits of lost sessions is reached, and the policy reacts in this way. */
     isStorming: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isStorming(context, params.action),
-    /** Too many sessions that served ended by a crash, and the policy answers so. */
+    /** Too many sessions that served ended in a crash, and the policy reacts in this way. */
     isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isCrashLooping(context, params.action),
-    /** Too many sessions that served were lost, and the policy answers so, or too many ended in a flood. */
+    /** Too many sessions that served were lost, and the policy reacts in this way, or too many ended in a flood. */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isReconnectStorm(context, params.action),
-    /** No further try would help, or the policy fails a server that storms. */
+    /** A retry would not help, or the policy fails a server in a storm. */
     isBeyondRetry: ({ context }) => isBeyondRetry(context),
-    /** Its start was answered with "come back later", and the policy has waits of its own for that. */
+    /** The server answered its start with "come back later", and the policy has its own waits for that. */
     isBusyStart: ({ context }) => isBusyStart(context),
-    /** The tries are used up, and the policy lets it sleep until a caller needs it. */
+    /** No attempts are left, and the policy makes it dormant until a caller needs it. */
     sleepsAfterGivingUp: ({ context }) => sleepsAfterGivingUp(context),
     /** The policy does not restart a server that ended like this. */
     isRestartForbidden: ({ context }) => isRestartForbidden(context),
-    /** It is tried again after a wait: by its budget, or quietly after that. */
+    /** It is tried again after a wait: within its budget, or quietly after that. */
     isTriedAgain: ({ context }) => hasAttemptsLeft(context) || isLostRemote(context),
-    /** The budget of the start or outage has one more try. */
+    /** The budget of the start or outage has an attempt left. */
     hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
-    /** The tries are used up, but a remote server is retried quietly, for ever. */
+    /** No attempts are left, but a remote server is retried quietly without end. */
     isLostRemote: ({ context }) => isLostRemote(context),
-    /** A session ended by a failure that nothing has answered yet. */
+    /** A session was lost, and the chart has not reacted yet. */
     isLost: ({ context }) => context.loss !== null,
     /** It is not demanded now. */
     isUndemanded: ({ context }) => !context.demanded,
-    /** The news is of the present session, not of one before it. */
+    /** The report is about the present session, not an earlier one. */
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
-    /** The policy stops servers that nobody calls. */
+    /** The policy stops idle servers. */
     stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
     /** Enough health checks in a row failed. */
     hasHung: ({ context }, { failedLooks }: { readonly failedLooks: number }) =>
       failedLooks >= context.policy.health.failures,
-    /** No successor has replaced it. */
+    /** It has no successor. */
     isToStay: ({ context }) => !context.retiring,
-    // A server that named its own wait keeps it.
+    // A server that asked for a wait of its own gets it.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     // Without a threshold nothing is counted, and nothing ever trips.
     countsCalls: ({ context }, params: { readonly session: number }) =>
       params.session === context.session && context.policy.breaker.threshold !== null,
-    /** One more failed call is as many as the policy allows, and it answers so. */
+    /** One more failed call reaches the policy's threshold, and the policy reacts in this way. */
     reachesThreshold: ({ context }, params: TripParams) => reachesThreshold(context, params),
     /** Tools of a lost server stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
-    /** Tools of a lost server stay, marked as deferred, as they were stored. */
+    /** The stored tools of a lost server stay, marked as deferred. */
     defersWhileDown: ({ context }) =>
       context.policy.catalog.whileDown === 'deferred' && isStored(context),
-    /** A list from before may be shown instead of a live one. */
+    /** The stored list may be shown instead of a live one. */
     mayShowStored: ({ context }) => mayShowStored(context),
-    // These two look at a server that is about to be admitted or started.
+    // These two check a server that is about to be admitted or started.
     mayShowStoredOnceAdmitted: ({ context }) =>
       isStored(context) && !context.stopWanted && !context.retiring,
-    /** A list from before may be shown as soon as it is started. */
+    /** The stored list may be shown as soon as the server is started. */
     mayShowStoredOnceStarted: ({ context }) =>
       isStored(context) && context.verdict === 'admitted' && !context.retiring,
   },
@@ -363,21 +362,21 @@ export const serverSetup = setup({
     queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,
     /** The wait that was drawn when it began. */
     reconnectBackoff: ({ context }) => context.delayMs,
-    /** How long it must serve for its budget to be whole again. */
+    /** How long it must serve to get its whole budget back. */
     sustainedReady: ({ context: { policy } }) =>
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
-    // Without one, the longest wait a timer can hold; the guard then lets it pass.
+    // Without a deadline, the longest wait a timer can hold; the guard then ignores it.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
-    // As long as a call may take by the same settings; a call that asked for more is cut off.
+    // The settings' longest call; a call that asked for more is cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
     /** How long no call goes out. */
     circuitCooldown: ({ context }) => context.cooldownMs,
-    /** How long the look of a half-open circuit may take. */
+    /** How long the probe of a half-open circuit may take. */
     probeDeadline: ({ context }) => context.policy.breaker.probeTimeoutMs,
   },
 });
 
-/** Maps a fact to the parameter of the guards that ask which session it is about. */
+/** Maps a fact to the parameter of the guards that check which session it is about. */
 export function ofSession({ event }: { readonly event: { readonly session: number } }): {
   readonly session: number;
 } {

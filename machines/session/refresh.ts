@@ -48,7 +48,7 @@ export interface RefreshContext extends RefreshInput {
 }
 
 export interface RefreshEvent {
-  /** `changed`: the server announced a change. `demanded`: it is wanted now, whatever the pause. */
+  /** `changed`: the server announced a change. `demanded`: a list is wanted now, even during a pause. */
   readonly type: 'list.changed' | 'list.demanded';
 }
 
@@ -61,7 +61,7 @@ const longestPauseMs: Readonly<Record<ListName, number>> = {
 };
 // Half a minute is the default deadline of a list: a server that cannot list is not asked more often.
 const firstRetryMs = 30_000;
-// A model needs the tools first of all: they are asked for at the same pace.
+// A model needs the tools most: they are retried at the same pace.
 const longestRetryMs: Readonly<Record<ListName, number>> = {
   tools: firstRetryMs,
   resources: 300_000,
@@ -92,11 +92,11 @@ const refreshSetup = setup({
       const failure: Failure = { kind: 'protocol', message };
       return { type: 'list.settled', list, outcome: { type: 'failed', failure } };
     }),
-    /** After a list that came, the next failure is the first in a row. */
+    /** After a successful list, the next failure is the first in a row. */
     noteOutcome: assign(({ context }, { type }: ListOutcome) => ({
       retryMs: type === 'listed' ? firstRetryMs : context.retryMs,
     })),
-    /** A leaf actor threw, which nothing that a server does should cause. */
+    /** A leaf actor threw, which no server should be able to cause. */
     reportFault: sendParent(({ context: { list } }): RefreshFact => {
       const message = `The list of ${list} broke; please report it.`;
       const failure: Failure = { kind: 'unknown', message };

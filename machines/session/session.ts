@@ -96,7 +96,7 @@ const loadingTools = sessionSetup.createStateConfig({
     'start.expired': { actions: ['recordLateList', 'reportClosing'], target: '#session.closing' },
   },
   states: {
-    // The list may be older than the change: another one follows.
+    // The list may be older than the change, so another one follows.
     fresh: { on: { 'tools.changed': 'outdated' } },
     outdated: {},
   },

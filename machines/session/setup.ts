@@ -51,7 +51,7 @@ export interface SessionContext extends SessionInput {
   readonly asksEra: boolean;
   /** The lists that the server offers besides its tools. */
   readonly offers: { readonly resources: boolean; readonly prompts: boolean };
-  /** What the address answered before the SSE transport was tried. */
+  /** The address's answer before the SSE transport was tried. */
   readonly refusal: StepFailed | null;
   /** What is missing from each list. */
   readonly gaps: Readonly<Record<ListName, Failure | null>>;
@@ -158,12 +158,12 @@ export const sessionSetup = setup({
   },
   actions: {
     // The start.
-    /** Notes what the settings lead to. */
+    /** Notes the resolved settings. */
     noteResolved: assign((_, outcome: Outcome) => {
       const { hasProcess, asksEra } = outcome as Resolved;
       return { hasProcess, asksEra };
     }),
-    /** The handshake is done: what the server offers. */
+    /** The handshake is done: notes what the server offers. */
     noteConnected: assign((_, outcome: Outcome) => {
       const { offers, at } = outcome as Connected;
       return { offers, at };
@@ -201,7 +201,7 @@ export const sessionSetup = setup({
       const { failure } = outcome as ListFailed;
       return { failure };
     }),
-    /** SSE failed as well: what the address answered first tells more. */
+    /** SSE failed as well: the first answer of the address says more. */
     recordRefusal: assign(({ context }) => {
       const { failure, at } = context.refusal as StepFailed;
       return { failure, at };
@@ -264,7 +264,7 @@ export const sessionSetup = setup({
     ),
     /** The list under way may be older than this change. */
     announceToolChange: sendTo('tools', { type: 'list.changed' }),
-    /** Has the tools listed now, whatever the pause. */
+    /** Requests a list of tools now, even during a pause. */
     demandTools: sendTo('tools', { type: 'list.demanded' }),
     /** The list under way may be older than this change. */
     announceResourceChange: sendTo('resources', { type: 'list.changed' }),
@@ -274,7 +274,7 @@ export const sessionSetup = setup({
     publishNews: sendTo('wire', { type: 'wire.publish' }),
 
     // The rest of an open session.
-    /** Takes over new settings. */
+    /** Applies new settings. */
     applyPolicy: assign(({ event }) => {
       assertEvent(event, 'policy.updated');
       return { policy: event.policy };
@@ -326,7 +326,7 @@ export const sessionSetup = setup({
     // The outcome of a step.
     /** The step failed. */
     hasFailed: (_, outcome: Outcome) => outcome.type === 'failed',
-    /** The settings lead to a process of ours. */
+    /** The settings call for a process of ours. */
     hasProcess: (_, outcome: Outcome) => (outcome as Resolved).hasProcess,
     /** The protocol era is neither set nor known from an earlier session. */
     isEraUnknown: (_, outcome: Outcome) => (outcome as Resolved).asksEra,
@@ -335,7 +335,7 @@ export const sessionSetup = setup({
     /** The process left when it was asked for its era, without an answer. */
     hasLeft: ({ context }, outcome: Outcome) =>
       context.asksEra && (outcome as Partial<Unconnected>).hasLeft === true,
-    /** The address refused the handshake as servers of the SSE transport do. */
+    /** The address refused the handshake in the way of an SSE server. */
     mayBeOverSse: (_, outcome: Outcome) => (outcome as Partial<Unconnected>).mayBeOverSse === true,
     /** The server is a process of ours. */
     runsAsProcess: ({ context }) => context.hasProcess,
@@ -417,13 +417,13 @@ export function eventOf<Event>({ event }: { readonly event: Event }): Event {
   return event;
 }
 
-/** A leaf actor threw, which nothing that a server does should cause. */
+/** A leaf actor threw, which no server should be able to cause. */
 export const broken = {
   actions: ['recordFault', 'reportClosing'],
   target: '#session.closing',
 } as const;
 
-/** The connection is over, or a request showed that it is of no use any more. */
+/** The connection is over, or a request showed that it is no longer usable. */
 export const ends = [
   {
     guard: { type: 'drains', params: eventOf },

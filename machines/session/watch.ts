@@ -1,7 +1,7 @@
 /**
  * The health checks of an open session.
  *
- * A check is one question, never two at a time; any answer proves that the server is alive, even a late
+ * There is one check at a time; any answer proves that the server is alive, even a late
  * one. Failed checks degrade the server; the server chart gives the session up after enough of them in a
  * row, because it knows whether calls are running. After a wake-up the checks follow at short
  * intervals until the server answers: the network may need a moment.

@@ -1,4 +1,4 @@
-/** What the root knows, what it hears, and what it does in answer. */
+/** The root's input, context and events, and what an event leads to. */
 
 import type { AnyActorRef } from 'xstate';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
@@ -20,7 +20,7 @@ export interface TroupeInput {
   /** When the host asked for the troupe, monotonic milliseconds. */
   readonly startedAt: number;
   readonly trusted: boolean;
-  /** Upper bound that no other list widens; null = none was given. */
+  /** Upper bound that no other list can widen; null = none. */
   readonly launchBound: readonly string[] | null;
   /** Until the settings are read. */
   readonly slots: SlotCounts;
@@ -29,7 +29,7 @@ export interface TroupeInput {
   readonly startupGateMs: number;
 }
 
-/** A person stopped this generation of a server; it stays stopped until they start it. */
+/** The user stopped this generation of a server; it stays stopped until the user starts it. */
 interface StopWish {
   readonly server: string;
   readonly generation: string;
@@ -39,14 +39,14 @@ export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
   readonly decisions: readonly ApprovalDecision[];
   readonly stopWishes: readonly StopWish[];
-  /** Servers that a person started while their actor was leaving. */
+  /** Servers that the user started while their actor was leaving. */
   readonly startWishes: readonly string[];
   readonly settings: Settings | null;
   /** By server name. */
   readonly live: ReadonlyMap<string, LiveServer>;
-  /** Ids of the server actors that are ready. Apart from `live`, because changing that is expensive. */
+  /** Ids of the server actors that are ready. Kept apart from `live`, which is expensive to change. */
   readonly serving: readonly string[];
-  /** Ids of the server actors that will not go on before a person acts. */
+  /** Ids of the server actors that cannot go on until the user acts. */
   readonly halted: readonly string[];
   /** Names that left the settings, newest last. */
   readonly removed: readonly string[];
@@ -66,7 +66,7 @@ export type TroupeEvent =
       readonly server: string;
       readonly fingerprint?: string;
     }
-  /** What is on record now, also from other processes; replaces what was known. */
+  /** All decisions on record, other processes' included; replaces what was known. */
   | { readonly type: 'approvals.changed'; readonly decisions: readonly ApprovalDecision[] }
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
@@ -102,10 +102,10 @@ export type TroupeEmitted =
   /** `at` is when the settings that caused the pass were read. */
   | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
   | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string }
-  /** For the settings source, which listens to the root. */
+  /** Commands for the settings source, which listens to the root. */
   | SettingsCommand;
 
-/** Where the settings source hears commands: the root emits them, which its own reference does not type. */
+/** The root as the settings source listens to it. The type of the root's ref does not include what it emits. */
 export function commandsFrom(root: AnyActorRef): SettingsCommands {
   return root as unknown as SettingsCommands;
 }
@@ -116,9 +116,9 @@ export interface Order {
   readonly event: ServerCommand | HandoverEvent | SlotsEvent;
 }
 
-/** What the root does in answer to an event; nothing where a field is missing. */
+/** What the root does about an event; a missing field means nothing. */
 export interface Outcome {
-  /** What it knows from now on. */
+  /** Changes to the context. */
   readonly facts?: Partial<TroupeContext>;
   /** Ids of the children that it stops. */
   readonly ends?: readonly string[];
@@ -128,17 +128,17 @@ export interface Outcome {
   readonly news?: TroupeEmitted;
 }
 
-/** The server of an actor: its id is the name with a suffix behind a dot. */
+/** The name of an actor's server: the actor's id is that name with a suffix after a dot. */
 export function nameOf(actorId: string): string {
   return actorId.slice(0, actorId.lastIndexOf('.'));
 }
 
-/** The server actors of one name: mostly one, two during a handover. */
+/** The server actors of one name: one, or two during a handover. */
 export function actorsOf(server: LiveServer): readonly LiveServer[] {
   return server.beside === undefined ? [server] : [server, server.beside];
 }
 
-/** The name's entry that an actor belongs to, if it still does. */
+/** The live server that an actor belongs to; undefined when it belongs to none any more. */
 export function ownerOf({ live }: TroupeContext, actorId: string): LiveServer | undefined {
   const server = live.get(nameOf(actorId));
   const isOwner = server !== undefined && actorsOf(server).some((it) => it.actorId === actorId);
@@ -158,7 +158,7 @@ export function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
-// The same list where nothing leaves it: thousands of servers send news as they start.
+// Returns the same list when nothing is removed: thousands of servers report as they start.
 export function others(all: readonly string[], one: string | undefined): readonly string[] {
   return one === undefined || !all.includes(one) ? all : all.filter((each) => each !== one);
 }

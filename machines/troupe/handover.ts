@@ -1,10 +1,10 @@
 /**
  * Decides when the next generation of a server takes over from the present one.
  *
- * One actor for each seamless handover: it exists while two server actors share a
- * name, and a name without one has a single server. It hears what becomes of both
- * and tells the root when the handover is due. The root decides whether the
- * settings still want it, gives the commands, and ends this actor once one of the
+ * Each seamless handover has one such actor, which exists while two server actors
+ * share a name; otherwise a name has a single server. It gets the reports of both
+ * and notifies the root when the handover is due. The root decides whether the
+ * settings still want it, sends the commands, and ends this actor once one of the
  * two servers is gone; their own deadlines bound how long that takes.
  *
  * ```text
@@ -31,8 +31,8 @@ export interface HandoverInput {
 }
 
 /**
- * What a server tells the root of itself: it is ready, or no longer; it goes no further before a
- * person acts, or does again; it is a successor and will not become ready soon.
+ * A server's report to the root: it is ready, or no longer ready; it cannot go on until the
+ * user acts, or goes on again; it is a successor and will not become ready soon.
  */
 export interface ServerNews {
   readonly type:
@@ -46,10 +46,10 @@ export interface ServerNews {
 
 export type HandoverEvent =
   | ServerNews
-  /** The successor serves from now on, or makes way. */
+  /** The successor serves from now on, or leaves. */
   | { readonly type: 'handover.complete' | 'handover.withdraw' };
 
-/** Tells the root that the successor should take over. */
+/** Reports to the root that the successor should take over. */
 export interface HandoverDue {
   readonly type: 'handover.due';
   readonly server: string;
@@ -58,7 +58,7 @@ export interface HandoverDue {
 
 const suffix = '.handover';
 
-/** Actor id of the handover of a server. */
+/** Actor id of a server's handover. */
 export function handoverIdOf(server: string): string {
   return `${server}${suffix}`;
 }
@@ -84,15 +84,15 @@ const handoverSetup = setup({
   actions: {
     /** The successor should take over: it is ready. */
     announceReady: sendParent(due('its successor is ready')),
-    /** The successor should take over as it is: the settings ask for it, whether or not it works. */
+    /** The successor should take over although it is not ready: the settings ask for it. */
     announceGivenUp: sendParent(due('its successor did not become ready')),
-    /** The successor should take over: nothing else is left to serve. */
+    /** The successor should take over: no other generation is left to serve. */
     announceLoss: sendParent(due('it was lost while its successor starts')),
   },
   guards: {
-    /** The news is about the generation that serves. */
+    /** The report is about the generation that serves. */
     isPresent: ({ context, event }) => 'actorId' in event && event.actorId === context.present,
-    /** The news is about the generation that starts. */
+    /** The report is about the generation that starts. */
     isSuccessor: ({ context, event }) => 'actorId' in event && event.actorId === context.successor,
   },
   delays: {

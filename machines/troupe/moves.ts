@@ -1,7 +1,7 @@
 /**
  * What the root does to the servers of one name: it starts, retires or changes them, hands
- * over, or routes a command. A move is pure: it says what lives under the name from
- * now on, which orders that takes, and which server starts.
+ * over, or routes a command. A move is pure: it returns the live servers of the name,
+ * the orders to send, and the server to start.
  */
 
 import type { ExtractEvent } from 'xstate';
@@ -46,13 +46,13 @@ export function spawned(wanted: AdmittedServer, actorId: string): Move {
   return { live: liveAs(wanted, actorId), orders: [], birth: { wanted, actorId } };
 }
 
-/** Everything under the name leaves at once. */
+/** Every server of the name leaves at once. */
 export function retired(now: LiveServer): Move {
   const { live, orders } = besideRetired(now);
   return { live: { ...live, leaving: 'now' }, orders: [retire(now), ...orders] };
 }
 
-/** The next stage of a seamless change: a successor starts, takes over, or makes way. */
+/** The next stage of a seamless change: a successor starts, takes over, or leaves. */
 export function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   const successor = successorOf(now);
   if (successor !== undefined) {
@@ -64,25 +64,25 @@ export function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   return { live, orders: [], birth: { wanted, actorId } };
 }
 
-/** A stop is for everything under the name; the server that is left takes the command itself. */
+/** A stop is for every server of the name; the one that is left gets the command itself. */
 export function endedHandover(now: LiveServer): Move {
   const successor = successorOf(now);
   return successor === undefined ? besideRetired(now) : takenOver(now, successor, 'now');
 }
 
-/** What applies in place reaches the generation that the settings ask for. */
+/** A change in place goes to the generation that the settings ask for. */
 export function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move {
   const successor = now.generation === wanted.desired.generation ? undefined : successorOf(now);
   const { actorId } = successor ?? now;
   const order = { to: actorId, event: commandFor(step, wanted) };
   const next = liveAs(wanted, actorId);
   if (successor !== undefined) return { live: { ...now, beside: next }, orders: [order] };
-  // A server that may not run may not finish its calls either.
+  // A blocked server may not finish its calls either.
   const { live, orders } = step === 'block' ? besideRetired(now) : { live: now, orders: [] };
   return { live: { ...live, ...next }, orders: [order, ...orders] };
 }
 
-/** Hands a person's command to the server, and remembers a stop. */
+/** Passes the user's command to the server, and remembers a stop. */
 export function routed(
   context: TroupeContext,
   { type: said, server }: ExtractEvent<TroupeEvent, (typeof personCommands)[number]>,
@@ -98,21 +98,21 @@ export function routed(
     if (desired === undefined) return { orders };
     stopWishes.push({ server, generation: desired.generation });
   } else if (orders.length === 0 && desired !== undefined) {
-    // The next server of this name hears of it as it starts.
+    // The next server of this name gets the wish in its input.
     startWishes.push(server);
   }
   return {
     facts: {
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
-      // A server that halts all the same says so: until then its place is taken.
+      // If the server halts all the same it reports that; until then its place is taken.
       halted: others(context.halted, orders[0]?.to),
     },
     orders,
   };
 }
 
-/** Reclaims everything that a child held which has ended. */
+/** Reclaims everything that an ended child held. */
 export function forgotten(
   context: TroupeContext,
   { actorId }: { readonly actorId: string },
@@ -140,7 +140,7 @@ function meantBy(server: LiveServer): LiveServer {
   return successorOf(server) ?? server;
 }
 
-/** What is left of a name when one of its servers has ended; undefined = nothing. */
+/** What is left of a name after one of its servers has ended; undefined = nothing. */
 function without({ beside, ...rest }: LiveServer, actorId: string): LiveServer | undefined {
   return rest.actorId === actorId ? beside : rest;
 }
@@ -161,7 +161,7 @@ function takenOver(now: LiveServer, next: LiveServer, leaving: 'now' | 'afterCal
 function besideRetired(now: LiveServer): Move {
   const { actorId, beside } = now;
   if (beside === undefined) return { live: now, orders: [] };
-  // One that is completed already ignores it.
+  // A handover that is complete ignores it.
   const withdraw: Order = {
     to: handoverIdOf(nameOf(actorId)),
     event: { type: 'handover.withdraw' },
@@ -191,7 +191,7 @@ function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServ
   };
 }
 
-// XState remembers every child id it ever saw. Two of them let a successor start
+// XState remembers every child id it ever saw. With two ids in turn, a successor can start
 // beside the server that leaves.
 function otherIdOf({ actorId }: LiveServer): string {
   return `${nameOf(actorId)}.${actorId.endsWith('0') ? '1' : '0'}`;

@@ -1,6 +1,6 @@
 /**
- * One pass of the root: what it is planned from, and what its steps lead to. All of
- * it is pure, so that a dry run and the real one agree.
+ * One pass of the root: the facts that it is planned from, and the outcome of its steps. All of
+ * it is pure, so a dry run and the real one agree.
  */
 
 import type { AdmittedServer, LiveServer, Step, StepKind } from '../../src/domain/plan.ts';
@@ -20,7 +20,7 @@ import {
 import { type HandoverInput, isHandover } from './handover.ts';
 import { changed, handedOn, type Move, retired, spawned } from './moves.ts';
 
-/** What a plan is made from. */
+/** The part of the context that a plan is made from. */
 export type PlanningFacts = Pick<
   TroupeContext,
   | 'settings'
@@ -33,12 +33,12 @@ export type PlanningFacts = Pick<
   | 'halted'
 >;
 
-/** The event that causes a pass, as far as the pass depends on it. */
+/** What a pass needs of the event that causes it. */
 export interface Cause extends Turn {
   readonly due?: DueHandover;
 }
 
-/** The gates of the present moment. */
+/** The gates as they are now. */
 export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   return {
     trusted: context.trusted,
@@ -53,7 +53,7 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   };
 }
 
-/** Says whether one server may have to wait for the place of another. */
+/** Says whether a server may have to wait for another one's place. */
 function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
   return settings?.budget?.mode === 'enforce';
 }
@@ -83,8 +83,8 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
 }
 
 /**
- * One pass: looks at everything, plans, and says what the steps lead to. A command changes nothing
- * that is desired, so it needs none, unless the server has to claim a place of the budget again.
+ * One pass: reads all desired and live servers, plans, and returns the outcome of the steps. A command
+ * does not change what is desired, so it needs no pass, unless the server must claim a budget place again.
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
   const cause = causeOf(event);
@@ -108,11 +108,11 @@ function causeOf(event: TroupeEvent): Cause {
   if (!('actorId' in event)) return {};
   const server = nameOf(event.actorId);
   if (!isHandover(event.actorId)) return { heir: server };
-  // It cannot say any more when it is due.
+  // A broken handover can no longer report that it is due.
   return { due: { server, why: 'its handover broke' } };
 }
 
-/** What the steps of a pass lead to. */
+/** The outcome of a pass's steps. */
 export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
   const live = new Map(context.live);
   const known = new Set(context.knownCatalogs);
@@ -146,7 +146,7 @@ function moveOf(
   wanted: AdmittedServer | undefined,
   newId: string,
 ): Move {
-  // A plan names only servers that are live or wanted.
+  // Every server in a plan is live or wanted.
   if (wanted === undefined) return retired(now as LiveServer);
   if (now === undefined) return spawned(wanted, newId);
   if (step === 'replace') return retired(now);

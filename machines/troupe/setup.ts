@@ -1,8 +1,7 @@
 /**
- * The actions of the root chart: how it notes what it hears, and what it answers. An
- * answer is a pure function from what the root knows to an `Outcome`, which `does`
- * alone applies. What a pass does is in `pass.ts`, what happens to the servers
- * of one name in `moves.ts`.
+ * The actions of the root chart. Most are pure functions from the context and an
+ * event to an `Outcome`, which only `does` applies. Passes are in `pass.ts`, changes
+ * to the servers of one name in `moves.ts`.
  */
 
 import {
@@ -38,7 +37,7 @@ import { reconciled } from './pass.ts';
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
-// As many as there may be servers: the store that keeps them forgets the others, and says so.
+// As many as there may be servers: the store drops the others, and reports that.
 const rememberedCatalogs = 10_000;
 
 const respawnPauseMs = 1_000;
@@ -75,7 +74,7 @@ const parts = setup({
   },
 });
 
-/** Answers an event. All births at once: each copy of the children costs as much as all of them. */
+/** Applies the outcome of an event. Spawns all children at once, because every spawn copies the list of children. */
 function does<const Type extends EventDescriptor<TroupeEvent>>(
   types: Type | readonly Type[],
   answer: (context: TroupeContext, event: ExtractEvent<TroupeEvent, Type>) => Outcome,
@@ -96,7 +95,7 @@ function does<const Type extends EventDescriptor<TroupeEvent>>(
   });
 }
 
-/** A decision about what was shown before an edit decides nothing. */
+/** Ignores a decision about settings that were edited after they were shown. */
 function decided(
   context: TroupeContext,
   { type, server, fingerprint: shown }: ExtractEvent<TroupeEvent, 'approval.grant'>,
@@ -112,7 +111,7 @@ function decided(
 
 export const troupeSetup = parts.extend({
   actions: {
-    /** Takes over what was read, and remembers the names that are gone. */
+    /** Notes the new settings, and remembers the names that are gone. */
     noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
       const names = new Set(settings.servers.map(({ name }) => name));
       const before = (context.settings?.servers ?? []).map(({ name }) => name);
@@ -124,7 +123,7 @@ export const troupeSetup = parts.extend({
     noteTrust: does('trust.changed', (_, { trusted }) => ({ facts: { trusted } })),
     /** The host's own list, within what was allowed at launch. */
     noteAllowed: does('allow.changed', (_, event) => ({ facts: { hostAllowed: event.allowed } })),
-    /** A person's decision about a server as it is now. */
+    /** The user's decision about a server with its present settings. */
     noteDecision: does(['approval.grant', 'approval.reject', 'approval.revoke'], decided),
     /** The decisions on disk. */
     noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
@@ -135,7 +134,7 @@ export const troupeSetup = parts.extend({
       const known = [...others(context.knownCatalogs, key), key];
       return { facts: { knownCatalogs: newest(known, rememberedCatalogs) } };
     }),
-    /** Drops a list that is kept no longer, also from its server. */
+    /** Drops a list that is no longer stored, and notifies its server. */
     forgetCatalog: does('catalog.forgotten', (context, { server, generation }) => {
       const key = catalogKey(server, generation);
       const present = context.live.get(server);
@@ -147,7 +146,7 @@ export const troupeSetup = parts.extend({
         orders: owners.map((it) => ({ to: it.actorId, event: { type: 'catalog.forgotten' } })),
       };
     }),
-    /** Notes how a server is, and tells its handover, if there is one. */
+    /** Notes a server's report, and passes it to its handover, if there is one. */
     noteNews: does(serverNews, (context, event) => {
       const { type, actorId } = event;
       const serving = others(context.serving, actorId);
@@ -162,18 +161,18 @@ export const troupeSetup = parts.extend({
       };
     }),
 
-    /** One pass: looks at everything, plans, and takes the steps. */
+    /** One pass: reads all desired and live servers, plans, and takes the steps. */
     reconcile: does('*', reconciled),
-    /** A stop is for everything under the name: one generation is left to stop. */
+    /** A stop is for every server of the name: a handover ends, so that one generation is left to stop. */
     endHandover: does('server.stop', ({ live }, { server }) => {
       const present = live.get(server);
       if (present?.beside === undefined || present.leaving !== false) return {};
       const move = endedHandover(present);
       return { facts: { live: new Map(live).set(server, move.live) }, orders: move.orders };
     }),
-    /** Hands a person's command to the server, and remembers a stop. */
+    /** Passes the user's command to the server, and remembers a stop. */
     routeCommand: does(personCommands, routed),
-    /** Has every server check itself, and not all at once. */
+    /** Has every server check its connection, spread over a window. */
     passWake: does('system.woke', ({ live }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);
       const staying = [...live.values()].flatMap(actorsOf).filter((it) => it.leaving === false);
@@ -188,7 +187,7 @@ export const troupeSetup = parts.extend({
         orders: moves.flatMap(([, { orders }]) => orders),
       };
     }),
-    /** Reclaims everything that a child held which has ended. */
+    /** Reclaims everything that an ended child held. */
     forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
 
     /** Passes on a request for a permit, with the server's place in the settings. */
@@ -206,7 +205,7 @@ export const troupeSetup = parts.extend({
       if (ownerOf(context, actorId) !== undefined) return { orders: [{ to: actorId, event }] };
       return { orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }] };
     }),
-    /** As many may start at once as the new settings say. */
+    /** Applies the new settings' limits of simultaneous starts. */
     resizeSlots: does('settings.loaded', (_, { settings: { slots: counts } }) => ({
       orders: [{ to: 'slots', event: { type: 'slots.resized', counts } }],
     })),
@@ -236,8 +235,8 @@ export const troupeSetup = parts.extend({
     isHandover: ({ event }) => 'actorId' in event && isHandover(event.actorId),
   },
   delays: {
-    // A host waits from the moment it asks for a troupe, so reading counts. At most half:
-    // after a slow disk, servers must still have a moment in which they may become ready.
+    // A host waits from the moment it asks for a troupe, so the time to read settings counts, up to
+    // half of the gate: after a slow disk, servers still need a moment to become ready.
     startupGate: ({ context: { startedAt, startupGateMs }, event }) => {
       assertEvent(event, 'settings.loaded');
       return startupGateMs - Math.min(event.at - startedAt, startupGateMs / 2);
@@ -245,8 +244,8 @@ export const troupeSetup = parts.extend({
     // Five seconds: reading a few files takes milliseconds; a dead network folder
     // must not keep a host from starting.
     settingsDeadline: 5_000,
-    // Five seconds: above the 4 s of the close ladder, and the longest that a person
-    // who pressed Ctrl-C waits without doubt.
+    // Five seconds: above the 4 s of the close ladder, and about as long as a user
+    // waits after Ctrl-C before pressing it again.
     stopDeadline: 5_000,
   },
 });

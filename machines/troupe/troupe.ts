@@ -1,17 +1,17 @@
 /**
  * The reconciler: makes the live servers match the desired ones.
  *
- * Whatever changes what is desired (settings, trust, lists, decisions) is noted,
- * and then one pass compares all that is desired with all that lives; lost,
- * doubled or reordered events do no harm. A server that is replaced retires in
+ * Every change of the desired state (settings, trust, lists, decisions) is noted,
+ * and then one pass compares all desired servers with all live ones, so lost,
+ * doubled or reordered events are harmless. A server that is replaced retires in
  * one pass and is spawned again in the pass that its end causes. A seamless change
  * spawns the next generation beside the present one, with a `handover` that decides
- * when it takes over. A person's commands go to the server itself, and requests for
+ * when it takes over. The user's commands go to the server itself, and requests for
  * permits to `slots`. The startup gate is a deadline for presentation: it says when
- * a host may go on, never how long a server may take. No child's death ends the root.
+ * a host may go on, never how long a server may take. No child's end ends the root.
  *
- * The root asks no actor: what a decision needs arrives as events, so that
- * computing a transition has no side effect.
+ * The root never reads another actor: everything that a decision needs arrives as
+ * events, so computing a transition has no side effects.
  *
  * ```text
  * [*] -> serving
@@ -111,7 +111,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'handover.due': { actions: 'reconcile' },
         'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },
         'xstate.error.actor.*': [
-          // Nobody else says when the successor takes over, so it does now.
+          // Only the handover decides when the successor takes over; without it, that is now.
           { guard: 'isHandover', actions: ['reportBroken', 'reconcile'] },
           { actions: ['reportBroken', 'forgetChild', 'lookAgainSoon'] },
         ],

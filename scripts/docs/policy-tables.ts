@@ -40,7 +40,7 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'startup.retryOn':
     'The kinds of failure after which a start is tried again ([codes.md](codes.md)).',
   'startup.busyBackoff':
-    'The waits of a start that was answered with HTTP 408, 429, 500, 502, 503, 504 or 529; these have no limit of tries. `addedJitter`: up to this fraction is added at random. Null = as any other failure.',
+    'The waits of a start that was answered with HTTP 408, 429, 500, 502, 503, 504 or 529; these have no limit of tries. `addedJitter`: up to this fraction is added at random. Null = treated like other failures.',
   'startup.afterGiveUp': 'After the last try of a start, as in `restart.afterGiveUp`.',
   'connect.localTimeoutMs':
     'From the start permit to a finished handshake, of a local server; null = none. The key `connectTimeoutMs` sets both.',
@@ -118,7 +118,7 @@ export const fieldWords: Readonly<Record<PolicyField, string>> = {
   'result.outputSchema':
     '`check`: structured content that does not fit the output schema of its tool fails the call with `BAD_RESPONSE`.',
   'result.authChallenge':
-    '`refuse`: a failed answer that wants a log-in (`_meta["mcp/www_authenticate"]`) fails the call with `AUTH_REQUIRED`; `keep`: it is an answer as any other.',
+    '`refuse`: a failed answer that demands a log-in (`_meta["mcp/www_authenticate"]`) fails the call with `AUTH_REQUIRED`; `keep`: the caller gets the answer.',
   'result.filesMaxCount':
     'Files of answers that are kept in the state folder; with one more the oldest goes.',
   'result.filesMaxBytes':

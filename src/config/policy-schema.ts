@@ -24,7 +24,7 @@ const maxFactor = 100;
 const maxItems = 100;
 // Names of functions are shorter with every model.
 const maxNameLength = 256;
-// As much as any transport reads of one message.
+// The transports' own limit for one message.
 const maxResultLength = 16_777_216;
 // As many as a file may hold.
 const maxServers = 10_000;

@@ -72,7 +72,7 @@ export interface StartupPolicy {
   readonly retryOn: 'any' | readonly FailureKind[];
   /**
    * After HTTP 408, 429, 500, 502, 503, 504 or 529: these waits instead of the
-   * restart's, and no limit of attempts. Null = such an answer is as any other.
+   * restart's, and no limit of attempts. Null = such a start fails like any other.
    */
   readonly busyBackoff: BusyBackoff | null;
   readonly afterGiveUp: AfterGiveUp;
@@ -237,7 +237,7 @@ export interface ResultPolicy {
   readonly binaries: 'keep' | 'file';
   /** Whether structured content that does not fit the tool's own output schema fails the call. */
   readonly outputSchema: 'check' | 'ignore';
-  /** Whether a failed answer that wants a log-in fails the call as any other refusal does. */
+  /** Whether a failed answer that demands a log-in fails the call like other refusals, or is kept. */
   readonly authChallenge: 'refuse' | 'keep';
   /** Files of answers that are kept in the state folder; with one more the oldest goes. */
   readonly filesMaxCount: number;

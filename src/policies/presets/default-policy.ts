@@ -162,18 +162,18 @@ export const defaultPolicy: ServerPolicy = {
     backgroundAfterMs: null,
     replay: 'idempotentTrusted',
     // Two minutes: as long as a person has for an input of the settings. Who is there has
-    // answered by then, and for who is not the call should not hang.
+    // answered by then, and without an answer the call should not hang.
     questionTimeoutMs: 120_000,
-    // As many as calls may be at work: each may ask once at a time, and no person reads more.
+    // As many as active calls: each may ask one question at a time, and no user reads more.
     maxQuestions: 16,
   },
 
   result: {
-    // As much as any transport reads of one message.
+    // The transports' own limit for one message.
     maxLength: 16_777_216,
     // No honest answer comes near; what follows a value by recursion breaks at some thousands.
     maxDepth: 256,
-    // A program wants the whole; who shows it to a model knows how much that can read.
+    // A program needs the whole text; a host that shows it to a model knows how much that can read.
     textMaxLength: null,
     cutText: 'file',
     imageMaxPixels: null,

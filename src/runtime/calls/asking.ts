@@ -1,4 +1,4 @@
-/** Asks whether calls may go out, until the call or its server ends. */
+/** Requests the permissions of calls, until the call or its server ends. */
 
 import type { Clock } from '../../domain/clock.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
@@ -16,14 +16,14 @@ export interface AskingPorts {
   readonly permissions: Permissions;
 }
 
-/** The parts of a call that asking concerns. */
+/** The part of a call that a permission needs. */
 export interface AskedCall {
   readonly server: string;
   readonly options: CallOptions;
   readonly startedAt: number;
   pausedMs: number;
   deadlineAt: number;
-  /** Null = nothing was asked. */
+  /** Null = none was requested. */
   permission: Permission | null;
 }
 
@@ -37,13 +37,13 @@ export class Asking {
     this.#ports = ports;
   }
 
-  /** Nothing is asked any more. */
+  /** Requests no more permissions. */
   close(): void {
     for (const permission of this.#asked) permission.withdraw();
   }
 
   /**
-   * Whether the call waits for its permission. Asks for it where that is needed and was not done.
+   * Whether the call waits for its permission, which is requested here if needed and not done yet.
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
@@ -67,7 +67,7 @@ export class Asking {
   }
 
   /**
-   * Whether the call may be sent now. If what was allowed has changed, it asks again.
+   * Whether the call may be sent now. Requests a new permission if what was allowed has changed.
    *
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */
@@ -84,7 +84,7 @@ export class Asking {
     return call.permission?.isAllowed ?? true;
   }
 
-  /** The call is over, or needs another permission. */
+  /** Ends a call's permission: the call is over, or needs another one. */
   end(call: AskedCall): void {
     call.permission?.end();
     call.permission = null;
@@ -94,7 +94,7 @@ export class Asking {
     return permission === null && !this.#ports.permissions.isOpen(desired);
   }
 
-  /** The call holds no place at the server meanwhile, and the policy's deadline stands still. */
+  /** Meanwhile the call holds no place at the server, and the policy's deadline is paused. */
   #ask(
     call: AskedCall,
     args: Readonly<Record<string, unknown>>,
@@ -125,7 +125,7 @@ export class Asking {
     permission.start();
   }
 
-  /** Whether the server takes no call until something is done about it. */
+  /** Whether the server refuses calls until the user or the settings change that. */
   #isRefused({ server, deadlineAt }: AskedCall): boolean {
     const { board, clock } = this.#ports;
     if (board.status(server) === undefined) return true;

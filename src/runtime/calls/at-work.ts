@@ -1,8 +1,8 @@
 /**
- * Tells the charts when their calls begin and when no more come. A caller that
- * calls again and again is one stretch of work: `calls.drained` is told once a
- * server was without a call for a second, so an idle deadline counts from there.
- * One whose successor has taken over is told at once: it only waits for that.
+ * Reports to a server's chart when its calls begin and when no more come. Calls in
+ * quick succession are one stretch of work: `calls.drained` is sent once a server
+ * had no call for a second, and its idle deadline counts from there. A server whose
+ * successor has taken over gets it at once, because it waits for nothing else.
  */
 
 import type { CallFact } from '../../../machines/server/server.ts';
@@ -17,9 +17,9 @@ export interface CallsAtWorkPorts {
   readonly sessions: SessionRegistry;
 }
 
-// One second: whoever calls in sequence is back long before, and against idle
-// deadlines of minutes it is nothing. Told at every gap, the two facts and the
-// look at the status that follows each would cost more than the call itself.
+// One second: a sequence of calls has shorter gaps, and idle deadlines are minutes.
+// Sent at every gap, the two facts and the status update that follows each would
+// cost more than the call itself.
 const quietMs = 1_000;
 
 interface Work {
@@ -27,13 +27,13 @@ interface Work {
   count: number;
   /** Monotonic milliseconds at which the last call ended. */
   quietSince: number;
-  /** Ends the wait for more calls; undefined = nobody waits. */
+  /** Ends the wait for more calls; undefined = there is none. */
   endWait: (() => void) | undefined;
 }
 
 export class CallsAtWork {
   readonly #ports: CallsAtWorkPorts;
-  /** By session: those that were told of a beginning, and not yet of an end. */
+  /** By session: the servers that got `calls.began` and not yet `calls.drained`. */
   readonly #work = new Map<SessionHandle, Work>();
   #isClosed = false;
 
@@ -62,7 +62,7 @@ export class CallsAtWork {
     else if (work.endWait === undefined) this.#wait(handle, work);
   }
 
-  /** Stops waiting. What ends from now on is told to nobody: every server is leaving. */
+  /** Stops waiting. Later ends are not reported, because every server is leaving. */
   close(): void {
     this.#isClosed = true;
     for (const [handle, work] of this.#work) if (work.count === 0) this.#forget(handle, work);
@@ -83,7 +83,7 @@ export class CallsAtWork {
       }
       this.#tellDrained(handle, work);
     };
-    // A session that ends takes its timer along; its status changes with it.
+    // The end of a session shows as a change of its status, and ends this timer.
     const unwatch = board.watch(work.sighting.status.name, () => {
       if (!this.#isOpen(handle, work)) this.#endWait(handle, work);
       else if (work.count === 0 && this.#isRelieved(work)) this.#tellDrained(handle, work);
@@ -106,7 +106,7 @@ export class CallsAtWork {
     tell(work.sighting, { type: 'calls.drained', session: handle.session });
   }
 
-  /** Calls go to a successor now: no more will come. */
+  /** Calls go to a successor now, so no more will come. */
   #isRelieved({ sighting }: Work): boolean {
     const present = this.#ports.board.sighting(sighting.status.name);
     return present !== undefined && present.actorId !== sighting.actorId;
@@ -122,7 +122,7 @@ export class CallsAtWork {
   }
 }
 
-/** Tells a server's chart. One that has ended meanwhile needs no news. */
+/** Sends a fact to a server's chart, unless that has ended. */
 export function tell({ ref }: Sighting, fact: CallFact): void {
   if (ref.getSnapshot().status === 'active') ref.send(fact);
 }

@@ -1,7 +1,7 @@
 /**
- * Calls that take so long that their callers are not kept waiting: each gets a receipt, and the
- * answer is collected later. The call itself goes on as any other: it ends at its deadline, by the
- * signal of its caller and with the troupe, and settles once.
+ * Calls that take so long that their callers get a receipt instead of waiting, and collect the
+ * answer later. Otherwise the call is an ordinary one: it ends by its deadline, its caller's
+ * signal or the end of the troupe, and settles once.
  */
 
 import type { Clock } from '../../domain/clock.ts';
@@ -29,9 +29,9 @@ interface Entry {
   readonly waiting: Set<() => void>;
 }
 
-// Four times what one server may have at work: a host that collects nothing keeps no more.
+// Four times the active calls of one server; bounds what a host that never collects keeps in memory.
 const maxCalls = 64;
-// An hour: whoever has not asked by then has forgotten.
+// An hour: a caller that has not collected its answer by then has forgotten it.
 const keptMs = 3_600_000;
 const defaultWaitMs = 60_000;
 const shownLength = 128;
@@ -45,14 +45,14 @@ export class BackgroundCalls {
     this.#clock = clock;
   }
 
-  /** Settles as the call does, or with a receipt once it is at work for longer than `afterMs`. */
+  /** Settles like the call, or with a receipt once the call has been running for `afterMs`. */
   follow(run: Promise<CallReport>, call: FollowedCall, afterMs: number): Promise<CallReport> {
     const clock = this.#clock;
     return new Promise((resolve) => {
       let timer: unknown;
       let entry: Entry | undefined;
       const look = (): void => {
-        // One that only waits for its server has nothing to collect, and its deadline is near.
+        // A call that only waits for its server has nothing to collect, and its deadline is near.
         entry = call.sends() === 0 ? undefined : this.#add(call);
         if (entry === undefined) timer = clock.setTimeout(look, afterMs);
         else resolve(this.#receipt(call));
@@ -81,7 +81,7 @@ export class BackgroundCalls {
     }));
   }
 
-  /** Hands the end of a call out once. @throws what the call failed with; `INVALID_ARGUMENTS`, `TIMEOUT_WAITING`, `CANCELLED`. */
+  /** Hands out a call's result once. @throws the call's own error; `INVALID_ARGUMENTS`, `TIMEOUT_WAITING`, `CANCELLED`. */
   async collect(
     id: string,
     { signal, timeoutMs = defaultWaitMs }: WaitOptions,
@@ -98,7 +98,7 @@ export class BackgroundCalls {
     }
     const { end } = entry;
     if (end === undefined) throw stillRunning(id, entry.call, signal?.aborted === true);
-    // Of several that wait for it, one has it.
+    // If several callers wait for it, one gets it.
     if (!this.#entries.delete(id)) throw unknownCall(id);
     if ('error' in end) throw end.error;
     return end.report;

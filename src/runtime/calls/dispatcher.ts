@@ -64,8 +64,8 @@ export interface CallDispatcherPorts extends ResultsPorts {
   readonly telemetry?: OpenTelemetry | undefined;
 }
 
-// One second: a session that lost a request mostly says so at once. One that is still
-// there afterwards is fine, and may be asked again.
+// One second: a session that lost a request usually reports it at once. One that is still
+// there afterwards is fine and may be used again.
 const replacementMs = 1_000;
 
 interface Done<Result, About extends Subject> {
@@ -79,7 +79,7 @@ interface Call extends AskedCall {
   readonly watch: CallWatch | undefined;
   sends: number;
   wasQueued: boolean;
-  /** The session that was the last when this call first asked a sleeping server to start. */
+  /** The latest session at the time when this call first demanded a dormant server. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
   /** A first sending that was lost, and how long its session is given to be replaced. */
   lost: {
@@ -167,7 +167,7 @@ export class CallDispatcher {
   ): Promise<RequestReport<Result>> {
     const errand = requestErrand(server, request, this.#ports.heldOffers);
     const { result, meta } = await this.#enter(errand, options, watch);
-    // The session has looked at the shape that the method demands.
+    // The session has checked the shape that the method demands.
     return { result: result as Result, meta };
   }
 
@@ -204,7 +204,7 @@ export class CallDispatcher {
       return await this.#run(call, errand);
     } catch (error) {
       const told = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
-      // Whatever comes after a sending that may have run: nobody says that it did not.
+      // A first sending may have run, so no later error may say that the call did not.
       throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
     } finally {
       this.#asking.end(call);
@@ -226,7 +226,7 @@ export class CallDispatcher {
   ): Promise<Done<Result, About>> {
     const bounds: WaitBounds = {
       clock: this.#ports.clock,
-      // Asking a person moves it.
+      // A question to the user extends it.
       get deadlineAt() {
         return call.deadlineAt;
       },
@@ -243,7 +243,7 @@ export class CallDispatcher {
         }
         const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
         if (done !== null) return done;
-        // Watched from before the second look on, so that no change falls between.
+        // Watching began before this check, so no change is missed.
         if (changes.isNews() || call.permission?.isAsking === true) continue;
         const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
         const { clock, signal } = bounds;
@@ -297,7 +297,7 @@ export class CallDispatcher {
     return null;
   }
 
-  /** Wakes a server for this call: once, or a start that fails at once would be repeated without end. */
+  /** Demands the server for this call, only once: a start that fails at once would be repeated without end. */
   #demand(call: Call, { callStatus, actorId, session, ref }: Sighting): void {
     if (callStatus.state === 'dormant') {
       const { demandedAfter } = call;
@@ -321,12 +321,12 @@ export class CallDispatcher {
     errand: Errand<Result, About>,
   ): Promise<Done<Result, About> | null> {
     const { clock } = this.#ports;
-    // Time may have passed in line: the gate is asked again, at the last moment.
+    // Time may have passed in the queue, so the gate is asked again at the last moment.
     const sighting = this.#look(call);
     const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
     if (sighting === null || handle === undefined) return null;
     const about = errand.find(sighting);
-    // The rules may differ from those when the call was allowed, or began.
+    // The rules may have changed since the call began or was allowed.
     if (!this.#asking.isAllowed(call, errand, sighting, about.shown)) return null;
     this.#refuseAtLast(call, sighting, about);
     const now = clock.now();
@@ -363,14 +363,14 @@ export class CallDispatcher {
     };
   }
 
-  /** What may have changed since the call was sent for the first time, or put in line. */
+  /** Refuses the call for what may have changed since it was first sent or queued. */
   #refuseAtLast(call: Call, sighting: Sighting, about: Subject): void {
     const { desired } = sighting;
     const tool = repeatedTool(sighting, about);
     if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
       throw call.lost.error;
     }
-    // By its exposed name a tool may be known only now, and have a deadline of its own.
+    // A tool called by its exposed name may be known only now, and may have its own deadline.
     call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
     const leftMs = call.deadlineAt - this.#ports.clock.now();
     if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
@@ -406,8 +406,8 @@ export class CallDispatcher {
   }
 
   /**
-   * One lost session is one failure, however many calls it took along: else a
-   * single crash under a burst of calls would open the circuit by itself.
+   * One lost session counts as one failure, however many calls it ended; otherwise a
+   * single crash during a burst of calls would open the circuit.
    */
   #isNews(sighting: Sighting, handle: SessionHandle): boolean {
     if (this.#ports.sessions.get(sighting.actorId) === handle) return true;
@@ -425,7 +425,7 @@ export class CallDispatcher {
   }
 }
 
-/** Who is asked what the server wants to know for this call. */
+/** The party that answers the server's questions about this call. */
 function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
   return {
     ...(tool !== undefined && { tool }),

@@ -1,4 +1,4 @@
-/** What is to be done at a server: the one thing in which a call of a tool and a read differ. */
+/** A request to a server: the part in which tool calls and reads differ. */
 
 import type { ToolPin } from '../../domain/host/approval.ts';
 import type {
@@ -21,11 +21,11 @@ export type Answer<Result> = { readonly result: Result } | { readonly failure: C
 
 export interface Errand<Result, About extends Subject> {
   readonly server: string;
-  /** Of a call of a tool, which somebody may have to allow. */
+  /** The arguments of a tool call, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
-  /** Whose deadline counts, as far as it is known yet. */
+  /** The tool whose deadline applies, if it is known yet. */
   readonly toolAtEntry: () => string | undefined;
-  /** Names what is asked for, once the server is ready; throws when there is no such thing. */
+  /** Finds the subject of the request once the server is ready; throws when it does not exist. */
   readonly find: (sighting: Sighting) => About;
   readonly perform: (
     handle: SessionHandle,
@@ -93,7 +93,7 @@ function meantBy(request: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> {
   }
 }
 
-// An address may be long, and who asked knows it.
+// An address may be long, and the caller knows it.
 const wordsLength = 128;
 
 function wordsFor({ method, params }: SessionRequest): string {

@@ -1,6 +1,6 @@
 /**
- * Says whether a call to a server may go out now. Pure: it looks at the status
- * and nothing else, so that what a caller is told and what is shown agree.
+ * Says whether a call to a server may go out now. Pure: it depends on the status
+ * alone, so a caller's error always agrees with the status shown.
  */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
@@ -10,7 +10,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 
 export type Gate =
   | { readonly pass: 'go' }
-  /** Look again at the next change of the status; `demand` = say that a call waits. */
+  /** Check again at the next change of the status; `demand` = demand the server. */
   | { readonly pass: 'wait'; readonly demand: boolean }
   | { readonly pass: 'refuse'; readonly error: TroupeError };
 
@@ -19,11 +19,11 @@ export interface GateTimes {
   readonly wallNowMs: number;
   /** What is left of the call's own deadline. */
   readonly remainingMs: number;
-  /** When an open circuit will be probed, and of a half-open one the verdict is due; 0 = closed. */
+  /** When an open circuit will be probed, or a half-open one's probe is due; 0 = closed. */
   readonly circuitUntilMs: number;
 }
 
-/** Decides by admission and a person's stop before the phase of the connection. */
+/** Decides by admission and the user's stop before the phase of the connection. */
 export function gateFor(status: ServerStatus, times: GateTimes): Gate {
   const { wallNowMs, remainingMs, circuitUntilMs } = times;
   switch (status.state) {
@@ -76,7 +76,7 @@ function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingM
   return refuse(status, 'BACKING_OFF', retryAfterMs);
 }
 
-// A tenth of a second: whatever was due by now is late, and nobody should ask in a circle meanwhile.
+// A tenth of a second: the probe is overdue, and callers should not retry in a tight loop.
 const soonestRetryMs = 100;
 
 function refuse(status: ServerStatus, code: CallerCode, waitMs: number): Gate {
@@ -120,7 +120,7 @@ function codeFor(state: ServerState, reason: StateReason | undefined): CallerCod
   return state === 'suspended' ? 'SUSPENDED' : 'FAILED';
 }
 
-// A person's own doing: an old failure is not the reason.
+// The user caused these states; an old failure is not the reason.
 const calmStates: ReadonlySet<ServerState> = new Set(['stopped', 'disabled']);
 
 function sentenceFor(status: ServerStatus, code: CallerCode): string {

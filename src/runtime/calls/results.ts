@@ -1,6 +1,6 @@
 /**
- * What becomes of the answer of a tool before its caller has it: it is refused, cut, lightened, or, mostly,
- * left alone. Each answer is looked at by itself; whatever is wrong with one costs no other call.
+ * Prepares a tool's answer for its caller: refuses it, cuts it, makes it smaller or, usually,
+ * leaves it alone. Each answer is handled by itself; a bad one affects no other call.
  */
 
 import type { ImageShrinker } from '../../../actors/stores/result-images.ts';
@@ -26,7 +26,7 @@ import type { StatusBoard } from '../status/board.ts';
 
 type Block = ToolResult['content'][number];
 
-/** Where a result says which files hold what of it is not shown. */
+/** The key under which a result names the files that hold its omitted parts. */
 const filesKey = 'mcp-troupe/files';
 
 export interface KeptFile {
@@ -36,23 +36,23 @@ export interface KeptFile {
 }
 
 export interface ResultsPorts {
-  /** Absent: nothing outlives the answer. */
+  /** Absent: omitted parts are not kept. */
   readonly resultFiles?: ResultFiles | undefined;
   /** Absent: no image is made smaller. */
   readonly images?: ImageShrinker | undefined;
 }
 
-/** An answer and where it comes from. */
+/** An answer and its source. */
 export interface ToolAnswer {
   readonly result: ToolResult;
   readonly server: string;
   readonly tool: string;
   readonly policy: ResultPolicy;
-  /** Asked for only when there is something to compare with it. */
+  /** Called only when there is structured content to compare with it. */
   readonly outputSchema: () => unknown;
 }
 
-/** An answer under the policy of now, whatever it was when the call began. */
+/** An answer under the present policy, which may differ from that at the start of the call. */
 export function toolAnswer(
   result: ToolResult,
   { server, tool }: { readonly server: string; readonly tool: string },
@@ -90,7 +90,7 @@ export class Results {
   async #lighten({ result, policy }: ToolAnswer): Promise<ToolResult> {
     const files: KeptFile[] = [];
     const content: Block[] = [];
-    // One after the other: together they might not fit into memory.
+    // One at a time: together they might not fit into memory.
     for (const block of result.content) {
       const binary = binaryOf(block);
       content.push(
@@ -109,7 +109,7 @@ export class Results {
     if (binary.kind !== 'image') {
       if (policy.binaries === 'keep') return block;
       const kept = await this.#keep(binary, policy);
-      // Better the caller has it than nobody.
+      // It could not be saved, so the caller gets it.
       return kept === undefined ? block : noteOf(binary, kept, files);
     }
     const smaller = await this.#smaller(binary, policy);
@@ -196,7 +196,7 @@ function shown(mimeType: string): string {
   return printableLine(mimeType, 100);
 }
 
-/** Which files there are nobody says but we: a caller may open them. */
+/** Removes files that the server names: callers open them, so only ours may be listed. */
 function withoutFiles(result: ToolResult): ToolResult {
   const meta: unknown = result._meta;
   if (typeof meta !== 'object' || meta === null || !Object.hasOwn(meta, filesKey)) return result;

@@ -1,12 +1,12 @@
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
-// Enough for any model's burst; a server that needs more is better asked in turn.
+// Enough for any model's burst; further calls are better queued.
 const maxActive = 16;
 // Four rounds of the above: a call further back is better refused at once.
 const maxQueued = 64;
 
-/** Bounds the calls to one server: so many active, so many in the queue. */
+/** Bounds the active and the queued calls to one server. */
 export class CallSemaphore {
   readonly #queue: (() => void)[] = [];
   #active = 0;
@@ -26,7 +26,7 @@ export class CallSemaphore {
     this.#inside -= 1;
   }
 
-  /** Makes a call active if fewer than the most are. */
+  /** Makes a call active if the limit allows it. */
   tryAcquire(): boolean {
     if (this.#active >= maxActive) return false;
     this.#active += 1;

@@ -1,4 +1,4 @@
-/** How long one call may take: its deadline, its longest silence, and the least an answer needs. */
+/** How long one call may take: its deadline, its longest silence, and the minimum an answer needs. */
 
 import type { CallPolicy } from '../../domain/policy.ts';
 import type { ProgressRenewal } from '../../domain/session.ts';
@@ -10,7 +10,7 @@ import type { CallOptions } from '../troupe.ts';
 /** Monotonic milliseconds. */
 export interface CallTimes {
   readonly startedAt: number;
-  /** Spent on a question to a person, which the policy's deadline does not count. */
+  /** Time spent on questions to the user, which the policy's deadline does not count. */
   readonly pausedMs: number;
   readonly options: CallOptions;
 }
@@ -22,7 +22,7 @@ export interface Running {
 }
 
 /**
- * The deadline of a call, from its caller, else its tool, else its server.
+ * A call's deadline: from its caller, else its tool, else its server.
  * @throws TroupeError `INVALID_ARGUMENTS`.
  */
 export function deadlineOf(
@@ -32,13 +32,13 @@ export function deadlineOf(
   tool: string | undefined,
 ): number {
   const { timeoutMs: own, idleTimeoutMs } = options;
-  // Also refuses what is not a number; a deadline that never comes would hold a place for ever.
+  // Also refuses NaN: a deadline that never comes would hold a place for ever.
   for (const ms of [own, idleTimeoutMs])
     if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) throw badTimeout(server);
   return startedAt + (own ?? pausedMs + timeoutMsOf(desired, tool));
 }
 
-/** What a session is told when the call is sent now. */
+/** The times that the session gets when the call is sent now. */
 export function runningTimes(
   { startedAt, pausedMs, options }: CallTimes,
   { deadlineAt, now }: { readonly deadlineAt: number; readonly now: number },
@@ -53,7 +53,7 @@ export function runningTimes(
   const questionsMs = questionsMsOf({ startedAt, pausedMs, options }, deadlineAt, maxTimeoutMs);
   const plain = { timeoutMs, questionsMs };
   if (!progressResets || !hearsProgress) return plain;
-  // A deadline that the caller gave is the caller's last word.
+  // A deadline that the caller gave is final.
   const ownEnd = options.timeoutMs !== undefined || maxTimeoutMs === null;
   const untilMs = ownEnd ? leftMs : Math.max(leftMs, startedAt + pausedMs + maxTimeoutMs - now);
   if (untilMs === leftMs && idleMs === null) return plain;
@@ -61,7 +61,7 @@ export function runningTimes(
 }
 
 /**
- * How long questions of the server may wait without counting: until the cap of all calls. A deadline
+ * How long the server's questions may wait without counting: until the cap of all calls. A deadline
  * that the caller gave counts everything.
  */
 function questionsMsOf(
@@ -74,20 +74,20 @@ function questionsMsOf(
   return Math.max(0, endAt - deadlineAt);
 }
 
-// No answer crosses a network and the loops of two busy processes in less.
+// No answer crosses a network and the event loops of two busy processes faster.
 const leastAnswerMs = 20;
-// Whoever allows little altogether means it, and gets nine tenths of it.
+// A caller that allows little time means it, and gets nine tenths of it.
 const leastShare = 0.1;
 
 /**
- * How much time must be left for a call to be worth sending: with less it would run, and its answer
- * come too late, so that nobody knew. One that is not sent provably did not run.
+ * How much time must be left for a call to be worth sending. With less it would run and its answer
+ * come too late, so its outcome would be unknown; a call that is not sent provably did not run.
  */
 export function leastLeftMs(startedAt: number, deadlineAt: number): number {
   return Math.min(leastAnswerMs, (deadlineAt - startedAt) * leastShare);
 }
 
-// For a server whose chart is just being replaced; the policy says it for all others.
+// For a server whose chart is just being replaced; the policy decides for all others.
 const { timeoutMs: defaultTimeoutMs }: CallPolicy = defaultPolicy.call;
 
 function timeoutMsOf(desired: DesiredServer | undefined, tool: string | undefined): number {

@@ -1,4 +1,4 @@
-/** Starts again who gave up, or waits for its next try, only because an input had no answer yet. */
+/** Restarts servers that gave up, or back off, only because an input had no answer yet. */
 
 import type { FailureKind } from '../../domain/failure.ts';
 import type { RootRef, Sighting } from '../status/board.ts';
@@ -8,12 +8,12 @@ interface AnsweredPorts {
   readonly board: { sighting(server: string): Sighting | undefined };
 }
 
-// A start that ran into its deadline while it waited, and one that was refused its answer.
+// A start that timed out while it waited for the answer, and one whose question was declined.
 const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailable']);
 
 /**
- * Asks for one start each. A person who stopped a server, and whatever keeps it from starting,
- * stays in force; a start that is under way takes the answer by itself.
+ * Requests one start of each. A server that the user stopped, or that may not start, stays as it
+ * is; a start that is under way uses the answer by itself.
  */
 export function startAnswered(ports: () => AnsweredPorts): (servers: readonly string[]) => void {
   return (servers) => {

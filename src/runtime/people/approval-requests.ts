@@ -17,18 +17,18 @@ import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values
 import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 
-/** One gated server and what is known of it. */
+/** One gated server and what is known about it. */
 export interface ApprovalCase {
   readonly desired: DesiredServer;
   readonly spec: ServerSpec | undefined;
   readonly records: readonly ApprovalRecord[];
-  /** Tools that are not what was approved with it. */
+  /** Tools that differ from the approved ones. */
   readonly toolChanges: readonly ToolChange[];
-  /** Whether somebody looked for what its command leads to. */
+  /** Whether the program behind its command was looked up. */
   readonly isLookedUp: boolean;
 }
 
-/** What a decision binds to that is made by looking at the request. */
+/** The fingerprint that a decision about the shown request binds to. */
 export function shownFingerprint({ desired, toolChanges }: ApprovalCase): string {
   const fingerprint = approvalFingerprint(desired);
   return toolChanges.length === 0 ? fingerprint : digestOf({ fingerprint, toolChanges });

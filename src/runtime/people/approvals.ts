@@ -58,11 +58,11 @@ export interface ApprovalsPorts {
   >;
   readonly projectRoot: string;
   readonly onProblems: (problems: readonly Problem[]) => void;
-  /** Made later than this. */
+  /** A function, because the root is created later. */
   readonly root: () => RootRef;
   readonly specOf: (generation: string) => ServerSpec | undefined;
   readonly catalogs: () => Catalogs;
-  /** What of its tools is held back may differ now. */
+  /** Called when the server's held-back tools may have changed. */
   readonly onPinned: (server: string) => void;
   readonly listeners: Listeners;
   readonly remark: (server: string, line: string) => void;
@@ -98,9 +98,9 @@ export class Approvals {
   readonly #clock: Clock;
   readonly #store: ApprovalStore;
   readonly #endListening: () => void;
-  /** What was told of changed tools, by server: told once. */
+  /** The last report of changed tools, by server, so that none is repeated. */
   readonly #told = new Map<string, string>();
-  /** What the root knows. */
+  /** The decisions that the root has. */
   #known: readonly ApprovalDecision[] = [];
   #isKeeping = false;
   /** The last comparison of each catalog, which is requested with every status of a server. */
@@ -128,8 +128,8 @@ export class Approvals {
   }
 
   /**
-   * Before a pass can spawn anybody or ask for anything, what was decided is known, and what the
-   * commands of gated servers lead to.
+   * Loads the decisions, and looks up the programs of gated servers, before a pass can spawn a
+   * server or request an approval.
    */
   lookedUpBy(plain: SettingsReader): SettingsReader {
     const { parts, projectRoot } = this.#ports;
@@ -149,7 +149,7 @@ export class Approvals {
     };
   }
 
-  /** After every pass, asks for all that waits: an edit may have changed what a decision is about. */
+  /** Requests all missing approvals after every pass: an edit may have changed what a decision covers. */
   follow(): void {
     const root = this.#ports.root();
     let isPassOver = false;
@@ -165,7 +165,7 @@ export class Approvals {
           else this.#noteUse(desired);
         }
       },
-      // Failures of the root end the troupe; whoever made it hears of them there.
+      // A failure of the root ends the troupe, which reports it to its host.
       error: () => {},
     });
   }
@@ -189,7 +189,7 @@ export class Approvals {
       .map((desired) => approvalRequestOf(this.#caseOf(desired)));
   }
 
-  /** @throws TroupeError `PENDING_APPROVAL` when something else was shown than is there now. */
+  /** @throws TroupeError `PENDING_APPROVAL` when the server differs from what was shown. */
   refuseOutdated({ fingerprint }: ApprovalOrder, desired: DesiredServer): void {
     if (fingerprint === undefined || fingerprint === shownFingerprint(this.#caseOf(desired)))
       return;
@@ -201,7 +201,7 @@ export class Approvals {
     );
   }
 
-  /** Keeps the decision, and hands on what concerns the root. */
+  /** Keeps the decision, and passes it to the root if it concerns it. */
   decide(order: ApprovalOrder, desired: DesiredServer, obey: (order: ApprovalOrder) => void): void {
     const asked = this.#caseOf(desired);
     const fingerprint = approvalFingerprint(desired);
@@ -212,13 +212,13 @@ export class Approvals {
       this.#store.add({ kind: 'pins', ...subject, pins: pins.map(pinOf) });
       return;
     }
-    // On record before the root obeys: a server that starts at once is held to what it lists.
+    // On record before the root obeys: a server that starts at once is pinned to its first lists.
     this.#keep(asked, subject, decisionBy[order.type]);
     this.#known = decisionsOf(this.#store.records());
     obey({ ...order, fingerprint });
   }
 
-  /** A server listed its tools or other definitions: new ones are pinned as they are now. */
+  /** Pins the new ones of the definitions that a server has listed. */
   noteListed(server: string, generation: string): void {
     const desired = this.#servers().find(({ name }) => name === server);
     if (desired?.generation !== generation) return;
@@ -232,7 +232,7 @@ export class Approvals {
     this.#tellChanges(desired);
   }
 
-  /** Tools that are not shown and not called, because they are not what was approved. */
+  /** Tools that are neither shown nor called, because they differ from the approved ones. */
   heldTools(desired: DesiredServer): ReadonlySet<string> {
     return this.#heldBackOf(desired).tools;
   }
@@ -263,13 +263,13 @@ export class Approvals {
     return held;
   }
 
-  /** Settles when every decision is on disk, or is known not to be; undefined when none can be. */
+  /** Settles when every decision is on disk or could not be saved; undefined when there is no store. */
   close(): Promise<void> | undefined {
     this.#endListening();
     return this.#store.close();
   }
 
-  /** Whether all that was decided is on disk. */
+  /** Whether every decision is on disk. */
   saved(): Promise<boolean> {
     return this.#store.saved();
   }
@@ -297,7 +297,7 @@ export class Approvals {
     subject: Pick<ApprovalRecord, 'server' | 'fingerprint'>,
     decision: Decision,
   ): void {
-    // What needs no approval is not put on record: it would be a yes should it be gated one day.
+    // A server that needs no approval gets no record: should it be gated later, it would count as approved.
     if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
     const facts = spec === undefined ? [] : specFactsOf(spec, desired);
     const decidedAt = this.#clock.wallNow();
@@ -341,7 +341,7 @@ export class Approvals {
     return changes;
   }
 
-  /** What the tools of a server are held to; nothing where they are not pinned. */
+  /** The record that pins a server's tools; undefined when they are not pinned. */
   #grantOf(desired: DesiredServer): ApprovalRecord | undefined {
     if (!desired.gated || desired.policy.catalog.pinTools === 'off') return undefined;
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };

@@ -1,4 +1,4 @@
-/** What the rules of settings say about one tool, and which of them says it. */
+/** The settings' permission rules: their verdict on a tool, and the rule behind it. */
 
 import type { PermissionVerdict } from '../../domain/permission.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
@@ -26,7 +26,7 @@ export class PermissionRules {
     this.#settings = settings;
   }
 
-  /** Whether no rule can concern the tools of this server. */
+  /** Whether no rule can apply to this server's tools. */
   isSilent({ tools }: DesiredServer): boolean {
     return tools.permissions === undefined && this.#settings()?.permissions === undefined;
   }
@@ -42,7 +42,7 @@ export class PermissionRules {
     );
   }
 
-  /** The rule behind a verdict; undefined when it was no rule. */
+  /** The rule behind a verdict; undefined when no rule led to it. */
   behind(
     verdict: 'ask' | 'deny',
     { source, tools }: DesiredServer,
@@ -60,7 +60,7 @@ export class PermissionRules {
     return undefined;
   }
 
-  /** How the names of each server's tools begin; computed once per settings. */
+  /** The prefix of each server's tool names; computed once per settings. */
   #serversInNames(): readonly ServerInName[] {
     const servers = this.#settings()?.servers ?? [];
     if (this.#inNames.of !== servers) {
@@ -71,7 +71,7 @@ export class PermissionRules {
   }
 }
 
-/** A server's entry names its tools by the server's own names. */
+/** The tool as the rules in a server's entry see it: by the server's own name for it. */
 function inEntry({ server, tool }: Pick<ExposedTool, 'server' | 'tool'>): PermittedTool {
   return { server, tool, name: tool };
 }

@@ -1,9 +1,9 @@
 /**
- * Asks before a call goes out: the host, what a person allowed before, and a person, in the order
- * that the permission chart decides. By default nothing has to be asked, and that costs nothing.
+ * Obtains a call's permission before it goes out: from the host, from what the user allowed before,
+ * or from the user, in the order that the permission chart decides. By default no call needs one.
  *
- * What a person allowed for longer holds for the tool or the server as it was then, and for
- * nothing that came in its place.
+ * A permission that the user gave for longer covers the tool or the server as it was then, not its
+ * replacement.
  */
 
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
@@ -47,7 +47,7 @@ export interface PermissionCase {
   readonly args: Readonly<Record<string, unknown>>;
   /** Replaces the host's own callback for this call. */
   readonly ask: AskPermission | undefined;
-  /** Until the deadline that the caller gave, in milliseconds; null = it gave none. */
+  /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
   readonly leftMs: number | null;
 }
 
@@ -59,7 +59,7 @@ export class Permissions {
   readonly #ask: AskPermission | undefined;
   readonly #rules: PermissionRules;
   readonly #chart: typeof permissionMachine;
-  /** Calls that were asked about, by the id of their permission, until they end. */
+  /** Calls that need a permission, by its id, until they end. */
   readonly #cases = new Map<string, PermissionCase>();
   #count = 0;
 
@@ -77,7 +77,7 @@ export class Permissions {
     this.#chart = this.#provide();
   }
 
-  /** Whether calls to this server go out without a look at any rule. */
+  /** Whether calls to this server need no check of any rule. */
   isOpen(desired: DesiredServer): boolean {
     return (
       this.#hook === undefined && !desired.policy.approval.perCall && this.#rules.isSilent(desired)
@@ -85,7 +85,7 @@ export class Permissions {
   }
 
   /**
-   * What has to be asked about a call, to be started; undefined when rules and policy allow it.
+   * The permission that a call needs, yet to be started; undefined when rules and policy allow it.
    *
    * @throws TroupeError `PERMISSION_DENIED` by a rule.
    */
@@ -141,7 +141,7 @@ export class Permissions {
     return asked;
   }
 
-  /** Which of the known answers a callback of the host gave; null = none of them. */
+  /** The host callback's answer, if it is one of the known ones; else null. */
   async #answerOf<Answer extends string>(
     input: AskedPermission,
     signal: AbortSignal,
@@ -169,10 +169,10 @@ interface PermissionParts {
   readonly onEnd: () => void;
 }
 
-/** The permission of one call: whether it is being asked for, and what came of it. */
+/** One call's permission: whether it is being requested, and the result. */
 export class Permission {
   readonly #parts: PermissionParts;
-  /** Settles once nothing is asked any more. */
+  /** Settles when the permission is decided or withdrawn. */
   readonly answered: Promise<void>;
 
   constructor(parts: PermissionParts) {
@@ -218,7 +218,7 @@ export class Permission {
   }
 
   /**
-   * Compares what was allowed with the present settings and tool, which may end the permission.
+   * Compares what was allowed with the present settings and tool; a difference may end the permission.
    *
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */
@@ -235,7 +235,7 @@ export class Permission {
     this.#refuseDenied(desired, shown);
   }
 
-  /** Its call is over. */
+  /** Ends the permission with its call. */
   end(): void {
     this.#parts.actor.stop();
     this.#parts.onEnd();

@@ -1,6 +1,6 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
 
-/** Remembers which servers a person was already asked to log in to, so that nobody is asked twice. */
+/** Remembers the servers for which a log-in was already requested, so that none is requested twice. */
 export class PersonNeeds {
   readonly #asked = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-/** Says whether an answer fits its question, and makes what leaves of it. */
+/** Validates an answer against its question, and prepares what is sent to the server. */
 
 import type { Question, QuestionAnswer, SamplingResult } from '../../domain/question.ts';
 import { checkForm } from '../../policies/calls/form-answer.ts';
@@ -10,7 +10,7 @@ const actions: readonly string[] = [
   'cancel',
 ] satisfies readonly QuestionAnswer['action'][];
 
-/** What is wrong with an answer, without any value of it; undefined = it fits. */
+/** What is wrong with an answer, without quoting any of its values; undefined = it fits. */
 export function answerFault(question: Question, answer: unknown): string | undefined {
   if (!isRecord(answer) || !actions.includes(String(answer['action'])))
     return '"action" must be accept, decline or cancel';
@@ -31,7 +31,7 @@ export function answerFault(question: Question, answer: unknown): string | undef
   }
 }
 
-/** What leaves of an answer that fits: nothing but what was asked for, with the defaults of the form. */
+/** The part of a fitting answer that is sent: the requested fields only, with the form's defaults. */
 export function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
   if (answer.action !== 'accept') return { action: answer.action };
   const { content, sampling } = answer;

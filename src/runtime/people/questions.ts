@@ -30,7 +30,7 @@ export interface QuestionsPorts {
   readonly clock: Clock;
   readonly listeners: Listeners;
   readonly board: () => StatusBoard;
-  /** Adds a line to the log of a server; it holds nothing that was answered. */
+  /** Adds a line to a server's log; the line contains nothing of an answer. */
   readonly remark: (server: string, line: string) => void;
 }
 
@@ -38,7 +38,7 @@ interface OpenQuestion {
   readonly question: Question;
   readonly handler: QuestionHandler;
   readonly actor: ActorRefFrom<typeof questionMachine>;
-  /** Outlives the handler's promise: one that left its question to others hears of the end as well. */
+  /** Outlives the handler's promise, so a handler that left its question to others also learns of its end. */
   readonly wanted: AbortController;
   /** The content of the latest answer, which the chart does not see. */
   answer: QuestionAnswer | undefined;
@@ -54,16 +54,16 @@ const ends = {
 
 export class Questions {
   readonly roots: Roots;
-  /** What sessions see of it. */
+  /** The part that sessions use. */
   readonly session: QuestionPorts;
   readonly #ports: QuestionsPorts;
-  /** What the host answers; anything else goes only to a caller that answers questions. */
+  /** The kinds that the host answers; other questions go only to a caller that answers questions. */
   readonly #kinds: readonly QuestionKind[];
   readonly #onQuestion: QuestionHandler | undefined;
   readonly #chart: typeof questionMachine;
   /** By id, oldest first. */
   readonly #open = new Map<string, OpenQuestion>();
-  /** Servers whose log says already that they ask too much. */
+  /** Servers whose log already says that they ask too much. */
   readonly #crowded = new Set<string>();
   #count = 0;
   #isClosed = false;
@@ -74,7 +74,7 @@ export class Questions {
   ) {
     this.#ports = ports;
     this.#onQuestion = onQuestion;
-    // A model costs money: no handler is asked for one unless the host says so.
+    // A model costs money: sampling requests reach the handler only if the host enables them.
     this.#kinds = questions ?? (onQuestion === undefined ? [] : ['form', 'url']);
     this.roots = new Roots(roots, ports.projectRoot);
     this.#chart = questionMachine.provide({
@@ -95,13 +95,13 @@ export class Questions {
     return [...this.#open.values()].filter(isListed).map(({ question }) => question);
   }
 
-  /** The command that answers what a server asks; undefined = it asks nothing. */
+  /** The command that answers a server's question; undefined = it asks none. */
   stepFor(server: string): string | undefined {
     const question = this.list().find((one) => one.server === server);
     return question && `troupe answer ${question.id}`;
   }
 
-  /** @throws TroupeError `INVALID_ARGUMENTS`: no such question waits, or the answer does not fit it. */
+  /** @throws TroupeError `INVALID_ARGUMENTS` when no such question is open or the answer does not fit it. */
   answer(id: string, answer: QuestionAnswer): void {
     const open = this.#open.get(id);
     if (open === undefined || !isListed(open)) {
@@ -121,7 +121,7 @@ export class Questions {
     actor.send({ type: 'question.answered', action: answer.action });
   }
 
-  /** Withdraws every question, and takes no more. */
+  /** Withdraws every question, and accepts no more. */
   close(): void {
     this.#isClosed = true;
     for (const { actor } of [...this.#open.values()]) actor.send({ type: 'question.withdrawn' });
@@ -129,7 +129,7 @@ export class Questions {
 
   /**
    * Settles with the end of the question; never rejects. Undefined = there is no handler for such a
-   * question, or the answer is not wanted any more.
+   * question, or the answer is no longer wanted.
    */
   #ask(
     server: string,
@@ -222,7 +222,7 @@ export class Questions {
 
   /** The handler is code of the host: it may throw, be late, or answer with anything. */
   async #consult(id: string, signal: AbortSignal): Promise<QuestionReply> {
-    // A turn later: first the question is listed, then its handler is asked.
+    // A turn later, because the question is listed before its handler is called.
     await Promise.resolve();
     const open = this.#open.get(id);
     if (open === undefined || signal.aborted) return { action: null, fault: null };
@@ -245,12 +245,12 @@ export class Questions {
   }
 }
 
-/** Others may see and answer it. */
+/** Whether others may see and answer it. */
 function isListed({ actor }: OpenQuestion): boolean {
   return actor.getSnapshot().matches({ open: 'listed' });
 }
 
-/** What the server gets; undefined = nothing, because its session or call is over. */
+/** The server's answer; undefined = none, because its session or call is over. */
 function answerAt(
   end: QuestionEnd,
   answer: QuestionAnswer | undefined,
