@@ -22,7 +22,6 @@ import type { ToolAddress } from './catalog/tool-finding.ts';
 import type { AddedServers } from './options/added-servers.ts';
 
 import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
-import type { Questions } from './people/questions.ts';
 import type { CallWatch } from './telemetry/calls.ts';
 import type {
   BackgroundCall,
@@ -33,6 +32,7 @@ import type {
   Troupe,
   WaitOptions,
 } from './troupe.ts';
+import type { Questions } from './user/questions.ts';
 
 type Requests = Pick<
   Troupe,

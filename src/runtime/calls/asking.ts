@@ -3,9 +3,9 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import type { Subject } from '../errors/call.ts';
-import type { Permission, Permissions } from '../people/permissions.ts';
 import type { Sighting, StatusBoard } from '../status/board.ts';
 import type { CallOptions } from '../troupe.ts';
+import type { Permission, Permissions } from '../user/permissions.ts';
 import type { Errand } from './errand.ts';
 import { gateFor } from './gate.ts';
 import { deadlineOf } from './times.ts';

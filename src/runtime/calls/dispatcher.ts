@@ -36,12 +36,12 @@ import {
   shuttingDown,
   tooLate,
 } from '../errors/call-refusal.ts';
-import type { Permissions } from '../people/permissions.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { Sighting, StatusBoard } from '../status/board.ts';
 import { StatusChanges } from '../status/changes.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
+import type { Permissions } from '../user/permissions.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 import { type AskedCall, Asking } from './asking.ts';
 import { CallsAtWork, tell } from './at-work.ts';

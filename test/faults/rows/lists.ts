@@ -306,7 +306,7 @@ export const listRows: readonly AnyRow[] = [
   {
     id: 'F55',
     inject: 's:rug-pull',
-    absent: 'shown by test/runtime/people/approvals.test.ts',
+    absent: 'shown by test/runtime/user/approvals.test.ts',
   },
   ...changes,
 ];
