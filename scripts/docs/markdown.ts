@@ -15,6 +15,11 @@ export function codes(texts: readonly string[]): string {
   return texts.map(code).join(' ');
 }
 
+/** Makes links of the mentions of other pages, as `docs/codes.md`, for a page in `docs`. */
+export function linked(text: string): string {
+  return text.replaceAll(/docs\/([\w-]+\.md)(#[\w-]+)?/g, '[$1]($1$2)');
+}
+
 export function fenced(language: string, text: string): string {
   return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;
 }

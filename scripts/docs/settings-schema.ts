@@ -8,13 +8,12 @@ import { serverEntrySchema } from '../../src/config/entry/schema.ts';
 import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
 import { inputSchema, maxInputs } from '../../src/config/inputs-section.ts';
 import { mcpFields } from '../../src/config/mcp-section.ts';
-import { policySchemas } from '../../src/config/policy-schema.ts';
+import { isTroupeWide, policySchemas } from '../../src/config/policy-schema.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
-import { type PolicyField, type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
-import { isTroupeWide, takesEffect } from '../../src/policies/presets/policy-reach.ts';
+import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
-import { fieldWords } from './policy-tables.ts';
+import { meaningOf } from './policy-tables.ts';
 import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
 
 /** The file that is published, from the root of the repository. */
@@ -121,11 +120,9 @@ function policyFor(reach: 'troupe' | 'server'): z.ZodType {
 }
 
 function fieldOf(group: PolicyGroup, field: string, schema: z.ZodType): z.ZodType {
-  const meaning = plain(fieldWords[`${group}.${field}` as PolicyField], 'policies.md');
-  const isIdle = !takesEffect(group, field);
   const values = new Map<string, unknown>(Object.entries(presets.default[group]));
   return withWords(schema, {
-    description: isIdle ? `${meaning} It has no effect in this version.` : meaning,
+    description: plain(meaningOf(group, field), 'policies.md'),
     default: values.get(field),
   }).optional();
 }
@@ -160,5 +157,6 @@ function plain(markdown: string, page: string): string {
       if (target.startsWith('#')) return `docs/${page}`;
       return text.endsWith('.md') ? `docs/${text}` : text;
     })
+    .replaceAll(/(docs\/[\w-]+\.md)#[\w-]+/g, '$1')
     .replaceAll('`', '');
 }

@@ -11,9 +11,9 @@ import type { PermissionRules } from '../domain/permission.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
-import { closestName } from '../policies/text/closest-name.ts';
+import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
 import { permissionsSchema } from './permission-schema.ts';
-import { type PolicyRemark, parsePolicyChoice } from './policy-choice.ts';
+import { parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
 
@@ -98,7 +98,7 @@ export const mcpFields = {
     .max(maxGateMs, { error: gateError })
     .meta(restartRequired),
   permissions: permissionsSchema,
-  // Read by `policy-choice.ts`, which knows more words than a schema has.
+  // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),
   commandValues: z.boolean({
     error: '"commandValues" must be true or false, without quotes; write true',
@@ -138,7 +138,6 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
     const result = parseField(field);
     if ('value' in result) {
       values.set(field.name, result.value);
-      faults.push(...result.remarks);
       noteLines(field, '', lines);
       continue;
     }
@@ -153,19 +152,14 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
 
 function parseField(
   field: TreeMember,
-):
-  | { readonly value: unknown; readonly remarks: readonly Fault[] }
-  | { readonly fault: Fault; readonly limits: boolean } {
+): { readonly value: unknown } | { readonly fault: Fault; readonly limits: boolean } {
   if (field.name === 'policy') return parsePolicy(field);
   const schema = fieldSchemas.get(field.name);
   if (schema === undefined) return unknownField(field);
   const parsed = schema.safeParse(valueOf(field.node));
   if (parsed.success) {
     const isGateway = field.name === 'dockerGateway';
-    return {
-      value: isGateway ? { wish: parsed.data, line: field.line } : parsed.data,
-      remarks: [],
-    };
+    return { value: isGateway ? { wish: parsed.data, line: field.line } : parsed.data };
   }
   const [issue] = parsed.error.issues;
   const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
@@ -192,14 +186,11 @@ function noteLines(
 
 /** A policy that cannot be read leaves the default in force: it limits nothing. */
 function parsePolicy(field: TreeMember): ReturnType<typeof parseField> {
-  const faultAt = ({ path, message }: PolicyRemark): Fault => ({
-    line: path.length === 0 ? field.line : lineAt(field.node, path),
-    path: ['mcp', field.name, ...path],
-    message,
-  });
   const parsed = parsePolicyChoice(valueOf(field.node), 'troupe');
-  if ('fault' in parsed) return { fault: faultAt(parsed.fault), limits: false };
-  return { value: parsed.choice, remarks: parsed.remarks.map(faultAt) };
+  if ('choice' in parsed) return { value: parsed.choice };
+  const { path, message } = parsed.fault;
+  const line = path.length === 0 ? field.line : lineAt(field.node, path);
+  return { fault: { line, path: ['mcp', field.name, ...path], message }, limits: false };
 }
 
 function unknownField({ name, line }: TreeMember): {
@@ -207,11 +198,8 @@ function unknownField({ name, line }: TreeMember): {
   readonly limits: boolean;
 } {
   const closest = closestName(name, fieldSchemas.keys());
-  const message =
-    closest === undefined
-      ? `unknown key; remove it or write one of ${[...fieldSchemas.keys()].join(', ')}`
-      : `unknown key; did you mean "${closest}"?`;
   // A misspelt limit is a limit that does not hold.
   const limits = closest !== undefined && limitingKeys.has(closest);
+  const message = unknownKeyMessage(name, [...fieldSchemas.keys()]);
   return { fault: { line, path: ['mcp', name], message }, limits };
 }

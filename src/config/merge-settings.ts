@@ -19,13 +19,13 @@ import type {
   SourceRef,
 } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
-import { chosenPolicy } from '../policies/presets/override-policy.ts';
 import { withPolicy } from './entry/server-entry.ts';
 import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, placeOfList } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
 import { permissionsOf } from './permission-rules.ts';
+import { chosenPolicy } from './policy-choice.ts';
 import { distinctServers } from './same-servers.ts';
 import { type StartValue, startValuesOf } from './start-values.ts';
 

@@ -1,8 +1,7 @@
 /**
  * The value of a key `policy`: a preset's name, or an object of overrides.
  *
- * What is wrong is told with the whole key and a value that would do. A field
- * that this version does not obey is accepted, and said to be so.
+ * Each fault names the whole key and an acceptable value.
  */
 
 import {
@@ -11,70 +10,61 @@ import {
   type PolicyOverrides,
   type PresetName,
   presetNames,
+  type ServerPolicy,
 } from '../domain/policy.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { isTroupeWide, takesEffect } from '../policies/presets/policy-reach.ts';
-import { closestName } from '../policies/text/closest-name.ts';
-import { policySchemas, sentenceFor } from './policy-schema.ts';
+import { overridePolicy } from '../policies/presets/override-policy.ts';
+import { presets } from '../policies/presets/presets.ts';
+import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
+import { isTroupeWide, policySchemas, sentenceFor } from './policy-schema.ts';
 import type { TreePath } from './settings-tree.ts';
 
-/** Something about one key: its path below `policy`, and a sentence. */
-export interface PolicyRemark {
+/** What is wrong with one key; the path starts below `policy`. */
+export interface PolicyFault {
   readonly path: TreePath;
   readonly message: string;
 }
 
-export type ParsedPolicy =
-  | { readonly choice: PolicyChoice; readonly remarks: readonly PolicyRemark[] }
-  | { readonly fault: PolicyRemark };
+export type ParsedPolicy = { readonly choice: PolicyChoice } | { readonly fault: PolicyFault };
 
-/** For one server, fields that are about all of them are refused. */
+/** A server's own policy may not set fields that apply to the whole troupe. */
 export type PolicyReach = 'troupe' | 'server';
 
 const groups = Object.keys(policySchemas) as readonly PolicyGroup[];
-const presetList = presetNames.map((name) => `"${name}"`).join(', ');
-const presetWords = `one of ${presetList}`;
+const presetWords = `one of ${presetNames.map((name) => `"${name}"`).join(', ')}`;
 
 export function parsePolicyChoice(value: unknown, reach: PolicyReach): ParsedPolicy {
   if (typeof value === 'string') {
     const preset = presetNamed(value);
-    if (preset === undefined)
-      return { fault: { path: [], message: unknownPreset('policy', value) } };
-    return { choice: { preset, overrides: {} }, remarks: [] };
+    return preset === undefined
+      ? faultAt([], unknownPreset('policy', value))
+      : { choice: { preset, overrides: {} } };
   }
-  if (!isRecord(value)) {
-    const message = `"policy" must be ${presetWords}, or an object as { "preset": "default", "restart": { "maxAttempts": 3 } }`;
-    return { fault: { path: [], message } };
-  }
-  return parseObject(value, reach);
-}
-
-function parseObject(value: Readonly<Record<string, unknown>>, reach: PolicyReach): ParsedPolicy {
+  if (!isRecord(value))
+    return faultAt(
+      [],
+      `"policy" must be ${presetWords}, or an object as { "preset": "default", "restart": { "maxAttempts": 3 } }`,
+    );
   const overrides: [string, Readonly<Record<string, unknown>>][] = [];
-  const remarks: PolicyRemark[] = [];
   let preset: PresetName | undefined;
   for (const [key, content] of Object.entries(value)) {
     if (key === 'preset') {
       preset = presetNamed(content);
-      if (preset === undefined)
-        return { fault: { path: [key], message: unknownPreset(key, content) } };
+      if (preset === undefined) return faultAt([key], unknownPreset(key, content));
       continue;
     }
     const group = groups.find((name) => name === key);
-    if (group === undefined)
-      return { fault: { path: [key], message: unknownKey(key, ['preset', ...groups]) } };
+    if (group === undefined) return faultAt([key], unknownKeyMessage(key, ['preset', ...groups]));
     const parsed = parseGroup(group, content, reach);
     if ('fault' in parsed) return parsed;
     overrides.push([group, parsed.fields]);
-    remarks.push(...parsed.remarks);
   }
   return {
-    // Every field has passed the schema of its own key.
     choice: {
       ...(preset === undefined ? {} : { preset }),
+      // Every field has passed the schema of its own key.
       overrides: Object.fromEntries(overrides) as PolicyOverrides,
     },
-    remarks,
   };
 }
 
@@ -82,40 +72,32 @@ function parseGroup(
   group: PolicyGroup,
   content: unknown,
   reach: PolicyReach,
-):
-  | { readonly fault: PolicyRemark }
-  | {
-      readonly fields: Readonly<Record<string, unknown>>;
-      readonly remarks: readonly PolicyRemark[];
-    } {
+): { readonly fault: PolicyFault } | { readonly fields: Readonly<Record<string, unknown>> } {
   const schemas = new Map(Object.entries(policySchemas[group]));
   const names = [...schemas.keys()];
-  if (!isRecord(content)) {
-    const message = `"${group}" must be an object with some of ${names.join(', ')}`;
-    return { fault: { path: [group], message } };
-  }
+  if (!isRecord(content))
+    return faultAt([group], `"${group}" must be an object with some of ${names.join(', ')}`);
   const fields: [string, unknown][] = [];
-  const remarks: PolicyRemark[] = [];
   for (const [field, given] of Object.entries(content)) {
     const path = [group, field];
+    const name = `"${path.join('.')}"`;
     const schema = schemas.get(field);
-    if (schema === undefined) return { fault: { path, message: unknownKey(field, names) } };
-    if (reach === 'server' && isTroupeWide(group, field)) {
-      const message = `"${group}.${field}" counts for all servers together; set it in "mcp": { "policy": { … } }`;
-      return { fault: { path, message } };
-    }
+    if (schema === undefined) return faultAt(path, unknownKeyMessage(field, names));
+    if (reach === 'server' && isTroupeWide(group, field))
+      return faultAt(
+        path,
+        `${name} applies to all servers together; set it in "mcp": { "policy": { … } }`,
+      );
     const parsed = schema.safeParse(given);
-    if (!parsed.success) {
-      const message = `"${group}.${field}" ${sentenceFor(schema, given, parsed.error)}`;
-      return { fault: { path, message } };
-    }
+    if (!parsed.success)
+      return faultAt(path, `${name} ${sentenceFor(schema, given, parsed.error)}`);
     fields.push([field, parsed.data]);
-    if (!takesEffect(group, field)) {
-      const message = `"${group}.${field}" has no effect in this version; remove it, or leave it for later ones`;
-      remarks.push({ path, message });
-    }
   }
-  return { fields: Object.fromEntries(fields), remarks };
+  return { fields: Object.fromEntries(fields) };
+}
+
+function faultAt(path: TreePath, message: string): { readonly fault: PolicyFault } {
+  return { fault: { path, message } };
 }
 
 function unknownPreset(key: string, value: unknown): string {
@@ -125,13 +107,30 @@ function unknownPreset(key: string, value: unknown): string {
     : `there is no such preset; did you mean "${closest}"?`;
 }
 
-function unknownKey(key: string, names: readonly string[]): string {
-  const closest = closestName(key, names);
-  return closest === undefined
-    ? `unknown key; remove it or write one of ${names.join(', ')}`
-    : `unknown key; did you mean "${closest}"?`;
-}
-
 function presetNamed(value: unknown): PresetName | undefined {
   return presetNames.find((name) => name === value);
 }
+
+/**
+ * Returns the policy that a choice leads to. A choice with a preset starts from
+ * that preset alone and ignores `base`. Equal choices share one object.
+ */
+export function chosenPolicy(base: ServerPolicy, choice: PolicyChoice): ServerPolicy {
+  const start = choice.preset === undefined ? base : presets[choice.preset];
+  const key = JSON.stringify(choice.overrides);
+  if (key === '{}') return start;
+  const chosen = chosenFrom.get(start) ?? new Map<string, ServerPolicy>();
+  chosenFrom.set(start, chosen);
+  const known = chosen.get(key);
+  if (known !== undefined) return known;
+  const policy = overridePolicy(start, choice.overrides);
+  if (chosen.size >= maxCachedChoices) chosen.clear();
+  chosen.set(key, policy);
+  return policy;
+}
+
+// Thousands of servers make the same few choices (`"startup": "lazy"`); one shared object
+// makes hashing and comparing their policies cheap.
+const chosenFrom = new WeakMap<ServerPolicy, Map<string, ServerPolicy>>();
+// More than users ever write; beyond it choices are computed again.
+const maxCachedChoices = 1_000;

@@ -9,6 +9,7 @@ import { longestTimerMs } from '../domain/clock.ts';
 import { failureKinds } from '../domain/failure.ts';
 import {
   type ClassifyRule,
+  type PolicyField,
   type PolicyGroup,
   restartRules,
   type ServerPolicy,
@@ -238,11 +239,7 @@ export const policySchemas: {
     failures: count(),
     treatMethodNotFoundAsAlive: truth(),
   },
-  idle: {
-    stopMs: msOrNull('never'),
-    drainMs: msOrNull('no sharing'),
-    maxIdleMs: msOrNull('no limit'),
-  },
+  idle: { stopMs: msOrNull('never') },
   catalog: {
     whileDown: choice('keepStale', 'hide', 'deferred'),
     cache: choice('none', 'memory', 'disk'),
@@ -279,12 +276,6 @@ export const policySchemas: {
     filesMaxAgeMs: whole(' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
   },
   classify: { rules: classifyRules },
-  auth: {
-    onMissing: choice('park', 'prompt', 'fail'),
-    parkMs: msOrNull('no limit'),
-    background: choice('nonInteractive', 'interactive'),
-    refresh: choice('singleFlight', 'perServer'),
-  },
   close: { steps: closeSteps, totalMs: ms(), scope: choice('child', 'group', 'tree') },
   admission: {
     maxServers: orNull('no limit', '', 0, maxServers),
@@ -297,5 +288,23 @@ export const policySchemas: {
     ),
     perCall: truth(),
   },
-  reload: { mode: choice('incremental', 'full', 'none'), debounceMs: ms(0) },
 };
+
+const troupeWideFields: ReadonlySet<string> = new Set<PolicyField>([
+  'startup.gateMs',
+  'connect.localSlots',
+  'connect.remoteSlots',
+  'catalog.cache',
+  'catalog.maxEntries',
+  'result.filesMaxCount',
+  'result.filesMaxBytes',
+  'result.filesMaxAgeMs',
+  'admission.maxServers',
+  'admission.budget',
+  'approval.gatedScopes',
+]);
+
+/** Says whether the field applies to all servers together, so that one server cannot differ in it. */
+export function isTroupeWide(group: PolicyGroup, field: string): boolean {
+  return troupeWideFields.has(`${group}.${field}`);
+}

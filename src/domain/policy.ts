@@ -1,11 +1,12 @@
 /**
  * Every number and rule that tunes the life of a server, as plain data.
  *
- * The groups are subjects; a preset is one whole object. Lengths of time are
- * milliseconds and end in `Ms`; `null` is the word for "off" or "no limit". All
- * of it applies in place: a change ends no connection and shortens no wait that
- * is under way. Which fields this version does not obey yet is listed in
- * `src/policies/presets/policy-reach.ts`, as is which count for the whole troupe.
+ * The groups are subjects; a preset is one whole object. Durations are in
+ * milliseconds and end in `Ms`; `null` means "off" or "no limit". Every change
+ * applies in place: it ends no connection and shortens no wait already under way.
+ *
+ * The comments of the fields are the tables of `docs/policies.md` and the
+ * descriptions in the JSON schema (`npm run docs`).
  */
 
 import type { FailureKind } from './failure.ts';
@@ -14,31 +15,41 @@ import type { Scope } from './scope.ts';
 /** The names that tools are shown under. */
 export interface NamingPolicy {
   /**
-   * Holds `{tool}` and mostly `{server}`. A tool of a server whose tools are not known yet is found by
-   * its name only where `{server}` comes first.
+   * Form of a tool's name, with `{tool}` and usually `{server}`. While the tools of a server are
+   * unknown, a name leads to it only if the form starts with `{server}`.
    */
   readonly template: string;
+  /** Whether names are converted to lower case. */
   readonly case: 'keep' | 'lower';
-  /** In characters. */
+  /** Maximum length of a name, in characters. */
   readonly maxLength: number;
-  /** What happens to a longer name: its end gives way to a hash, its middle to `___`, or the tool is left out. */
+  /**
+   * What happens to a longer name. `hash`: its end becomes a hash; `middle`: its middle becomes
+   * `___`; `error`: the tool is left out.
+   */
   readonly overflow: 'hash' | 'middle' | 'error';
-  /** Whether `github_search` of the server `github` loses its beginning. */
+  /** Whether `github_search` of the server `github` becomes `search`. */
   readonly stripServerPrefix: boolean;
-  /** Who keeps a name that two tools want: the first by origin, nobody but both get a hash, or nobody. */
+  /**
+   * Which of two tools gets a name that both want. `originOrder`: the first by server and tool, the
+   * other gets a hash; `suffix`: both get a hash; `error`: neither is shown.
+   */
   readonly collision: 'originOrder' | 'suffix' | 'error';
-  /** Templates of further spellings that a call may use, where only one tool is meant. */
+  /** Further forms that a call may use if they match exactly one tool. */
   readonly aliases: readonly string[];
 }
 
-/** What follows when no attempt is left: nothing, a rest until somebody needs it, or quiet attempts (remote servers only). */
+/**
+ * What follows the last attempt: nothing, sleep until demanded, or quiet attempts (remote servers
+ * only).
+ */
 export type AfterGiveUp = 'stop' | 'untilDemanded' | QuietRetries;
 
 /** Single attempts at doubling intervals, for as long as it takes. */
 export interface QuietRetries {
   readonly retryFromMs: number;
   readonly toMs: number;
-  /** No such wait is shorter, whatever the jitter. */
+  /** Minimum wait, whatever the jitter. */
   readonly floorMs?: number | undefined;
 }
 
@@ -47,52 +58,73 @@ export interface BusyBackoff {
   readonly initialMs: number;
   readonly factor: number;
   readonly maxMs: number;
-  /** Up to this fraction is added at random; nothing is taken away. */
+  /** Up to this fraction is added at random; nothing is subtracted. */
   readonly addedJitter: number;
 }
 
-/** From the wish to run until the server is ready for the first time. */
+/** From the decision to run until the server is ready for the first time. */
 export interface StartupPolicy {
-  /** `lazy`: with the first demand; `background`: at once, but `ready()` does not wait for it. */
+  /**
+   * `eager`: starts at once; `background`: starts at once, but `ready()` does not wait for it;
+   * `lazy`: starts with the first demand. The key `startup` sets it.
+   */
   readonly mode: 'eager' | 'lazy' | 'background';
   /**
    * How long `ready()` waits for servers, counted from the creation of the troupe. Reading the
-   * settings takes half of it at most: what is left then counts from the first pass.
+   * settings may take up to half of it; the rest counts from the first pass. `mcp.startupGateMs`
+   * wins.
    */
   readonly gateMs: number;
-  /** Whether the gate also waits, however long, for servers whose tools are not known from before. */
+  /** Whether the gate also waits, without a limit, for servers that have no stored tool list. */
   readonly withoutCache: 'late' | 'block';
-  /** Whether `required()` insists on this server; such a one is started even when it is lazy. */
+  /**
+   * Whether `required()` fails without this server; a required server starts even when it is lazy.
+   * The key `required` sets it.
+   */
   readonly required: boolean;
-  /** How long `required()` waits for it, counted from the first pass. */
+  /**
+   * How long `required()` waits for the server, counted from the first pass. The key
+   * `startupTimeoutMs` sets it.
+   */
   readonly timeoutMs: number;
-  /** Tries of a start, the first included; null = no limit. */
+  /** Attempts of a start, including the first; null = no limit. The key `maxAttempts` sets it. */
   readonly maxAttempts: number | null;
-  /** The kinds of failure after which a start is tried again. */
+  /** The kinds of failure after which a start is retried (docs/codes.md). */
   readonly retryOn: 'any' | readonly FailureKind[];
   /**
-   * After HTTP 408, 429, 500, 502, 503, 504 or 529: these waits instead of the
-   * restart's, and no limit of attempts. Null = such a start fails like any other.
+   * Waits that replace those of `restart` when a start is answered with HTTP 408, 429, 500, 502,
+   * 503, 504 or 529; the number of attempts is then unlimited. `addedJitter`: up to this fraction is
+   * added at random. Null = such a start fails like any other.
    */
   readonly busyBackoff: BusyBackoff | null;
+  /** What follows the last attempt of a start, as in `restart.afterGiveUp`. */
   readonly afterGiveUp: AfterGiveUp;
 }
 
 export interface ConnectPolicy {
-  /** From the start permit to a finished handshake; null = no deadline. */
+  /**
+   * Local servers: deadline from the start permit to a finished handshake; null = none. The key
+   * `connectTimeoutMs` sets both this and the next.
+   */
   readonly localTimeoutMs: number | null;
+  /** The same for remote servers. */
   readonly remoteTimeoutMs: number | null;
-  /** For the whole tool list, all pages together. */
+  /** Deadline for the whole tool list, all pages together. */
   readonly listTimeoutMs: number;
-  /** Longest wait for a start permit before the wait is given up and tried again later. */
+  /** Maximum wait for a start permit; after it the server backs off and tries again. */
   readonly queueTimeoutMs: number;
-  /** What a `${VAR}` that is not set and has no default means: no start, or the text as it is. */
+  /**
+   * What a reference `${VAR}` to an unset variable without a default does. `fail`: the server does
+   * not start, and its error names the variable; `keep`: the reference stays as it is, and `logs`
+   * has a note.
+   */
   readonly missingVariable: 'fail' | 'keep';
   /**
-   * How many may be starting at once; `auto` = eight for each processor core, null = no
-   * limit. `mcp.slots` wins over it.
+   * How many local servers may start at once; `auto` = eight per processor core, null = no limit.
+   * `mcp.slots` wins.
    */
   readonly localSlots: number | 'auto' | null;
+  /** The same for remote servers. */
   readonly remoteSlots: number | null;
 }
 
@@ -100,35 +132,45 @@ export interface ConnectPolicy {
 export const restartRules = ['auto', 'never', 'failure', 'always', 'remote'] as const;
 export type RestartRule = (typeof restartRules)[number];
 
-/** One wait after the other; the last of a ladder repeats. */
+/** Consecutive waits; the last of a list repeats. */
 export type Delays =
   | readonly number[]
   | {
       readonly initialMs: number;
       readonly factor: number;
       readonly maxMs: number;
-      /** No wait is shorter, whatever the jitter. */
+      /** Minimum wait, whatever the jitter. */
       readonly floorMs?: number | undefined;
     };
 
-/** Nothing; anything between the floor and the wait; or so large a fraction more or less, as 0.2. */
+/** Nothing; anything between the floor and the wait; or a fraction more or less, as 0.2. */
 export type Jitter = 'none' | 'full' | number;
 
 /** What happens when a server that was ready is lost. */
 export interface RestartPolicy {
-  /** When a lost session is opened again. `never` also means that a failed start is not repeated. */
+  /**
+   * When a lost session is reopened. `auto`: local after a failure, remote always; `remote`: remote
+   * always, local never; `never`: a failed start is not retried either. The key `restart` sets it.
+   */
   readonly on: RestartRule;
-  /** Whether the first attempt waits; one that does not is counted all the same. */
+  /** Whether the first attempt after a loss waits. It counts either way. */
   readonly first: 'immediate' | 'delayed';
+  /** The waits before the attempts: a list, whose last item repeats, or one growing wait. */
   readonly delays: Delays;
+  /** `none`; `full`: anything between `floorMs` and the wait; a fraction: that much more or less. */
   readonly jitter: Jitter;
-  /** Attempts of one outage; null = no limit. */
+  /** Attempts of one outage; null = no limit. The key `maxAttempts` sets it. */
   readonly maxAttempts: number | null;
-  /** When a ready server has its whole budget back: at once, or after so long a service. */
+  /** When a ready server regains all its attempts: at once, or after this much sustained service. */
   readonly budgetReset: 'immediate' | { readonly sustainedMs: number };
+  /**
+   * What follows the last attempt. `stop`: the server has failed; `untilDemanded`: it sleeps until a
+   * call needs it; or, for remote servers, quiet attempts at doubling intervals.
+   */
   readonly afterGiveUp: AfterGiveUp;
-  /** A peer's own wish (`Retry-After`) lengthens a wait within these bounds. */
+  /** Minimum wait when the peer requests one (`Retry-After`). */
   readonly retryAfterMinMs: number;
+  /** Maximum such wait. */
   readonly retryAfterMaxMs: number;
 }
 
@@ -136,142 +178,167 @@ export interface RestartPolicy {
 export interface StormLimit {
   readonly limit: number;
   readonly windowMs: number;
-  /** `suspend` keeps the tools it had on show, `fail` takes them away. */
+  /** `suspend` keeps showing the server's tools, `fail` removes them. */
   readonly action: 'suspend' | 'fail';
 }
 
-/** Limits on what a budget per outage does not see, because the server is ready in between. Null = off. */
+/** Limits on losses that a budget per outage misses, because the server is ready in between. */
 export interface StormPolicy {
-  /** Counts sessions that ended by a crash. */
+  /** So many crashes of a ready server within the window suspend or fail it; null = off. */
   readonly crashLoop: StormLimit | null;
-  /** Counts lost sessions, whatever the cause, and those that the breaker has exchanged. */
+  /** The same for lost sessions, whatever the cause, and for sessions that the breaker replaced. */
   readonly reconnectStorm: StormLimit | null;
 }
 
 export interface BreakerPolicy {
-  /** Failed calls in a row that trip it; null = off. */
+  /** Consecutive failed calls that trip the breaker; null = off. */
   readonly threshold: number | null;
-  /** All failures that speak against the server, or those of its connection alone. */
+  /** Which failures count: all that speak against the server, or only broken connections. */
   readonly counts: 'callFailures' | 'connectionErrors';
-  /** `failFast` opens the circuit, `reconnect` exchanges the session instead. */
+  /** `failFast` opens the circuit; `reconnect` replaces the session. */
   readonly action: 'failFast' | 'reconnect';
   /** Wait before an open circuit is probed; doubles with each failed probe. */
   readonly cooldownMs: number;
+  /** Maximum such wait. */
   readonly maxCooldownMs: number;
+  /** Deadline of the probe. */
   readonly probeTimeoutMs: number;
 }
 
-/** How a ready server is watched while nobody calls it. */
+/** How a ready server is checked while no call needs it. */
 export interface HealthPolicy {
+  /**
+   * `off` and `status`: no checks, because an exited process or a broken stream is noticed at once;
+   * `ping`: a regular ping. After the machine wakes up, every ready server is checked once in any
+   * mode.
+   */
   readonly mode: 'off' | 'status' | 'ping';
+  /** Time between two checks. */
   readonly everyMs: number;
-  /** Failed looks in a row that end the session. */
+  /**
+   * Consecutive failed checks that end the session, unless a call is running; the first makes the
+   * server `degraded`.
+   */
   readonly failures: number;
+  /** Whether "method not found" counts as an answer. */
   readonly treatMethodNotFoundAsAlive: boolean;
 }
 
 export interface IdlePolicy {
   /**
-   * Ready without a call for this long, the session is closed until demanded; null = never.
-   * Counted from a second after the last call: until then the next may belong to the same work.
+   * Ready without a call for this long, the server sleeps until the next one; null = never. Counted
+   * from a second after the last call, because the next may belong to the same work. The key
+   * `idleStopMs` sets it.
    */
   readonly stopMs: number | null;
-  /** How long a shared server outlives its last user; null = it is not shared. */
-  readonly drainMs: number | null;
-  /** Longest such rest, however often users come and go; null = no limit. */
-  readonly maxIdleMs: number | null;
 }
 
 export interface CatalogPolicy {
-  /** What is shown of a server that is lost for the moment. */
+  /** Which tools are shown of a server that is lost for the moment. */
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
-  /** Whether lists outlive their session: not at all, until this run ends, or beyond. */
+  /** Where tool lists are kept after their session: nowhere, in memory, or on disk. */
   readonly cache: 'none' | 'memory' | 'disk';
-  /** How long a stored list counts; null = as long as it is there. */
+  /** How long a stored list is valid; null = no limit. */
   readonly ttlMs: number | null;
-  /** Stored lists; null = no limit. */
+  /** Maximum number of stored lists; null = no limit. */
   readonly maxEntries: number | null;
-  /** Characters of a tool's description that are shown; 0 = none at all. */
+  /**
+   * Characters shown of a tool's description, and of each description in its schemas; 0 = none.
+   */
   readonly descriptionMaxLength: number;
   /** What happens to a tool whose definition changed since it was approved. */
   readonly pinTools: 'off' | 'warn' | 'hold';
 }
 
 export interface CallPolicy {
-  /** Deadline of one call, waiting included. */
+  /** Deadline of one call, including waits. The key `timeoutMs` sets it. */
   readonly timeoutMs: number;
-  /** Longest silence of a running call; null = the deadline alone counts. */
+  /** Maximum silence of a running call; null = only the deadline counts. */
   readonly idleTimeoutMs: number | null;
-  /** Whether news of progress begins the silence anew, and moves the deadline up to `maxTimeoutMs`. */
+  /** Whether progress restarts the silence, and moves the deadline up to `maxTimeoutMs`. */
   readonly progressResets: boolean;
-  /** How far progress may move a deadline that the caller did not give; null = not at all. */
+  /** How far progress may move a deadline that the caller did not set; null = not at all. */
   readonly maxTimeoutMs: number | null;
-  /** After so long at work a call settles with a receipt, and is collected later; null = never. */
+  /** Running for longer, a call resolves with a receipt and is collected later; null = never. */
   readonly backgroundAfterMs: number | null;
   /**
-   * Which lost calls are sent a second time: none; those of an expired session; those that provably never
-   * ran, and harmless tools of trusted servers; or every one, though it may then run twice.
+   * Which lost calls are sent again. `never`: none; `sessionExpired`: those of an expired session;
+   * `idempotentTrusted`: those that provably did not run, and idempotent tools of trusted servers;
+   * `once`: also those that may have run, which may then run twice.
    */
   readonly replay: 'never' | 'sessionExpired' | 'idempotentTrusted' | 'once';
-  /** How long a question that the server asks back waits for its answer. */
+  /** How long a server's question waits for its answer. */
   readonly questionTimeoutMs: number;
-  /** Questions of a server that may wait at once; further ones are cancelled. */
+  /** How many questions of a server may wait at once; further ones are cancelled. */
   readonly maxQuestions: number;
 }
 
-/** What becomes of the answer of a tool before its caller has it. */
+/** What is done to a tool's result before the caller gets it. */
 export interface ResultPolicy {
-  /** Characters of all texts, data and names of an answer; with more, the call fails. */
+  /**
+   * Characters of all texts, data and names of a result; beyond it the call fails with
+   * `RESULT_TOO_LARGE`.
+   */
   readonly maxLength: number;
-  /** Levels of an answer; with more, the call fails. */
+  /** Nesting levels of a result; beyond it the call fails with `RESULT_TOO_LARGE`. */
   readonly maxDepth: number;
-  /** Characters of all texts of an answer that are shown; null = all. */
+  /** Characters shown of all texts of a result, with a note at each cut; null = all. */
   readonly textMaxLength: number | null;
-  /** Whether a text that was cut is kept whole in a file, where there is a state folder. */
+  /**
+   * Whether a text that was cut is kept whole in a file, if there is a state folder
+   * (docs/library.md#what-becomes-of-an-answer).
+   */
   readonly cutText: 'file' | 'drop';
-  /** Longest side of an image, in pixels; a larger one is made smaller where `sharp` is installed. Null = no limit. */
+  /**
+   * Maximum side of an image, in pixels; larger ones are scaled down if the package `sharp` is
+   * installed. Null = no limit.
+   */
   readonly imageMaxPixels: number | null;
-  /** Bytes of an image; one that cannot be made to fit is not shown. Null = no limit. */
+  /** Maximum bytes of an image; a note replaces one that cannot be made to fit. Null = no limit. */
   readonly imageMaxBytes: number | null;
-  /** Whether sound and other binary data stay in the answer, or go into files where there is a state folder. */
+  /**
+   * Whether audio and other binary data stay in the result, or move to files and leave a note, if
+   * there is a state folder.
+   */
   readonly binaries: 'keep' | 'file';
-  /** Whether structured content that does not fit the tool's own output schema fails the call. */
+  /**
+   * `check`: structured content that does not match the tool's output schema fails the call with
+   * `BAD_RESPONSE`.
+   */
   readonly outputSchema: 'check' | 'ignore';
-  /** Whether a failed answer that demands a log-in fails the call like other refusals, or is kept. */
+  /**
+   * `refuse`: an error result that demands a log-in (`_meta["mcp/www_authenticate"]`) fails the call
+   * with `AUTH_REQUIRED`; `keep`: the caller gets the result.
+   */
   readonly authChallenge: 'refuse' | 'keep';
-  /** Files of answers that are kept in the state folder; with one more the oldest goes. */
+  /** Maximum number of result files in the state folder; beyond it the oldest is deleted. */
   readonly filesMaxCount: number;
-  /** Bytes of all of them together, and so of one. */
+  /** Maximum bytes of all result files together; a result larger than this is not kept. */
   readonly filesMaxBytes: number;
-  /** How long one is kept, looked at with each new one. */
+  /** How long a result file is kept; expired files are deleted when the next one is written. */
   readonly filesMaxAgeMs: number;
 }
 
-/** A kind of failure, before the built-in table is asked. All that is given must fit. */
+/** Assigns a kind of failure, before the built-in table does. All given conditions must match. */
 export interface ClassifyRule {
   /** HTTP status. */
   readonly status?: number | undefined;
-  /** Text: a code of Node or of the SDK, of the error or of one of its causes. Number: of a JSON-RPC error answer. */
+  /**
+   * Text: a code of Node or of the SDK, of the error or one of its causes. Number: the code of a
+   * JSON-RPC error.
+   */
   readonly code?: string | number | undefined;
-  /** Part of the message of the error or of one of its causes, in any case of letters. No pattern. */
+  /** Part of the message of the error or one of its causes, in any case of letters. No pattern. */
   readonly message?: string | undefined;
   readonly kind: FailureKind;
 }
 
 export interface ClassifyPolicy {
-  /** Asked before the built-in table, the first that fits decides. */
+  /**
+   * Rules for kinds of failure, applied before the built-in table; the first match decides
+   * (docs/policies.md#kinds-of-failure).
+   */
   readonly rules: readonly ClassifyRule[];
-}
-
-export interface AuthPolicy {
-  /** What a server does that wants a log-in: wait for it, ask for it, or fail. */
-  readonly onMissing: 'park' | 'prompt' | 'fail';
-  /** How long nobody is asked again; null = until the log-in is done. */
-  readonly parkMs: number | null;
-  /** Whether an attempt that nobody waits for may open a browser. */
-  readonly background: 'nonInteractive' | 'interactive';
-  /** Whether one renewal of a token at a time is enough for all. */
-  readonly refresh: 'singleFlight' | 'perServer';
 }
 
 /** One step towards the end of a process, and how long it may take. */
@@ -281,13 +348,16 @@ export interface CloseStep {
 }
 
 export interface ClosePolicy {
-  /** Taken until the process group is empty. Whoever outlives them all gets SIGKILL. */
+  /**
+   * Steps that end a local server, each with its grace period, until its process group is empty; a
+   * process that survives them all gets SIGKILL.
+   */
   readonly steps: readonly CloseStep[];
-  /** Longest wait for a session to end before it is disposed of by force. */
+  /** Maximum wait for a session to end before it is disposed of by force. */
   readonly totalMs: number;
   /**
-   * Who is sent the signals: the process itself, its group, or whoever descends from it, too. SIGKILL
-   * goes to all of them, so that nobody is left behind.
+   * Which processes get the signals: the process itself, its group, or also its descendants. SIGKILL
+   * goes to all of them, so that none is left behind.
    */
   readonly scope: 'child' | 'group' | 'tree';
 }
@@ -295,27 +365,21 @@ export interface ClosePolicy {
 export interface AdmissionPolicy {
   /** How many servers may run at once; null = no limit. */
   readonly maxServers: number | null;
+  /** What happens to servers beyond `maxServers`. */
   readonly budget: 'off' | 'warn' | 'enforce';
 }
 
 export interface ApprovalPolicy {
   /**
-   * Scopes whose servers may start only when a person agreed, besides `project`, `workspace` and
-   * `local`, of which that always holds.
+   * Scopes whose servers need approval to start, besides `project`, `workspace` and `local`, whose
+   * servers always do.
    */
   readonly gatedScopes: readonly Scope[];
-  /** Whether every call is asked for as well. */
+  /** Whether every call needs approval as well. */
   readonly perCall: boolean;
 }
 
-export interface ReloadPolicy {
-  /** Only what changed is touched; or all is ended and begun again; or edits wait for the next start. */
-  readonly mode: 'incremental' | 'full' | 'none';
-  /** Silence after the last write of a file before it is read. */
-  readonly debounceMs: number;
-}
-
-/** All of it. A server's own differs from the troupe's in what its settings override. */
+/** All of it. A server's own policy differs from the troupe's in what its settings override. */
 export interface ServerPolicy {
   readonly naming: NamingPolicy;
   readonly startup: StartupPolicy;
@@ -329,11 +393,9 @@ export interface ServerPolicy {
   readonly call: CallPolicy;
   readonly result: ResultPolicy;
   readonly classify: ClassifyPolicy;
-  readonly auth: AuthPolicy;
   readonly close: ClosePolicy;
   readonly admission: AdmissionPolicy;
   readonly approval: ApprovalPolicy;
-  readonly reload: ReloadPolicy;
 }
 
 export type PolicyGroup = keyof ServerPolicy;

@@ -101,7 +101,7 @@ class RunningTroupe extends ServerRequests implements Troupe {
     this.#listeners = new Listeners((name, error) => {
       parts.report(`A listener of "${name}" threw.`, error);
     });
-    const chosen = hostPolicy(options.policy, parts.report);
+    const chosen = hostPolicy(options.policy);
     const settings = { ...settingsPortsOf(options, parts, () => this.#processes), policy: chosen };
     // Until the files are read, what the host chose holds.
     const { slots, startupGateMs } = mergeSettings([], undefined, chosen).settings;

@@ -116,19 +116,6 @@ describe('the policy of a server', () => {
     });
   });
 
-  it('is shown with a problem where it asks for what this version does not do', () => {
-    const { settings } = mergeSettings([file('config', { policy: { idle: { drainMs: 5_000 } } })]);
-    expect(settings.servers[0]).not.toHaveProperty('invalid');
-    expect(settings.problems).toEqual([
-      {
-        file: '/config.json',
-        line: 1,
-        key: 'mcpServers.db.policy.idle.drainMs',
-        message: expect.stringContaining('has no effect in this version'),
-      },
-    ]);
-  });
-
   it('counts as absent for all servers when it is wrong', () => {
     const { settings } = mergeSettings([file('config', {}, { policy: { restrat: {} } })]);
     expect(settings.servers[0]?.policy).toEqual(presets.default);

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
-import { policySchemas } from '../../src/config/policy-schema.ts';
-import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
-import { takesEffect } from '../../src/policies/presets/policy-reach.ts';
+import { presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
 
 const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
@@ -12,10 +10,7 @@ const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
 
 describe('a policy in settings', () => {
   it.each(presetNames)('may be the name of a preset: %s', (preset) => {
-    expect(parsePolicyChoice(preset, 'server')).toEqual({
-      choice: { preset, overrides: {} },
-      remarks: [],
-    });
+    expect(parsePolicyChoice(preset, 'server')).toEqual({ choice: { preset, overrides: {} } });
   });
 
   it('may be a preset with some fields of some groups', () => {
@@ -26,26 +21,12 @@ describe('a policy in settings', () => {
     };
     expect(parsePolicyChoice({ preset: 'ohMyPi', ...overrides }, 'server')).toEqual({
       choice: { preset: 'ohMyPi', overrides },
-      remarks: [],
     });
   });
 
   it.each(presetNames)('accepts every field of %s as it is', (name) => {
     const parsed = parsePolicyChoice(presets[name], 'troupe');
     expect(parsed).toMatchObject({ choice: { overrides: presets[name] } });
-  });
-
-  it('says of every field without effect that it has none, and of no other', () => {
-    const parsed = parsePolicyChoice(presets.default, 'troupe');
-    const idle = Object.entries(policySchemas).flatMap(([group, fields]) =>
-      Object.keys(fields)
-        .filter((field) => !takesEffect(group as PolicyGroup, field))
-        .map((field) => [group, field]),
-    );
-    expect(idle.length).toBeGreaterThan(0);
-    expect('remarks' in parsed ? parsed.remarks : []).toEqual(
-      idle.map((path) => ({ path, message: expect.stringContaining('has no effect') })),
-    );
   });
 
   it.each([
@@ -56,6 +37,11 @@ describe('a policy in settings', () => {
     ['a misspelt preset in an object', { preset: 'Default1' }, 'preset: there is no such preset'],
     ['a preset that is no text', { preset: 1 }, 'preset: "preset" must be one of "default"'],
     ['a misspelt group', { restrat: {} }, 'restrat: unknown key; did you mean "restart"?'],
+    [
+      'a group of another version',
+      { reload: {} },
+      'reload: unknown key; remove it or write one of',
+    ],
     ['an unknown group', { colours: {} }, 'colours: unknown key; remove it or write one of preset'],
     [
       'a group that is no object',
@@ -132,7 +118,7 @@ describe('a policy in settings', () => {
   it('does not let one server differ in what counts for all', () => {
     const value = { startup: { gateMs: 100 } };
     expect(faultOf(value, 'server')).toContain(
-      'startup.gateMs: "startup.gateMs" counts for all servers together; set it in "mcp"',
+      'startup.gateMs: "startup.gateMs" applies to all servers together; set it in "mcp"',
     );
     expect(faultOf(value, 'troupe')).toBeUndefined();
   });
@@ -147,7 +133,7 @@ describe('a rule for failures', () => {
     [{ code: -32_001, kind: 'sessionMissing' }],
   ])('may be %j, and has an effect', (rule) => {
     const overrides = { classify: { rules: [rule] } };
-    expect(parsePolicyChoice(overrides, 'server')).toEqual({ choice: { overrides }, remarks: [] });
+    expect(parsePolicyChoice(overrides, 'server')).toEqual({ choice: { overrides } });
   });
 
   it.each([

@@ -116,7 +116,7 @@ export const serverEntrySchema = z.strictObject(
       )
       .optional(),
 
-    // Read by `policy-choice.ts`, which knows more words than a schema has.
+    // Read by `policy-choice.ts`, which reports faults that a schema cannot.
     policy: z.unknown().optional(),
     timeoutMs: milliseconds('timeoutMs').optional(),
     connectTimeoutMs: milliseconds('connectTimeoutMs').optional(),

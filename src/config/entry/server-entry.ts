@@ -23,11 +23,10 @@ import {
 } from '../../domain/settings.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
-import { chosenPolicy } from '../../policies/presets/override-policy.ts';
-import { closestName } from '../../policies/text/closest-name.ts';
+import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
-import { type ParsedPolicy, parsePolicyChoice } from '../policy-choice.ts';
+import { chosenPolicy, type ParsedPolicy, parsePolicyChoice } from '../policy-choice.ts';
 import {
   type Fault,
   findFault,
@@ -138,7 +137,7 @@ export function parseServerEntry(
     const { path: where, message } = policy.fault;
     return brokenServer(member, origin, { path: ['policy', ...where], message });
   }
-  return validServer(member, origin, { entry: parsed.data, values, policy });
+  return validServer(member, origin, { entry: parsed.data, values, choice: policy.choice });
 }
 
 function brokenServer(
@@ -161,36 +160,28 @@ function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: stri
   const where = issue.path.map((segment) => (typeof segment === 'symbol' ? '' : segment));
   if (issue.code !== 'unrecognized_keys') return { path: where, message: issue.message };
   const [key = ''] = issue.keys;
-  return { path: [...where, key], message: unknownKeyMessage(key, where.length === 0) };
-}
-
-function unknownKeyMessage(key: string, isTopOfEntry: boolean): string {
-  const words = isTopOfEntry ? serverEntryKeys : toolKeys;
-  const closest = closestName(key, words);
-  return closest === undefined
-    ? `unknown key; remove it or write one of ${words.join(', ')}`
-    : `unknown key; did you mean "${closest}"?`;
+  return {
+    path: [...where, key],
+    message: unknownKeyMessage(key, where.length === 0 ? serverEntryKeys : toolKeys),
+  };
 }
 
 interface Understood {
   readonly entry: ServerEntry;
   readonly values: EntryValues;
-  readonly policy: Exclude<ParsedPolicy, { readonly fault: unknown }>;
+  readonly choice: PolicyChoice;
 }
 
 function validServer(
   member: TreeMember,
   origin: DocumentOrigin,
-  { entry, values, policy: { choice, remarks } }: Understood,
+  { entry, values, choice }: Understood,
 ): ParsedServer {
   const spec = specOf(member.name, entry, values, origin.projectRoot);
   const gated = isFolderScope(origin.scope);
   const isOwn = isPrivileged(origin.scope);
   const ignored = isOwn ? [] : privilegedKeys.filter((key) => entry[key] !== undefined);
   const folder = folderOf(member, origin, entry, spec);
-  const idle = remarks.map(({ path: where, message }) =>
-    problemInEntry(member, origin, ['policy', ...where], message),
-  );
   return {
     spec,
     ...(folder === undefined ? {} : { folder }),
@@ -203,7 +194,6 @@ function validServer(
       ...(isOwn || entry.tools?.permissions?.allow === undefined
         ? []
         : [ignoredProblem(member, origin, ['tools', 'permissions', 'allow'])]),
-      ...idle,
     ],
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
@@ -367,14 +357,12 @@ function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
   const startup = entry.startup === undefined ? {} : { mode: entry.startup };
   if (!isPrivileged(origin.scope)) {
     const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
-    return { choice: { overrides }, remarks: [] };
+    return { choice: { overrides } };
   }
   const parsed = parsePolicyChoice(entry.policy ?? {}, 'server');
   if ('fault' in parsed) return parsed;
-  return {
-    choice: { ...parsed.choice, overrides: withShorthands(parsed.choice.overrides, entry) },
-    remarks: parsed.remarks,
-  };
+  const { choice } = parsed;
+  return { choice: { ...choice, overrides: withShorthands(choice.overrides, entry) } };
 }
 
 /** The keys of an entry that are short for one field or two; they win over the policy's own. */

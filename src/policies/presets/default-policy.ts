@@ -135,8 +135,6 @@ export const defaultPolicy: ServerPolicy = {
     // Never: stopping a server loses whatever it holds in memory, so somebody has
     // to ask for it.
     stopMs: null,
-    drainMs: null,
-    maxIdleMs: null,
   },
 
   catalog: {
@@ -192,14 +190,6 @@ export const defaultPolicy: ServerPolicy = {
 
   classify: { rules: [] },
 
-  auth: {
-    onMissing: 'park',
-    // A quarter of an hour: a person who closed the question is not asked again at once.
-    parkMs: 900_000,
-    background: 'nonInteractive',
-    refresh: 'singleFlight',
-  },
-
   close: {
     // Two seconds each to leave after stdin closed, and after SIGTERM: an orderly
     // server needs milliseconds, and together they stay below the 5 s of a stop.
@@ -219,7 +209,4 @@ export const defaultPolicy: ServerPolicy = {
   admission: { maxServers: null, budget: 'off' },
 
   approval: { gatedScopes: ['project', 'workspace', 'local'], perCall: false },
-
-  // Several writes of one save come within 0.3 s.
-  reload: { mode: 'incremental', debounceMs: 300 },
 };

@@ -1,56 +1,56 @@
 /**
- * Whole policies under names: our own, and those that behave like the systems
- * this project learned from. Every field that is not written down is the default's.
+ * Named policies: our own, and ones that behave like the systems this project
+ * learned from. Each preset lists the fields in which it differs from the default.
  *
- * They imitate what can be seen from outside: who is started when, when it is
- * tried again, when it is given up. Where a system leaves a process running or
- * waits without an end, its preset does not: the last step of every close is
- * SIGKILL, and its deadline holds.
+ * They imitate what is visible from outside: which servers start when, when they
+ * are retried, when they are given up. Where the original leaves a process
+ * running or waits forever, the preset does not: every close ends with SIGKILL
+ * and has a deadline.
  */
 
-import type { FailureKind } from '../../domain/failure.ts';
-import { failureKinds, isTransient } from '../../domain/failure.ts';
-import type { BusyBackoff, PresetName, ServerPolicy } from '../../domain/policy.ts';
+import { type FailureKind, failureKinds, isTransient } from '../../domain/failure.ts';
+import type { PresetName, ServerPolicy } from '../../domain/policy.ts';
 import { defaultPolicy } from './default-policy.ts';
+import { overridePolicy } from './override-policy.ts';
 
 const everyKindBut = (kind: FailureKind): readonly FailureKind[] =>
   failureKinds.filter((other) => other !== kind);
 
-// A list that lives as long as its session needs no time of its own.
+const unlimitedStarts = { localSlots: null, remoteSlots: null } as const;
+const stopsAfterLast = { busyBackoff: null, afterGiveUp: 'stop' } as const;
+const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
+const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
+const upToHalfAMinute = { initialMs: 1_000, factor: 2, maxMs: 30_000 } as const;
+
+// A list that lives as long as its session needs no expiry.
 const whileConnected = { ttlMs: null, maxEntries: null } as const;
 
-// Long enough for what a killed process leaves behind, and for its exit to be heard of.
+// Long enough to clean up after a killed process and to be notified of its exit.
 const killed = { by: 'SIGKILL', waitMs: 250 } as const;
 
-/** Tries a lost server at once, then by a short ladder, then quietly for as long as it is remote. */
-const ohMyPi: ServerPolicy = {
-  ...defaultPolicy,
+/** Retries a lost server at once, then by a short ladder, then quietly if it is remote. */
+const ohMyPi = overridePolicy(defaultPolicy, {
   naming: {
-    ...defaultPolicy.naming,
     template: 'mcp__{server}_{tool}',
     case: 'lower',
     stripServerPrefix: true,
     aliases: ['mcp__{server}__{tool}'],
   },
   startup: {
-    ...defaultPolicy.startup,
-    // Only a start that timed out is repeated: by the whole ladder of a lost server.
+    // Only a start that timed out is retried: by the whole ladder of a lost server.
     maxAttempts: 6,
     retryOn: ['initTimeout'],
-    busyBackoff: null,
-    // Who never was connected is not lost.
-    afterGiveUp: 'stop',
+    // A server that was never connected is not lost.
+    ...stopsAfterLast,
   },
-  connect: { ...defaultPolicy.connect, localSlots: null, remoteSlots: null },
+  connect: unlimitedStarts,
   restart: {
-    ...defaultPolicy.restart,
+    ...resetsAtOnce,
     on: 'always',
     // The immediate attempt is the first of the five; four waits follow.
     first: 'immediate',
     delays: [500, 1_000, 2_000, 4_000],
-    jitter: 'none',
     maxAttempts: 5,
-    budgetReset: 'immediate',
     afterGiveUp: { retryFromMs: 15_000, toMs: 300_000 },
   },
   storm: {
@@ -58,12 +58,11 @@ const ohMyPi: ServerPolicy = {
     // More than five trip it, so the sixth does.
     reconnectStorm: { limit: 6, windowMs: 30_000, action: 'suspend' },
   },
-  breaker: { ...defaultPolicy.breaker, threshold: null },
-  catalog: { ...defaultPolicy.catalog, pinTools: 'off' },
-  call: { ...defaultPolicy.call, replay: 'once' },
-  // A challenge stays where it is, for whoever handles it.
-  result: { ...defaultPolicy.result, outputSchema: 'ignore', authChallenge: 'keep' },
-  auth: { ...defaultPolicy.auth, onMissing: 'prompt', background: 'interactive', parkMs: null },
+  breaker: { threshold: null },
+  catalog: { pinTools: 'off' },
+  call: { replay: 'once' },
+  // A challenge stays in the answer for the host to handle.
+  result: { outputSchema: 'ignore', authChallenge: 'keep' },
   close: {
     steps: [
       { by: 'stdinEnd', waitMs: 0 },
@@ -74,161 +73,99 @@ const ohMyPi: ServerPolicy = {
     scope: 'group',
   },
   approval: { gatedScopes: [], perCall: true },
-  reload: { ...defaultPolicy.reload, mode: 'full' },
-};
+});
 
-/** Never gives up, with one steady wait; only a start that timed out is not repeated. */
-const qwenCode: ServerPolicy = {
-  ...defaultPolicy,
-  naming: { ...defaultPolicy.naming, maxLength: 63, overflow: 'middle' },
+/** Never gives up, with one steady wait; only a start that timed out is not retried. */
+const qwenCode = overridePolicy(defaultPolicy, {
+  naming: { maxLength: 63, overflow: 'middle' },
   startup: {
-    ...defaultPolicy.startup,
+    ...stopsAfterLast,
     mode: 'background',
     gateMs: 0,
     maxAttempts: null,
     retryOn: everyKindBut('initTimeout'),
-    busyBackoff: null,
-    afterGiveUp: 'stop',
   },
-  connect: {
-    ...defaultPolicy.connect,
-    localTimeoutMs: 30_000,
-    remoteTimeoutMs: 5_000,
-    localSlots: null,
-    remoteSlots: null,
-  },
+  connect: { ...unlimitedStarts, remoteTimeoutMs: 5_000 },
   restart: {
-    ...defaultPolicy.restart,
+    ...resetsAtOnce,
     on: 'always',
     delays: [5_000],
-    jitter: 'none',
     maxAttempts: null,
-    budgetReset: 'immediate',
     afterGiveUp: 'stop',
   },
-  storm: { crashLoop: null, reconnectStorm: null },
-  breaker: { ...defaultPolicy.breaker, threshold: null },
-  health: { ...defaultPolicy.health, mode: 'status', everyMs: 30_000, failures: 3 },
-  idle: { stopMs: null, drainMs: 30_000, maxIdleMs: 300_000 },
-  catalog: {
-    ...defaultPolicy.catalog,
-    ...whileConnected,
-    whileDown: 'hide',
-    cache: 'none',
-    pinTools: 'off',
-  },
-  call: { ...defaultPolicy.call, idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
-  // Texts are cut, images and sounds never.
-  result: { ...defaultPolicy.result, textMaxLength: 25_000 },
-  auth: { ...defaultPolicy.auth, onMissing: 'fail', parkMs: null },
+  storm: noStormLimits,
+  breaker: { threshold: null },
+  health: { mode: 'status', everyMs: 30_000, failures: 3 },
+  catalog: { ...whileConnected, whileDown: 'hide', cache: 'none', pinTools: 'off' },
+  call: { idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
+  // Texts are cut, images and audio never.
+  result: { textMaxLength: 25_000 },
   close: {
     // Two seconds to find the descendants, then the connection is closed.
     steps: [{ by: 'SIGTERM', waitMs: 2_000 }, killed],
     totalMs: 4_000,
     scope: 'tree',
   },
-  admission: { maxServers: null, budget: 'warn' },
-  approval: { gatedScopes: ['project', 'workspace'], perCall: false },
-}; // prettier-ignore
+  admission: { budget: 'warn' },
+  approval: { gatedScopes: ['project', 'workspace'] },
+});
 
-/** Three attempts, a breaker over calls, and a rest when nobody calls. */
-const codeBuddy: ServerPolicy = {
-  ...defaultPolicy,
-  naming: { ...defaultPolicy.naming, template: '{server}.{tool}', aliases: ['{tool}'] },
-  startup: {
-    ...defaultPolicy.startup,
-    mode: 'background',
-    gateMs: 0,
-    maxAttempts: 3,
-    busyBackoff: null,
-    afterGiveUp: 'stop',
-  },
-  connect: {
-    ...defaultPolicy.connect,
-    // It has none of its own: the SDK's deadline of a request.
-    localTimeoutMs: 60_000,
-    remoteTimeoutMs: 60_000,
-    localSlots: null,
-    remoteSlots: null,
-  },
+/** Makes three attempts, opens a circuit after failed calls, and stops idle servers. */
+const codeBuddy = overridePolicy(defaultPolicy, {
+  naming: { template: '{server}.{tool}', aliases: ['{tool}'] },
+  startup: { ...stopsAfterLast, mode: 'background', gateMs: 0, maxAttempts: 3 },
+  // It sets none itself: the SDK's deadline of a request.
+  connect: { ...unlimitedStarts, localTimeoutMs: 60_000, remoteTimeoutMs: 60_000 },
   restart: {
-    ...defaultPolicy.restart,
+    ...resetsAtOnce,
     on: 'always',
-    delays: { initialMs: 1_000, factor: 2, maxMs: 30_000 },
-    jitter: 'none',
+    delays: upToHalfAMinute,
     maxAttempts: 3,
-    budgetReset: 'immediate',
     afterGiveUp: 'stop',
   },
-  storm: { crashLoop: null, reconnectStorm: null },
-  breaker: {
-    ...defaultPolicy.breaker,
-    threshold: 3,
-    // Always five minutes: nothing says that it grows.
-    cooldownMs: 300_000,
-    maxCooldownMs: 300_000,
-  },
-  idle: { stopMs: 300_000, drainMs: null, maxIdleMs: null },
-  catalog: { ...defaultPolicy.catalog, cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
-  call: { ...defaultPolicy.call, replay: 'once' },
-  auth: { ...defaultPolicy.auth, onMissing: 'fail', parkMs: null },
+  storm: noStormLimits,
+  // Always five minutes: nothing indicates that it grows.
+  breaker: { threshold: 3, cooldownMs: 300_000, maxCooldownMs: 300_000 },
+  idle: { stopMs: 300_000 },
+  catalog: { cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
+  call: { replay: 'once' },
   close: {
     steps: [{ by: 'SIGTERM', waitMs: 5_000 }, { by: 'SIGTERM', waitMs: 0 }, killed],
     totalMs: 7_000,
     scope: 'child',
   },
-  approval: { gatedScopes: [], perCall: false },
-  reload: { ...defaultPolicy.reload, mode: 'full' },
-}; // prettier-ignore
+  approval: { gatedScopes: [] },
+});
 
-/** Looks after remote servers only; three broken connections in a row exchange the session. */
-const claudeCode: ServerPolicy = {
-  ...defaultPolicy,
+/** Restarts remote servers only; three broken connections in a row replace the session. */
+const claudeCode = overridePolicy(defaultPolicy, {
   startup: {
-    ...defaultPolicy.startup,
-    // Three tries after the first, and only where another may help.
+    ...stopsAfterLast,
+    // Three retries, and only where a retry may help.
     maxAttempts: 4,
     retryOn: failureKinds.filter(isTransient),
-    busyBackoff: null,
-    afterGiveUp: 'stop',
   },
-  connect: { ...defaultPolicy.connect, missingVariable: 'keep', localSlots: 3 },
+  connect: { missingVariable: 'keep', localSlots: 3 },
   restart: {
-    ...defaultPolicy.restart,
+    ...resetsAtOnce,
     on: 'remote',
-    // That it is exponential is known; where it begins is not.
-    delays: { initialMs: 1_000, factor: 2, maxMs: 30_000 },
-    jitter: 'none',
+    // The growth is documented; where it begins is not.
+    delays: upToHalfAMinute,
     maxAttempts: 5,
-    budgetReset: 'immediate',
     afterGiveUp: 'stop',
   },
-  storm: { crashLoop: null, reconnectStorm: null },
-  breaker: {
-    ...defaultPolicy.breaker,
-    threshold: 3,
-    counts: 'connectionErrors',
-    action: 'reconnect',
-  },
-  catalog: {
-    ...defaultPolicy.catalog,
-    whileDown: 'hide',
-    cache: 'memory',
-    ttlMs: null,
-    maxEntries: 20,
-    pinTools: 'off',
-  },
-  call: { ...defaultPolicy.call, idleTimeoutMs: 300_000, replay: 'sessionExpired' },
+  storm: noStormLimits,
+  breaker: { threshold: 3, counts: 'connectionErrors', action: 'reconnect' },
+  catalog: { whileDown: 'hide', cache: 'memory', ttlMs: null, maxEntries: 20, pinTools: 'off' },
+  call: { idleTimeoutMs: 300_000, replay: 'sessionExpired' },
   result: {
-    ...defaultPolicy.result,
-    // It counts 25,000 tokens, of about four characters each.
+    // It counts 25,000 tokens of about four characters each.
     textMaxLength: 100_000,
     imageMaxPixels: 2_000,
-    // As base64 that is five million characters, the most its model takes.
+    // As base64 that is five million characters, the most its model accepts.
     imageMaxBytes: 3_750_000,
     binaries: 'file',
   },
-  auth: { ...defaultPolicy.auth, onMissing: 'park', parkMs: 900_000 },
   close: {
     steps: [
       { by: 'SIGINT', waitMs: 100 },
@@ -239,79 +176,52 @@ const claudeCode: ServerPolicy = {
     scope: 'child',
   },
   approval: { gatedScopes: ['project'], perCall: true },
-};
+});
 
-/** For starts that were answered with "too busy": fifteen seconds, doubling to five minutes, up to a fifth more. */
-const gate: BusyBackoff = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
-
-/**
- * Restarts what failed and leaves the rest to the next demand: whoever was given
- * up, or could not be started, is started by the next call.
- */
-const dockerResilient: ServerPolicy = {
-  ...defaultPolicy,
-  naming: { ...defaultPolicy.naming, template: '{server}_{tool}' },
+/** Restarts failed servers; a server that was given up or never started waits for the next call. */
+const dockerResilient = overridePolicy(defaultPolicy, {
+  naming: { template: '{server}_{tool}' },
   startup: {
-    ...defaultPolicy.startup,
     mode: 'lazy',
     gateMs: 0,
     maxAttempts: 1,
-    busyBackoff: gate,
+    // Fifteen seconds, doubling to five minutes, up to a fifth more.
+    busyBackoff: { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 },
     afterGiveUp: 'untilDemanded',
   },
   connect: {
-    ...defaultPolicy.connect,
+    ...unlimitedStarts,
     localTimeoutMs: null,
     remoteTimeoutMs: null,
-    // The one deadline it has at a start.
+    // Its only deadline during a start.
     listTimeoutMs: 10_000,
-    localSlots: null,
-    remoteSlots: null,
   },
   restart: {
-    ...defaultPolicy.restart,
+    // Its documentation speaks of sustained service; its code resets at once.
+    ...resetsAtOnce,
     on: 'auto',
     delays: { initialMs: 1_000, factor: 2, maxMs: 32_000 },
-    jitter: 'none',
     maxAttempts: 5,
-    // Its documents speak of a sustained service; its code does this.
-    budgetReset: 'immediate',
     afterGiveUp: 'untilDemanded',
   },
   storm: { crashLoop: { limit: 3, windowMs: 60_000, action: 'fail' }, reconnectStorm: null },
-  breaker: { ...defaultPolicy.breaker, threshold: null },
-  catalog: {
-    ...defaultPolicy.catalog,
-    ...whileConnected,
-    whileDown: 'hide',
-    cache: 'memory',
-    pinTools: 'off',
-  },
-  call: { ...defaultPolicy.call, replay: 'once' },
-  auth: { ...defaultPolicy.auth, parkMs: null },
+  breaker: { threshold: null },
+  catalog: { ...whileConnected, whileDown: 'hide', cache: 'memory', pinTools: 'off' },
+  call: { replay: 'once' },
   approval: { gatedScopes: [], perCall: true },
-  reload: { ...defaultPolicy.reload, mode: 'none' },
-}; // prettier-ignore
+});
 
-const dockerNever: ServerPolicy = {
-  ...dockerResilient,
-  restart: { ...dockerResilient.restart, on: 'never', maxAttempts: 0, afterGiveUp: 'stop' },
-  storm: { crashLoop: null, reconnectStorm: null },
-};
+/** Starts with the first demand, and is never restarted automatically. */
+const dockerBestEffort = overridePolicy(dockerResilient, {
+  restart: { on: 'never', maxAttempts: 0, afterGiveUp: 'stop' },
+  storm: noStormLimits,
+});
 
-/** Starts at once, has to be there, and is never restarted by itself. */
-const dockerStrict: ServerPolicy = {
-  ...dockerNever,
-  startup: { ...dockerNever.startup, mode: 'eager', required: true, timeoutMs: 30_000 },
-  connect: { ...dockerNever.connect, localTimeoutMs: 30_000, remoteTimeoutMs: 30_000 },
-  auth: { ...dockerNever.auth, onMissing: 'fail' },
-};
-
-/** Starts with the first demand, and is never restarted by itself. */
-const dockerBestEffort: ServerPolicy = {
-  ...dockerNever,
-  auth: { ...dockerNever.auth, onMissing: 'fail' },
-};
+/** Starts at once, is required, and is never restarted automatically. */
+const dockerStrict = overridePolicy(dockerBestEffort, {
+  startup: { mode: 'eager', required: true, timeoutMs: 30_000 },
+  connect: { localTimeoutMs: 30_000, remoteTimeoutMs: 30_000 },
+});
 
 export const presets: Readonly<Record<PresetName, ServerPolicy>> = {
   default: defaultPolicy,

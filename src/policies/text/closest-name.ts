@@ -1,4 +1,4 @@
-/** Guesses what a person meant to type, for "did you mean". */
+/** Guesses what the user meant to type, for "did you mean". */
 
 // A third of the letters may be wrong, but no more than three: beyond that, a
 // guess tells more about the list than about the word.
@@ -27,6 +27,14 @@ export function closestName(word: string, names: Iterable<string>): string | und
     if (nearer) closest = { name, edits };
   }
   return closest?.name;
+}
+
+/** Says what to do about a key that is none of the names. */
+export function unknownKeyMessage(key: string, names: readonly string[]): string {
+  const closest = closestName(key, names);
+  return closest === undefined
+    ? `unknown key; remove it or write one of ${names.join(', ')}`
+    : `unknown key; did you mean "${closest}"?`;
 }
 
 function nearness(word: string, name: string): number | undefined {

@@ -6,8 +6,9 @@
 import { describe, expect, it } from 'vitest';
 import { mergeSettings } from '../../../src/config/merge-settings.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
+import { chosenPolicy } from '../../../src/config/policy-choice.ts';
 import { type PolicyField, type PresetName, presetNames } from '../../../src/domain/policy.ts';
-import { chosenPolicy, overridePolicy } from '../../../src/policies/presets/override-policy.ts';
+import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
 
 const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;
@@ -71,8 +72,6 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['QW-70', 'qwenCode', 'health.failures', 3],
   ['OMP-90', 'ohMyPi', 'health.mode', 'off'],
   ['OMP-40', 'default', 'health.treatMethodNotFoundAsAlive', true],
-  ['QW-104', 'qwenCode', 'idle.drainMs', 30_000],
-  ['QW-104', 'qwenCode', 'idle.maxIdleMs', 300_000],
   ['CB-03', 'codeBuddy', 'idle.stopMs', 300_000],
 
   ['OMP-93', 'ohMyPi', 'catalog.whileDown', 'keepStale'],
@@ -95,13 +94,6 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['CC-10 X13', 'claudeCode', 'call.replay', 'sessionExpired'],
   ['DA-66 X13', 'dockerResilient', 'call.replay', 'once'],
 
-  ['QW-115', 'qwenCode', 'auth.onMissing', 'fail'],
-  ['CC-06', 'claudeCode', 'auth.onMissing', 'park'],
-  ['CC-06', 'claudeCode', 'auth.parkMs', 900_000],
-  ['DA-07', 'dockerResilient', 'auth.onMissing', 'park'],
-  ['DA-44', 'dockerResilient', 'auth.background', 'nonInteractive'],
-  ['OMP-100', 'ohMyPi', 'auth.refresh', 'singleFlight'],
-
   ['CC-05', 'claudeCode', 'close.totalMs', 600],
   ['OMP-108', 'ohMyPi', 'close.totalMs', 3_000],
   ['X19', 'default', 'close.scope', 'tree'],
@@ -113,10 +105,6 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['QW-40', 'qwenCode', 'approval.gatedScopes', ['project', 'workspace']],
   ['CC-23', 'claudeCode', 'approval.gatedScopes', ['project']],
   ['OMP-76', 'ohMyPi', 'approval.perCall', true],
-  ['OMP-102', 'ohMyPi', 'reload.mode', 'full'],
-  ['QW-06', 'qwenCode', 'reload.mode', 'incremental'],
-  ['QW-20', 'qwenCode', 'reload.debounceMs', 300],
-  ['CB-30', 'codeBuddy', 'reload.mode', 'full'],
 ]; // prettier-ignore
 
 const ladders: readonly (readonly [string, PresetName, string])[] = [

@@ -166,13 +166,6 @@ describe('a policy', () => {
     );
   });
 
-  it('of the host is reported where it asks for what this version does not do', () => {
-    const { errors } = setUp({ policy: { reload: { mode: 'full' } } });
-    expect(errors).toEqual([
-      { message: expect.stringContaining('has no effect'), error: 'policy.reload.mode' },
-    ]);
-  });
-
   it('does not let ready() wait for a server that starts in the background', async () => {
     const background = { command: 'srv', policy: { startup: { mode: 'background' } } };
     const there = await stage({
