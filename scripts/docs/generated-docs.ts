@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
-import { hostEventTable, methodTable, troupeEventTable } from './library-tables.ts';
+import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
@@ -29,9 +29,12 @@ const generatedDocs: readonly GeneratedDoc[] = [
     blocks: async (root) => ({
       embedding: fenced('ts', await readFile(join(root, 'examples/embedding.ts'), 'utf8')),
       states: stateOverview(),
-      commands: commandTable(),
-      library: methodTable(),
+      methods: methodOverview(),
     }),
+  },
+  {
+    path: 'docs/commands.md',
+    blocks: async () => ({ commands: commandTable() }),
   },
   {
     path: 'docs/states.md',
@@ -63,7 +66,11 @@ const generatedDocs: readonly GeneratedDoc[] = [
   },
   {
     path: 'docs/library.md',
-    blocks: async () => ({ events: troupeEventTable(), sends: hostEventTable() }),
+    blocks: async () => ({
+      methods: methodTable(),
+      events: troupeEventTable(),
+      sends: hostEventTable(),
+    }),
   },
   { path: settingsSchemaPath, whole: settingsSchema },
 ];

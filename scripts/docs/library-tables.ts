@@ -19,11 +19,11 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
   tools: ['tools()', 'All tools that may be called now, sorted by the name to call them by.'],
   searchTools: [
     'searchTools(query, { limit }?)',
-    'The tools that fit these words best, [ranked](docs/library.md#finding-one-of-many-tools) offline.',
+    'The tools that fit these words best, [ranked](#finding-one-of-many-tools) offline.',
   ],
   catalog: [
     'catalog()',
-    'The tools of now as `tools`, and `callTool` for them alone, held for [one step of a conversation](docs/library.md#one-step-of-a-conversation).',
+    'The tools of now as `tools`, and `callTool` for them alone, held for [one step of a conversation](#one-step-of-a-conversation).',
   ],
   callTool: [
     'callTool(name, args?, { signal, timeoutMs, … }?)',
@@ -36,7 +36,7 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
   backgroundServers: ['backgroundServers()', 'The servers whose policy puts long calls there.'],
   backgroundCalls: [
     'backgroundCalls()',
-    'The calls that take so long that they [went on without their callers](docs/calls.md#in-the-background).',
+    'The calls that take so long that they [went on without their callers](calls.md#in-the-background).',
   ],
   collect: [
     'collect(id, { signal, timeoutMs }?)',
@@ -44,7 +44,7 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
   ],
   permissions: [
     'permissions()',
-    'What persons [allowed for more than one call](docs/calls.md#permissions), in this project.',
+    'What persons [allowed for more than one call](calls.md#permissions), in this project.',
   ],
   forgetPermissions: [
     'forgetPermissions({ server, tool }?)',
@@ -82,15 +82,15 @@ const methods: Readonly<Record<Exclude<keyof Troupe, symbol>, readonly [string, 
   ],
   inspection: [
     'inspection',
-    'What the charts do, as records, once it was started: see [recording](docs/library.md#recording-what-the-charts-do).',
+    'What the charts do, as records, once it was started: see [recording](#recording-what-the-charts-do).',
   ],
   server: [
     'server(name)',
-    'One server as `{ name, status() }`, also one that is yet to be added, and a [stream](docs/library.md#streams-of-statuses) of its statuses.',
+    'One server as `{ name, status() }`, also one that is yet to be added, and a [stream](#streams-of-statuses) of its statuses.',
   ],
   explain: [
     'explain(server)',
-    'Why a server is as it is: what decided, what would move it, which timers run, what was tried. See [explaining](docs/library.md#explaining).',
+    'Why a server is as it is: what decided, what would move it, which timers run, what was tried.',
   ],
   logs: [
     'logs(server)',
@@ -211,8 +211,24 @@ const sends: Readonly<Record<HostEvent['type'], readonly [string, string]>> = {
   'troupe.kill': ['', 'For a person who insists: everything is gone within 600 ms.'],
 }; // prettier-ignore
 
+/** The methods that most programs need, for the README. */
+const essentials = [
+  'ready',
+  'tools',
+  'callTool',
+  'snapshot',
+  'explain',
+  'on',
+  'addServer',
+  'stop',
+] as const satisfies readonly (keyof typeof methods)[];
+
 export function methodTable(): string {
-  return table(['method', 'what it does'], rowsOf(methods));
+  return table(['method', 'what it does'], rowsOf(Object.values(methods)));
+}
+
+export function methodOverview(): string {
+  return table(['method', 'what it does'], rowsOf(essentials.map((name) => methods[name])));
 }
 
 export function troupeEventTable(): string {
@@ -233,6 +249,6 @@ export function hostEventTable(): string {
   return table(['type', 'fields', 'what it does'], rows);
 }
 
-function rowsOf(entries: Readonly<Record<string, readonly [string, string]>>): string[][] {
-  return Object.values(entries).map(([signature, what]) => [code(signature), what]);
+function rowsOf(entries: readonly (readonly [string, string])[]): string[][] {
+  return entries.map(([signature, what]) => [code(signature), what]);
 }

@@ -132,11 +132,13 @@ const sampleLists: RefusingLists = {
   budget: { max: 10, mode: 'enforce', source: sample.source },
 };
 
-/** For the README: one line for each state. */
+/** The states that users meet first, for the README. */
+const commonStates = ['ready', 'dormant', 'backingOff', 'blocked', 'failed'] as const;
+
 export function stateOverview(): string {
   return table(
     ['state', 'means', 'what helps'],
-    serverStates.map((state) => [
+    commonStates.map((state) => [
       code(state),
       states[state].meaning,
       reasonsOf[state].length > 1 && stepsOf(state).length > 1

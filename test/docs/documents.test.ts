@@ -63,7 +63,7 @@ describe('documentation', () => {
         files.includes('docs/*.md') &&
         !files.includes(`!${target}`));
     const needsClone =
-      /^(?:CONTRIBUTING\.md|docs\/(?:parity\.md)?|(?:examples|visualizations|docs\/decisions)\/.*)$/;
+      /^(?:CONTRIBUTING\.md|docs\/(?:parity\.md)?|(?:examples|visualizations|docs\/(?:decisions|pictures))\/.*)$/;
     const lost = (await readDocuments())
       .filter(({ path }) => isIn(path))
       .flatMap(({ path, text }) =>
