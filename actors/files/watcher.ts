@@ -1,245 +1,196 @@
 /**
- * Says that a settings file may have changed.
+ * Reports that a settings file may have changed.
  *
- * Not the file is watched but the folders that decide what is found at its
- * path: its own, those of the links on the way, and the one in which a part of
- * the path is missing. A watch on a file ends with the first editor that saves
- * by renaming. Each event makes the way be looked at again, for it may lead
- * elsewhere now. What cannot be watched is looked at once a second instead.
+ * It watches folders, not files, because a watch on a file ends with the first editor that saves by
+ * renaming: the file's own folder, the folders of the links on its path, and the folder in which a
+ * part of the path is missing. Each event resolves the paths again, for they may lead elsewhere now.
+ * A file whose folder cannot be watched is polled once a second.
  *
- * Reports too much rather than too little; whether anything changed is for the
- * reader to find out. After it was stopped it reports nothing.
+ * It may report a change where there is none; the reader compares. After it was stopped it reports
+ * nothing.
  */
 
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf } from './error-code.ts';
-import { isWithin } from './way-within.ts';
+import { isWithin, maxLinks, partsOf } from './way-within.ts';
 
 export interface WatchListener {
   changed(): void;
-  /** Watching goes on, but slower; one sentence says why and what would help. Undefined: as fast as before. */
+  /** Watching continues by polling; the message says why and what would help. Undefined: no longer. */
   slowed(message: string | undefined): void;
 }
 
-/** For each absolute path of a file, the real path of the folder that its links must not leave. */
-export type Confines = ReadonlyMap<string, string>;
+export interface WatchOptions {
+  /** For each absolute path of a file, the real path of the folder that its links must not leave. */
+  readonly confines?: ReadonlyMap<string, string>;
+  /** Default: that of Node. */
+  readonly watchFolder?: typeof watch;
+  /** Time until folders are watched again after the system ran out of watches. */
+  readonly retryMs?: number;
+}
 
 /** Watches files until the returned function is called. Never throws. */
 export type WatchFiles = (
   files: readonly string[],
   listener: WatchListener,
-  confines?: Confines,
+  options?: WatchOptions,
 ) => () => void;
 
-/** One name in one folder on the way to a file. */
+/** One name in one folder on the path to a file. */
 interface Hop {
   readonly folder: string;
   readonly name: string;
-  /** Without a watch here an edit goes unseen; elsewhere only the loss of a whole branch does. */
+  /** Without a watch here edits go unseen; elsewhere only the exchange of a whole branch does. */
   readonly isNeeded: boolean;
 }
 
-interface FolderWatch {
-  readonly watcher: FSWatcher;
-  /** The files whose way leads through each name. */
-  readonly names: Map<string, Set<string>>;
-}
-
-// Once a second: an edit is seen within two, and a look costs microseconds.
+// Once a second: an edit is seen within two, and a poll costs microseconds.
 const pollIntervalMs = 1_000;
 
-// Once a minute: whoever used all watches up may have ended, and a try costs a few system calls.
-const retryMs = 60_000;
+// Once a minute: the program that used up all watches may have ended, and a try costs a few system
+// calls.
+const defaultRetryMs = 60_000;
 
-// As many links as Linux follows.
-const maxLinks = 40;
+// Folders may come and go between resolving a path and watching it; by then they have settled.
+const maxAttempts = 5;
 
-// A folder that comes and goes between our looking and our watching is there or gone by then.
-const maxTries = 5;
-
-// With inotify a watch of a folder costs a kilobyte, hears of nothing below it and hinders
-// nobody, so that all folders up to the root may be watched. Elsewhere none of this holds,
-// and the names in events may differ from those in paths.
+// With inotify a watch of a folder costs a kilobyte, reports nothing below the folder and blocks no
+// other program, so all folders up to the root may be watched. Elsewhere none of this holds, and the
+// names in events may differ from those in paths.
 const isInotify = process.platform === 'linux';
 
-const usedUpCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
+const exhaustedCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 
-export const watchSettingsFiles: WatchFiles = (files, listener, confines) =>
-  watchFilesWith(watch, files, listener, retryMs, confines);
-
-/** The same with another way to watch a folder, and another wait before that is tried again. */
-export function watchFilesWith(
-  watchFolder: typeof watch,
-  files: readonly string[],
-  listener: WatchListener,
-  triesAgainAfterMs = retryMs,
-  confines: Confines = new Map(),
-): () => void {
-  const paths = files.map((file) => path.resolve(file));
-  const watcher = new FilesWatcher({ watchFolder, triesAgainAfterMs, confines }, paths, listener);
-  watcher.look(paths);
-  return () => {
-    watcher.stop();
-  };
-}
-
-interface WatchWay {
-  readonly watchFolder: typeof watch;
-  readonly triesAgainAfterMs: number;
-  readonly confines: Confines;
-}
+export const watchSettingsFiles: WatchFiles = (files, listener, options = {}) => {
+  const watcher = new FilesWatcher(
+    files.map((file) => path.resolve(file)),
+    listener,
+    options,
+  );
+  void watcher.update();
+  return () => watcher.stop();
+};
 
 class FilesWatcher {
-  readonly #way: WatchWay;
   readonly #files: readonly string[];
   readonly #listener: WatchListener;
-  readonly #watches = new Map<string, FolderWatch>();
-  readonly #routes = new Map<string, readonly Hop[]>();
+  readonly #options: WatchOptions;
+  readonly #watches = new Map<string, FSWatcher>();
   readonly #polled = new Set<string>();
-  /** Files whose way has to be looked at, and how often that was in vain. */
-  #due = new Map<string, number>();
-  #isLooking = false;
-  #isUsedUp = false;
-  #isStopped = false;
+  /** The names on the paths to the files, by folder. */
+  #names = new Map<string, Set<string>>();
+  #isUpdating = false;
+  #isOutdated = false;
   #isSlow = false;
+  #isStopped = false;
+  /** Set while the system has no watches left. */
   #retry: NodeJS.Timeout | undefined;
   readonly #changed = (): void => {
     if (!this.#isStopped) this.#listener.changed();
   };
 
-  constructor(way: WatchWay, files: readonly string[], listener: WatchListener) {
-    this.#way = way;
+  constructor(files: readonly string[], listener: WatchListener, options: WatchOptions) {
     this.#files = files;
     this.#listener = listener;
+    this.#options = options;
   }
 
-  look(files: Iterable<string>): void {
-    for (const file of files) this.#due.set(file, 0);
-    void this.#lookAtDue();
+  /** Resolves all paths and watches what they lead through now. */
+  async update(): Promise<void> {
+    this.#isOutdated = true;
+    if (this.#isUpdating) return;
+    this.#isUpdating = true;
+    let hasNew = false;
+    for (let attempt = 1; this.#isOutdated; attempt += 1) {
+      this.#isOutdated = false;
+      const { confines } = this.#options;
+      const paths = await Promise.all(this.#files.map((file) => hopsTo(file, confines?.get(file))));
+      if (this.#isStopped) return;
+      if (!this.#watchAll(paths)) continue;
+      hasNew = true;
+      // A folder may have come, gone or been replaced since its path was resolved.
+      if (attempt < maxAttempts) this.#isOutdated = true;
+    }
+    this.#isUpdating = false;
+    if (this.#retry !== undefined) return;
+    if (this.#isSlow) this.#listener.slowed(undefined);
+    this.#isSlow = false;
+    // Edits made before the folders were watched are found by reading once more.
+    if (hasNew) this.#changed();
   }
 
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#retry);
-    this.#close([...this.#watches.keys()]);
+    this.#closeWhere(() => true);
     for (const file of this.#polled) unwatchFile(file, this.#changed);
   }
 
-  async #lookAtDue(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    let isNew = false;
-    while (this.#due.size > 0) {
-      const due = this.#due;
-      this.#due = new Map();
-      for (const [file, tries] of due) {
-        const hops = await routeTo(file, this.#way.confines.get(file));
-        if (this.#isStopped || this.#isUsedUp) return;
-        if (this.#follow(file, hops, tries)) isNew = true;
-      }
+  /** Watches these paths in place of the last ones; says whether there was anything new to watch. */
+  #watchAll(paths: readonly (readonly Hop[])[]): boolean {
+    this.#names = new Map();
+    for (const { folder, name } of paths.flat())
+      this.#names.set(folder, (this.#names.get(folder) ?? new Set()).add(name));
+    this.#closeWhere((folder) => !this.#names.has(folder));
+    const unwatched = [...this.#names.keys()].filter((folder) => !this.#watches.has(folder));
+    const codes = new Map(unwatched.map((folder) => [folder, this.#open(folder)]));
+    if (this.#retry !== undefined) return false;
+    const isClosed = ({ folder, isNeeded }: Hop): boolean =>
+      isNeeded && !['opened', 'gone'].includes(codes.get(folder) ?? 'opened');
+    for (const [index, file] of this.#files.entries()) {
+      if (paths[index]?.some(isClosed)) this.#poll(file);
+      else if (this.#polled.delete(file)) unwatchFile(file, this.#changed);
     }
-    this.#isLooking = false;
-    this.#noteSpeed();
-    // Edits made before the watch stood are found by one more look.
-    if (isNew) this.#changed();
+    return [...codes.values()].some((code) => code === 'opened' || code === 'gone');
   }
 
-  /** Watches this way in place of the last one. True when something was not watched before. */
-  #follow(file: string, hops: readonly Hop[], tries: number): boolean {
-    const before = this.#routes.get(file) ?? [];
-    this.#routes.set(file, hops);
-    this.#leave(file, before);
-    const opened = hops.map((hop) => this.#enter(file, hop));
-    if (this.#isUsedUp) return true;
-    this.#close(before.map(({ folder }) => folder).filter((folder) => this.#isUnused(folder)));
-    const isNew = opened.includes('new');
-    // A folder may have come, gone or taken the place of another since we looked at the way.
-    const mayDiffer = (isNew && tries === 0) || opened.includes('gone');
-    if (mayDiffer && tries < maxTries) this.#due.set(file, tries + 1);
-    if (hops.some(({ isNeeded }, index) => isNeeded && opened[index] === 'closed')) {
-      this.#poll(file);
-    } else if (this.#polled.delete(file)) unwatchFile(file, this.#changed);
-    return isNew;
-  }
-
-  /** Has a file told of what happens to one name on its way. */
-  #enter(file: string, { folder, name }: Hop): 'watched' | 'new' | 'gone' | 'closed' {
-    const code = this.#watches.has(folder) ? 'watched' : this.#open(folder);
-    const names = this.#watches.get(folder)?.names;
-    names?.set(name, (names.get(name) ?? new Set()).add(file));
-    if (code === 'watched') return code;
-    if (code === undefined) return 'new';
-    if (usedUpCodes.has(code)) this.#fallBack(code);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'closed';
-  }
-
-  #leave(file: string, hops: readonly Hop[]): void {
-    for (const { folder, name } of hops) {
-      const names = this.#watches.get(folder)?.names;
-      const others = names?.get(name);
-      others?.delete(file);
-      if (others?.size === 0) names?.delete(name);
-    }
-  }
-
-  /** Watches a folder; gives the code of what went wrong. */
-  #open(folder: string): string | undefined {
-    if (this.#isUsedUp) return 'EMFILE';
+  #open(folder: string): 'opened' | 'gone' | 'closed' {
+    if (this.#retry !== undefined) return 'closed';
+    const { watchFolder = watch } = this.#options;
     try {
-      const watcher = this.#way.watchFolder(folder, { persistent: false }, (event, name) => {
-        this.#hear(folder, event, name);
-      });
-      const own: FolderWatch = { watcher, names: new Map() };
-      this.#watches.set(folder, own);
+      const watcher = watchFolder(folder, { persistent: false }, (event, name) =>
+        this.#onEvent(folder, event, name),
+      );
+      this.#watches.set(folder, watcher);
       watcher.on('error', (error) => {
-        if (this.#watches.get(folder) !== own) return;
-        if (usedUpCodes.has(codeOf(error))) this.#fallBack(codeOf(error));
-        else this.#lose(folder);
+        if (this.#watches.get(folder) !== watcher) return;
+        if (exhaustedCodes.has(codeOf(error))) this.#pollAll(codeOf(error));
+        else this.#lose((place) => place === folder);
       });
-      return undefined;
+      return 'opened';
     } catch (error) {
-      return codeOf(error);
+      const code = codeOf(error);
+      if (exhaustedCodes.has(code)) this.#pollAll(code);
+      return code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'closed';
     }
   }
 
-  #hear(folder: string, event: string, name: string | null): void {
-    const names = this.#watches.get(folder)?.names;
-    if (this.#isStopped || names === undefined) return;
-    const files = isInotify && name !== null ? names.get(name) : everyFile(names);
-    // A folder tells of its own end under its own name.
+  #onEvent(folder: string, event: string, name: string | null): void {
+    if (this.#isStopped || !this.#watches.has(folder)) return;
+    // A folder reports its own end under its own name.
     const isOwnEnd = event === 'rename' && (name === null || name === path.basename(folder));
-    if (isOwnEnd) this.#lose(folder);
-    if (files === undefined) return;
-    // Another folder may have the place of this one, and the old watch would stay with the old.
-    if (event === 'rename' && name !== null) this.#closeBelow(path.join(folder, name));
-    this.#changed();
-    this.look(files);
-  }
-
-  #lose(folder: string): void {
-    const files = everyFile(this.#watches.get(folder)?.names ?? new Map());
-    this.#close([folder]);
-    this.#changed();
-    this.look(files);
-  }
-
-  #closeBelow(place: string): void {
-    this.#close(
-      [...this.#watches.keys()].filter(
-        (folder) => folder === place || folder.startsWith(place + path.sep),
-      ),
+    const isOnPath = !isInotify || name === null || this.#names.get(folder)?.has(name) === true;
+    if (!isOwnEnd && !isOnPath) return;
+    // Another folder may have replaced this one, and the old watch would stay with the old one.
+    const replaced = event === 'rename' && name !== null ? path.join(folder, name) : undefined;
+    this.#lose(
+      (place) =>
+        (isOwnEnd && place === folder) || (replaced !== undefined && isWithin(place, replaced)),
     );
   }
 
-  #isUnused(folder: string): boolean {
-    return this.#watches.get(folder)?.names.size === 0;
+  #lose(isLost: (folder: string) => boolean): void {
+    this.#closeWhere(isLost);
+    this.#changed();
+    void this.update();
   }
 
-  #close(folders: readonly string[]): void {
-    for (const folder of folders) {
-      this.#watches.get(folder)?.watcher.close();
+  #closeWhere(isUseless: (folder: string) => boolean): void {
+    for (const [folder, watcher] of this.#watches) {
+      if (!isUseless(folder)) continue;
+      watcher.close();
       this.#watches.delete(folder);
     }
   }
@@ -248,53 +199,39 @@ class FilesWatcher {
     if (this.#polled.has(file)) return;
     this.#polled.add(file);
     watchFile(file, { interval: pollIntervalMs, persistent: false }, this.#changed);
-    // What happened between the last watch and the first look.
+    // An edit between the last watch and the first poll would go unseen.
     this.#changed();
   }
 
-  #noteSpeed(): void {
-    if (!this.#isSlow || this.#isUsedUp) return;
-    this.#isSlow = false;
-    this.#listener.slowed(undefined);
-  }
-
-  #tryAgain(): void {
-    this.#isUsedUp = false;
-    // The look that found all watches used up ended there.
-    this.#isLooking = false;
-    this.look(this.#files);
-  }
-
-  #fallBack(code: string): void {
-    if (this.#isUsedUp) return;
-    this.#isUsedUp = true;
-    this.#retry = setTimeout(() => this.#tryAgain(), this.#way.triesAgainAfterMs).unref();
-    this.#close([...this.#watches.keys()]);
+  /** Polls every file until the system has watches again. */
+  #pollAll(code: string): void {
+    if (this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.update();
+    }, this.#options.retryMs ?? defaultRetryMs).unref();
+    this.#closeWhere(() => true);
     for (const file of this.#files) this.#poll(file);
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#listener.slowed(
-      `settings are looked at once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
+      `settings are polled once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
     );
   }
-}
-
-function everyFile(names: ReadonlyMap<string, ReadonlySet<string>>): ReadonlySet<string> {
-  return new Set([...names.values()].flatMap((files) => [...files]));
 }
 
 /**
  * Lists the folders, and the names in them, that decide what a path leads to, as far as it exists
  * and stays within a folder.
  */
-async function routeTo(file: string, within: string | undefined): Promise<readonly Hop[]> {
+async function hopsTo(file: string, within: string | undefined): Promise<readonly Hop[]> {
   const hops: Hop[] = [];
   let { root: folder } = path.parse(file);
   let rest = partsOf(file.slice(folder.length));
   let linkCount = 0;
   for (;;) {
     const [name, ...more] = rest;
-    // Outside the folder nothing is even looked up: a cloned repository's link may name a network folder.
+    // Nothing outside the folder is even read: a cloned repository's link may name a network folder.
     if (name === undefined || isBeside(path.join(folder, name), within)) return hops;
     rest = more;
     if (name === '..') {
@@ -302,11 +239,11 @@ async function routeTo(file: string, within: string | undefined): Promise<readon
       continue;
     }
     const place = path.join(folder, name);
-    const found = await lookAt(place);
+    const found = await read(place);
     const isEnd = found === undefined || (found.target === undefined && rest.length === 0);
     const isNeeded = isEnd || found.target !== undefined;
     if (isNeeded || isInotify) hops.push({ folder, name, isNeeded });
-    // Written under another name it is no news in this folder; a file tells of itself as a folder does.
+    // A write under its other name is not reported for this folder; a watch on the file reports it.
     if (found?.hasOtherNames === true) hops.push({ folder: place, name, isNeeded: false });
     if (isEnd) return hops;
     if (found.target === undefined) {
@@ -325,11 +262,6 @@ function isBeside(place: string, folder: string | undefined): boolean {
   return folder !== undefined && !isWithin(place, folder) && !isWithin(folder, place);
 }
 
-function partsOf(route: string): string[] {
-  const parts = path.sep === '/' ? route.split('/') : route.split(/[\\/]/u);
-  return parts.filter((part) => part !== '' && part !== '.');
-}
-
 interface Found {
   /** Of a link. */
   readonly target?: string;
@@ -337,8 +269,8 @@ interface Found {
   readonly hasOtherNames: boolean;
 }
 
-/** What is there; undefined: nothing that we may see. */
-async function lookAt(place: string): Promise<Found | undefined> {
+/** Reads what is at a path; undefined when there is nothing, or nothing that we may see. */
+async function read(place: string): Promise<Found | undefined> {
   try {
     const found = await lstat(place);
     if (found.isSymbolicLink()) return { target: await readlink(place), hasOtherNames: false };

@@ -16,7 +16,7 @@ export interface Way {
 }
 
 // As many links as Linux follows.
-const maxLinks = 40;
+export const maxLinks = 40;
 
 /** Says whether a path is a folder or below it, by its spelling alone. Both are absolute. */
 export function isWithin(place: string, folder: string): boolean {
@@ -77,7 +77,7 @@ async function targetOf(place: string): Promise<string | undefined> {
   }
 }
 
-function partsOf(way: string): readonly string[] {
+export function partsOf(way: string): readonly string[] {
   const parts = path.sep === '/' ? way.split('/') : way.split(/[\\/]/u);
   return parts.filter((part) => part !== '' && part !== '.');
 }

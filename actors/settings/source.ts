@@ -91,7 +91,7 @@ function follow(
       signal('touched');
     },
   };
-  const unwatch = watch(paths, listener, new Map(confines));
+  const unwatch = watch(paths, listener, { confines: new Map(confines) });
   const obey = (command: SettingsCommand): void => {
     if (command.type === 'settings.reload') docker?.lookAgain();
     else reader.setOverlay(command.settings);

@@ -144,7 +144,7 @@ class Store implements ApprovalStore {
     const { watch = watchSettingsFiles } = this.#ports;
     this.#unwatch = watch([this.#file], {
       changed: () => this.#look(),
-      // It is looked at once a second; that of the settings says why.
+      // It is polled then; the settings watch reports why.
       slowed: () => {},
     });
     return this.#work;

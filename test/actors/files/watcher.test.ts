@@ -1,4 +1,4 @@
-/** Watching folders that cannot be watched, and many of them. The ordinary ways are in settings-files.test.ts. */
+/** Folders that cannot be watched, and many of them. Ordinary edits are tested in settings/files.test.ts. */
 
 import { spawn, spawnSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
@@ -18,12 +18,12 @@ import { createInterface } from 'node:readline';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { watchFilesWith } from '../../../actors/files/watcher.ts';
+import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 
 type WatchFolder = typeof watch;
 type Hear = (event: string, name: string | null) => void;
 
-/** A watch of a folder that hears what the test says. */
+/** A watch of a folder whose events come from the test. */
 class ScriptedWatcher extends EventEmitter {
   readonly folder: string;
   readonly hear: Hear;
@@ -48,11 +48,11 @@ function temporaryFolder(): string {
   return folder;
 }
 
-/** Starts watching; `refusal` gives the code with which a folder may not be watched. */
+/** Starts watching; `refusal` returns the error code with which watching a folder fails. */
 function start(
   filesIn: (root: string) => readonly string[],
   refusal: (folder: string, root: string) => string | undefined = () => undefined,
-  triesAgainAfterMs?: number,
+  retryMs?: number,
 ) {
   const root = temporaryFolder();
   const files = filesIn(root);
@@ -77,8 +77,10 @@ function start(
       said();
     },
   };
-  const watching = watchFolder as unknown as WatchFolder;
-  const stop = watchFilesWith(watching, files, listener, triesAgainAfterMs);
+  const stop = watchSettingsFiles(files, listener, {
+    watchFolder: watchFolder as unknown as WatchFolder,
+    ...(retryMs !== undefined && { retryMs }),
+  });
   onTestFinished(stop);
   return {
     root,
@@ -97,14 +99,14 @@ function start(
 
 const oneFile = (root: string): readonly string[] => [path.join(root, 'troupe.json')];
 
-describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
-  it('says so once, closes what is useless and still sees an edit', async () => {
+describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code) => {
+  it('reports it once, closes all watches and still sees an edit', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? code : undefined));
     while (bench.messages.length === 0) await bench.news();
     expect(bench.messages).toEqual([expect.stringContaining(code)]);
     expect(bench.open()).toEqual([]);
 
-    // The first look finds no file, and tells that it has begun.
+    // The first poll finds no file and reports that.
     await bench.news();
     const edit = bench.news();
     writeFileSync(bench.files[0] ?? '', '{}');
@@ -112,7 +114,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
     expect(bench.messages).toHaveLength(1);
   });
 
-  it('says so as well when it comes later', async () => {
+  it('reports it as well when it comes later', async () => {
     const bench = start(oneFile);
     await bench.news();
     bench.openIn(bench.root)?.emit('error', refused(code));
@@ -120,7 +122,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
     expect(bench.open()).toEqual([]);
   });
 
-  it('goes back to watching once that is possible again, and says so', async () => {
+  it('watches again once that is possible, and reports it', async () => {
     let isRefused = true;
     const bench = start(oneFile, () => (isRefused ? code : undefined), 1);
     while (bench.messages.length === 0) await bench.news();
@@ -133,7 +135,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
     expect(bench.changeCount()).toBe(before + 1);
   });
 
-  it('says nothing when it was stopped before', async () => {
+  it('reports nothing after it was stopped', async () => {
     const bench = start(oneFile, () => code);
     bench.stop();
     await new Promise((resolve) => setImmediate(resolve));
@@ -143,9 +145,9 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that gets %s', (code) => {
 });
 
 describe('a settings watch', () => {
-  it('looks once a second, without a word, at a file whose folder it may not watch', async () => {
+  it('polls a file whose folder it may not watch, without a message', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? 'EACCES' : undefined));
-    // That it looks, that all is looked at, and that the first look finds no file.
+    // The poll has begun, the update is done, and the first poll finds no file.
     for (let count = 0; count < 3; count += 1) await bench.news();
     const edit = bench.news();
     writeFileSync(bench.files[0] ?? '', '{}');
@@ -153,13 +155,13 @@ describe('a settings watch', () => {
     expect(bench.messages).toEqual([]);
   });
 
-  it('does without the folders above when it may not watch them', async () => {
+  it('works without watches on the folders above', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? undefined : 'EACCES'));
     await bench.news();
     expect(bench.open().map(({ folder }) => folder)).toEqual([bench.root]);
   });
 
-  it('watches again what ends with an error', async () => {
+  it('replaces a watch that ended with an error', async () => {
     const bench = start(oneFile);
     await bench.news();
     const lost = bench.openIn(bench.root);
@@ -169,7 +171,7 @@ describe('a settings watch', () => {
     expect(bench.messages).toEqual([]);
   });
 
-  it('takes an event without a name for one about every file', async () => {
+  it('treats an event without a name as one about every file', async () => {
     const bench = start(oneFile);
     await bench.news();
     const before = bench.changeCount();
@@ -177,7 +179,7 @@ describe('a settings watch', () => {
     expect(bench.changeCount()).toBe(before + 1);
   });
 
-  it('needs no more watches than there are folders, and no timer, for a thousand files', async () => {
+  it('needs one watch per folder for a thousand files', async () => {
     const bench = start((root) =>
       Array.from({ length: 1_000 }, (_, index) => {
         const folder = path.join(root, `folder${index % 10}`);
@@ -192,7 +194,7 @@ describe('a settings watch', () => {
     expect(bench.open()).toEqual([]);
   });
 
-  it('hears nothing of other files in the same folder', async () => {
+  it('ignores other files in the same folder', async () => {
     const root = temporaryFolder();
     const file = path.join(root, 'troupe.json');
     let changeCount = 0;
@@ -210,13 +212,17 @@ describe('a settings watch', () => {
         hear(event, name);
         if (name === 'other.json') sawOther();
       })) as unknown as WatchFolder;
-    const stop = watchFilesWith(watchFolder, [file], {
-      changed: () => {
-        changeCount += 1;
-        said();
+    const stop = watchSettingsFiles(
+      [file],
+      {
+        changed: () => {
+          changeCount += 1;
+          said();
+        },
+        slowed: () => {},
       },
-      slowed: () => {},
-    });
+      { watchFolder },
+    );
     onTestFinished(stop);
     await heard();
     writeFileSync(path.join(root, 'other.json'), '{}');
@@ -228,14 +234,14 @@ describe('a settings watch', () => {
   });
 });
 
-// The system counts the watches of a namespace of users apart, so that nobody else is out of any.
+// The limit applies to one user namespace, so other programs keep their watches.
 const limitFile = '/proc/sys/user/max_inotify_instances';
 const mayTakeAway =
   process.platform === 'linux' &&
   spawnSync('unshare', ['-Ur', 'sh', '-c', `echo 0 > ${limitFile}`]).status === 0;
 
-describe.runIf(mayTakeAway)('a settings watch for which the system has no watch left', () => {
-  it('looks once a second, says so, and watches again when there are some', async () => {
+describe.runIf(mayTakeAway)('a settings watch on a system without watches left', () => {
+  it('polls, reports it, and watches again when there are some', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     const script = `echo 0 > ${limitFile} && exec "$0" --import tsx "$@"`;
     const words = [process.execPath, 'test/fixtures/hosts/watching-host.ts', file, limitFile];
@@ -252,7 +258,7 @@ describe.runIf(mayTakeAway)('a settings watch for which the system has no watch 
       }
     };
     expect(await heard('slow')).toContain('(EMFILE)');
-    // A look that began before the edit tells of nothing new.
+    // Reported before the edit.
     await heard('changed');
     writeFileSync(file, '{}');
     await heard('changed');

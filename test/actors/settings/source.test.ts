@@ -382,10 +382,10 @@ describe('settings source', () => {
   it('says that it looks less often when the system has no watches left', async () => {
     const source = start({ [mine.file]: '{}' });
     await source.next();
-    source.slowed('settings are looked at once a second');
+    source.slowed('settings are polled once a second');
     await source.advance(300);
     expect((await source.next()).problems).toEqual([
-      { file: mine.file, message: 'settings are looked at once a second' },
+      { file: mine.file, message: 'settings are polled once a second' },
     ]);
   });
 
