@@ -1,5 +1,4 @@
 import type { Clock } from '../domain/clock.ts';
-import { DeadlineHeap, type Timer } from './deadline-heap.ts';
 
 /** Where a {@link VirtualClock} starts. */
 export interface VirtualClockOptions {
@@ -10,6 +9,11 @@ export interface VirtualClockOptions {
 }
 
 const defaultWallMs = 1_767_225_600_000;
+
+interface Timer {
+  readonly deadlineMs: number;
+  readonly callback: () => void;
+}
 
 // A million callbacks in one advance is far beyond any real script, and takes
 // about a second; what reaches it is a timer that sets itself again without delay.
@@ -28,11 +32,10 @@ const callbackLimitCount = 1_000_000;
  * error is thrown when the advance is over, several as one `AggregateError`.
  */
 export class VirtualClock implements Clock {
-  readonly #heap = new DeadlineHeap();
-  readonly #timers = new Map<number, Timer>();
+  /** In the order in which they fire. */
+  readonly #timers: Timer[] = [];
   readonly #wallOffsetMs: number;
   #nowMs: number;
-  #sequence = 0;
   #isAdvancing = false;
 
   constructor(options: VirtualClockOptions = {}) {
@@ -42,12 +45,12 @@ export class VirtualClock implements Clock {
 
   /** Number of timers that are set and have not fired. */
   get pendingCount(): number {
-    return this.#heap.size;
+    return this.#timers.length;
   }
 
   /** Time at which the next timer fires, or undefined when none is set. */
   get nextDeadlineMs(): number | undefined {
-    return this.#heap.first()?.deadlineMs;
+    return this.#timers[0]?.deadlineMs;
   }
 
   // The four methods of Clock are properties because XState takes `setTimeout`
@@ -56,19 +59,17 @@ export class VirtualClock implements Clock {
 
   readonly wallNow = (): number => this.#nowMs + this.#wallOffsetMs;
 
-  readonly setTimeout = (callback: () => void, delayMs: number): number => {
+  readonly setTimeout = (callback: () => void, delayMs: number): unknown => {
     if (!Number.isFinite(delayMs))
       throw new RangeError(`a timer needs a finite delay, not ${delayMs}`);
-    const sequence = ++this.#sequence;
-    const timer = { deadlineMs: this.#nowMs + Math.max(0, delayMs), sequence, callback, index: -1 };
-    this.#timers.set(sequence, timer);
-    this.#heap.add(timer);
-    return sequence;
+    const timer: Timer = { deadlineMs: this.#nowMs + Math.max(0, delayMs), callback };
+    this.#timers.splice(this.#countUntil(timer.deadlineMs), 0, timer);
+    return timer;
   };
 
   readonly clearTimeout = (handle: unknown): void => {
-    const timer = typeof handle === 'number' ? this.#timers.get(handle) : undefined;
-    if (timer !== undefined) this.#forget(timer);
+    const index = this.#timers.indexOf(handle as Timer);
+    if (index >= 0) this.#timers.splice(index, 1);
   };
 
   /** Moves time forward by a number of milliseconds and fires what is due. */
@@ -121,9 +122,9 @@ export class VirtualClock implements Clock {
 
   /** Moves time to the next deadline and fires that one timer. Returns false when none is set. */
   runNext(): boolean {
-    const first = this.#heap.first();
-    if (first === undefined) return false;
-    this.#begin(first.deadlineMs);
+    const deadlineMs = this.nextDeadlineMs;
+    if (deadlineMs === undefined) return false;
+    this.#begin(deadlineMs);
     const errors: unknown[] = [];
     this.#fireFirst(errors);
     this.#isAdvancing = false;
@@ -142,14 +143,12 @@ export class VirtualClock implements Clock {
   }
 
   #isDue(momentMs: number): boolean {
-    const first = this.#heap.first();
-    return first !== undefined && first.deadlineMs <= momentMs;
+    return (this.nextDeadlineMs ?? Number.POSITIVE_INFINITY) <= momentMs;
   }
 
   #fireFirst(errors: unknown[]): void {
-    const first = this.#heap.first();
+    const first = this.#timers.shift();
     if (first === undefined) return;
-    this.#forget(first);
     this.#nowMs = first.deadlineMs;
     try {
       first.callback();
@@ -158,9 +157,16 @@ export class VirtualClock implements Clock {
     }
   }
 
-  #forget(timer: Timer): void {
-    this.#heap.remove(timer);
-    this.#timers.delete(timer.sequence);
+  /** Number of timers that fire until a moment; equal deadlines keep the order they were set in. */
+  #countUntil(momentMs: number): number {
+    let low = 0;
+    let high = this.#timers.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#timers[middle]?.deadlineMs ?? 0) <= momentMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 
