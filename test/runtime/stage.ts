@@ -19,7 +19,7 @@ export interface Stage extends ScriptedTroupe {
   rootOf(): AnyActorRef;
   /** Ids of the root's children, sorted. */
   childIds(): readonly string[];
-  /** The names of servers that obey at once; others wait for the test. Null = all obey. */
+  /** Names of servers that answer at once; others wait for the test. Null = all answer at once. */
   obedient: Set<string> | null;
   /** What obedient servers list, by server; default one tool, `query`. */
   readonly tools: Map<string, readonly ListedTool[]>;
@@ -39,9 +39,10 @@ export async function stage(
 }
 
 /** Starts a troupe that has read nothing yet. */
-export function setUp(
-  options: ScriptedTroupeOptions & { readonly obedient?: readonly string[] } = {},
-): Stage {
+export function setUp({
+  obedient,
+  ...options
+}: ScriptedTroupeOptions & { readonly obedient?: readonly string[] } = {}): Stage {
   let root: AnyActorRef | undefined;
   const inspect = (event: InspectionEvent): void => {
     root ??= event.actorRef as AnyActorRef;
@@ -52,7 +53,7 @@ export function setUp(
     root?.getSnapshot().children as Record<string, AnyActorRef>;
   const made: Stage = {
     ...scripted,
-    obedient: options.obedient === undefined ? null : new Set(options.obedient),
+    obedient: obedient === undefined ? null : new Set(obedient),
     tools: new Map(),
     story: [],
     stateOf(server) {
