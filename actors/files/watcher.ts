@@ -103,8 +103,10 @@ class FilesWatcher {
     if (this.#isUpdating) return;
     this.#isUpdating = true;
     let hasNew = false;
-    for (let attempt = 1; this.#isOutdated; attempt += 1) {
+    let attempt = 0;
+    while (this.#isOutdated) {
       this.#isOutdated = false;
+      attempt += 1;
       const { confines } = this.#options;
       const paths = await Promise.all(this.#files.map((file) => hopsTo(file, confines?.get(file))));
       if (this.#isStopped) return;

@@ -3,7 +3,6 @@
  * and call path, with scripted sessions, files in memory and a clock that the test moves.
  */
 
-import type { InspectionEvent } from 'xstate';
 import { settingsStream } from '../../actors/settings/stream.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
@@ -159,8 +158,8 @@ export function createScriptedTroupe({
     errors,
     settle: () => clock.advanceAndSettle(0),
     advance: (ms) => clock.advanceAndSettle(ms),
-    async apply(settings) {
-      files.write(settingsFile, settings);
+    async apply(content) {
+      files.write(settingsFile, content);
       await clock.advanceAndSettle(debounceMs);
     },
   };
