@@ -1,55 +1,103 @@
 /**
- * The words a server's condition is told in. They are a public contract: every
+ * The names of a server's states and reasons. They are a public contract: every
  * face (library, command line, gateway, inspector) shows these and no others.
+ * The comments here are the tables of `docs/states.md`.
  */
 
 export const serverStates = [
+  /** Switched off by `"enabled": false`. */
   'disabled',
+  /** Not admitted; the reason says why. Nothing is started. */
   'blocked',
+  /** Admitted and deliberately not started. */
   'dormant',
+  /** Waits for a start permit, so that not all servers start at once. */
   'queued',
+  /** The process runs, or the address is being contacted; the handshake is in progress. */
   'connecting',
+  /** Connected; the tool list is being fetched. */
   'loadingTools',
+  /** Connected, and its tools were listed in this session. */
   'ready',
+  /** Like `ready`, but impaired; calls go out. */
   'degraded',
+  /** Lost or unreachable; the status shows the time of the next attempt. */
   'backingOff',
+  /** The server requires a log-in. */
   'authRequired',
+  /** Stopped because it connected and disconnected too often; not retried automatically. */
   'suspended',
+  /** Not retried automatically. */
   'failed',
+  /** The session is closing and the process ending. */
   'stopping',
+  /** A user stopped it; it stays stopped until a user starts it. */
   'stopped',
 ] as const;
 export type ServerState = (typeof serverStates)[number];
 
 export const blockedReasons = [
+  /** The host declared that files of this project folder do not count. */
   'untrusted',
+  /** `mcp.excluded` of some settings file names it. */
   'excluded',
+  /** There is an allow-list that does not contain it. */
   'notAllowed',
+  /** A project folder brought it, and no user has approved its present form. */
   'pendingApproval',
+  /** A project folder brought it, and a user rejected it. */
   'rejected',
+  /** Its entry is invalid; `lastError` has file, line, key and the remedy. */
   'invalidConfig',
+  /** The server budget is exhausted; it starts when a place is free. */
   'overBudget',
 ] as const;
 export type BlockedReason = (typeof blockedReasons)[number];
 
-export const backingOffReasons = ['retrying', 'lost'] as const;
+export const backingOffReasons = [
+  /** An attempt of the present outage failed and more are left. */
+  'retrying',
+  /** A remote server used up its attempts; it is retried quietly and rarely. */
+  'lost',
+] as const;
 export type BackingOffReason = (typeof backingOffReasons)[number];
 
-export const suspendedReasons = ['crashLoop', 'reconnectStorm'] as const;
+export const suspendedReasons = [
+  /** Its process crashed too often within a short time. */
+  'crashLoop',
+  /** Its session was lost too often within a short time, or three floods in a row ended it. */
+  'reconnectStorm',
+] as const;
 export type SuspendedReason = (typeof suspendedReasons)[number];
 
 export const failedReasons = [
+  /** All attempts of one start or outage failed. */
   'attemptsExhausted',
+  /** It lacks, or demands, an essential capability. */
   'capabilityMissing',
+  /** It supports no protocol version that we support. */
   'versionUnsupported',
+  /** The session ended and the `restart` rule forbids another. */
   'restartNever',
+  /** Its process crashed too often within a short time. */
   'crashLoop',
+  /** Its session was lost too often within a short time. */
   'reconnectStorm',
 ] as const;
 export type FailedReason = (typeof failedReasons)[number];
 
-/** In this order: when several hold, the first is the one shown. */
-export const degradedReasons = ['healthCheck', 'flooding', 'partialCatalog'] as const;
+/** In order of precedence: when several hold, the first one is shown. */
+export const degradedReasons = [
+  /** It did not answer a health check. */
+  'healthCheck',
+  /**
+   * It sends more than is read (docs/guide.md#limits-and-policy). Excess notifications are dropped,
+   * excess requests refused, and reading pauses; after 10 s over its budget it is disconnected.
+   */
+  'flooding',
+  /** Only part of its tool list arrived; that part is shown. */
+  'partialCatalog',
+] as const;
 export type DegradedReason = (typeof degradedReasons)[number];
 
 /** Refines a {@link ServerState}; which reasons go with which state is in {@link reasonsOf}. */
@@ -116,11 +164,28 @@ export function isOnItsWay(state: ServerState): boolean {
 }
 
 /** Where the tools shown for a server come from. */
-export const catalogStates = ['none', 'deferred', 'live', 'stale'] as const;
+export const catalogStates = [
+  /** No tools are shown: it may not run, is not needed, gave up, or none are known. */
+  'none',
+  /** The tools known from an earlier session, shown before the server starts. */
+  'deferred',
+  /** Listed in the present session. */
+  'live',
+  /** The session was lost; its tools stay listed until the next one. */
+  'stale',
+] as const;
 export type CatalogState = (typeof catalogStates)[number];
 
-export const circuitStates = ['closed', 'open', 'halfOpen'] as const;
+/** Whether calls reach a server. */
+export const circuitStates = [
+  /** Calls go out. */
+  'closed',
+  /** Consecutive calls failed: further calls are refused at once with `CIRCUIT_OPEN`. */
+  'open',
+  /** The cool-down is over and a tool list of ours probes the server; calls are still refused. */
+  'halfOpen',
+] as const;
 export type CircuitState = (typeof circuitStates)[number];
 
-/** What admission says of one server: it may connect, it is switched off, or why it may not. */
+/** What admission decides for one server: it may connect, it is switched off, or why it may not. */
 export type Verdict = 'admitted' | 'disabled' | BlockedReason;
