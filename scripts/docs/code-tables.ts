@@ -5,27 +5,19 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exitCodeOf } from '../../src/domain/caller-code.ts';
-import {
-  type FailureKind,
-  failureKinds,
-  isPermanent,
-  isTransient,
-} from '../../src/domain/failure.ts';
-import { docCommentsIn } from './doc-comments.ts';
+import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
+import { type FailureKind, isPermanent, isTransient } from '../../src/domain/failure.ts';
+import { membersOf } from './doc-comments.ts';
 import { code, table } from './markdown.ts';
-
-const codeDoc = docCommentsIn('src/domain/caller-code.ts');
-const failureDoc = docCommentsIn('src/domain/failure.ts');
 
 export async function codeTable(root: string): Promise<string> {
   const used = await usedCodes(root);
   return table(
     ['exit', 'code', 'means'],
-    Object.entries(exitCodeOf).map(([name, exitCode]) => [
-      String(exitCode),
+    membersOf('src/domain/caller-code.ts', 'exitCodeOf').map(({ name, doc }) => [
+      String(exitCodeOf[name as CallerCode]),
       code(name),
-      codeDoc('exitCodeOf', name) + (used.has(name) ? '' : ' *Reserved: not used yet.*'),
+      used.has(name) ? doc : `${doc} *Reserved: not used yet.*`,
     ]),
   );
 }
@@ -33,14 +25,18 @@ export async function codeTable(root: string): Promise<string> {
 export function outcomeTable(): string {
   return table(
     ['outcome', 'means'],
-    ['not_executed', 'executed', 'unknown'].map((name) => [code(name), codeDoc('Outcome', name)]),
+    membersOf('src/domain/caller-code.ts', 'Outcome').map(({ name, doc }) => [code(name), doc]),
   );
 }
 
 export function failureKindTable(): string {
   return table(
     ['kind', 'lasts', 'means'],
-    failureKinds.map((kind) => [code(kind), lastingOf(kind), failureDoc('failureKinds', kind)]),
+    membersOf('src/domain/failure.ts', 'failureKinds').map(({ name, doc }) => [
+      code(name),
+      lastingOf(name as FailureKind),
+      doc,
+    ]),
   );
 }
 

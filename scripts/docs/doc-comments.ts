@@ -1,45 +1,58 @@
-/** Reads doc comments from the source, so that the tables say what the code says. */
+/** Reads members and their doc comments from the source, so that the tables say what the code says. */
 
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 
-/** Finds the first paragraph of a member's doc comment; throws when it has none. */
-export type DocOf = (container: string, member: string) => string;
+export interface Member {
+  readonly name: string;
+  /** The first paragraph of its doc comment. */
+  readonly doc: string;
+  /** Names of its parameters or fields, `?` behind those that may be absent. */
+  readonly parts: readonly string[];
+  readonly isMethod: boolean;
+}
 
 /**
- * Reads the doc comments of one file, by the name of an interface, type or constant and by that of
- * its member: a property, a method, a `type` of a union of events, or a string.
+ * Lists the members of an interface, a list, an object, or a union of strings or events, which are
+ * known by their `type`.
  *
  * @param path - below the root of the repository
+ * @throws when a member has no doc comment
  */
-export function docCommentsIn(path: string): DocOf {
+export function membersOf(path: string, container: string): readonly Member[] {
   const text = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
-  const found = new Map<string, string>();
-  const visit = (container: string, node: ts.Node, start = node.pos): void => {
-    const name = nameOf(node);
-    const comment = name === undefined ? undefined : commentAt(text, start);
-    if (comment !== undefined) found.set(`${container}.${name}`, comment);
-    let end = node.pos;
-    ts.forEachChild(node, (child) => {
-      // The comment of a union's member precedes its bar.
-      visit(container, child, ts.isUnionTypeNode(node) ? end : child.pos);
-      end = child.end;
-    });
-  };
-  for (const statement of file.statements) {
-    const declared = ts.isVariableStatement(statement)
-      ? statement.declarationList.declarations[0]
-      : statement;
-    const name = declared === undefined ? undefined : nameOf(declared);
-    if (declared !== undefined && name !== undefined)
-      ts.forEachChild(declared, (child) => visit(name, child));
-  }
-  return (container, member) => {
-    const comment = found.get(`${container}.${member}`);
-    if (comment === undefined) throw new Error(`${path}: ${container}.${member} has no comment`);
-    return comment;
-  };
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const declared = file.statements
+    .map((it) => (ts.isVariableStatement(it) ? it.declarationList.declarations[0] : it))
+    .find((it) => it !== undefined && nameOf(it) === container);
+  const nodes = declared === undefined ? [] : nodesIn(declared);
+  if (nodes.length === 0) throw new Error(`${path} declares no members of ${container}`);
+  let end = nodes[0]?.parent.pos ?? 0;
+  return nodes.map((node) => {
+    const name = nameOf(node) ?? '';
+    // The comment of a union's member precedes its bar.
+    const doc = commentAt(text, ts.isTypeNode(node) ? end : node.pos);
+    if (doc === undefined) throw new Error(`${path}: ${container}.${name} has no comment`);
+    end = node.end;
+    return { name, doc, parts: partsOf(node), isMethod: ts.isMethodSignature(node) };
+  });
+}
+
+function nodesIn(node: ts.Node): readonly ts.Node[] {
+  if (ts.isInterfaceDeclaration(node)) return node.members;
+  if (ts.isTypeAliasDeclaration(node)) return nodesIn(node.type);
+  if (ts.isUnionTypeNode(node)) return node.types;
+  if (ts.isVariableDeclaration(node)) return node.initializer ? nodesIn(node.initializer) : [];
+  if (ts.isAsExpression(node)) return nodesIn(node.expression);
+  if (ts.isArrayLiteralExpression(node)) return node.elements;
+  return ts.isObjectLiteralExpression(node) ? node.properties : [];
+}
+
+/** Finds the comment of one member; throws when it has none. */
+export function docOf(path: string, container: string, member: string): string {
+  const found = membersOf(path, container).find(({ name }) => name === member);
+  if (found === undefined) throw new Error(`${path}: ${container}.${member} has no comment`);
+  return found.doc;
 }
 
 function nameOf(node: ts.Node): string | undefined {
@@ -54,6 +67,17 @@ function nameOf(node: ts.Node): string | undefined {
   if (ts.isStringLiteral(node) || ts.isIdentifier(node)) return node.text;
   const { name } = node as ts.NamedDeclaration;
   return name === undefined ? undefined : nameOf(name);
+}
+
+function partsOf(node: ts.Node): readonly string[] {
+  if (ts.isPropertySignature(node)) return node.type === undefined ? [] : partsOf(node.type);
+  if (ts.isIntersectionTypeNode(node)) return node.types.flatMap(partsOf);
+  if (ts.isTypeReferenceNode(node)) return [`…${nameOf(node.typeName) ?? ''}`];
+  if (!ts.isMethodSignature(node) && !ts.isTypeLiteralNode(node)) return [];
+  return (ts.isMethodSignature(node) ? [...node.parameters] : [...node.members]).flatMap((it) => {
+    const name = nameOf(it);
+    return name === undefined || name === 'type' ? [] : [name + (it.questionToken ? '?' : '')];
+  });
 }
 
 function commentAt(text: string, start: number): string | undefined {

@@ -5,7 +5,7 @@ import { isTroupeWide, policySchemas } from '../../src/config/policy-schema.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { type PolicyGroup, presetNames, type ServerPolicy } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
-import { docCommentsIn } from './doc-comments.ts';
+import { docOf } from './doc-comments.ts';
 import { code, linked, table } from './markdown.ts';
 
 interface Field {
@@ -22,11 +22,10 @@ const fields: readonly Field[] = Object.entries(policySchemas).flatMap(([group, 
   })),
 );
 
-const docOf = docCommentsIn('src/domain/policy.ts');
-
 /** Returns what a field means, in Markdown. */
 export function meaningOf(group: PolicyGroup, field: string): string {
-  return docOf(`${group.slice(0, 1).toUpperCase()}${group.slice(1)}Policy`, field);
+  const type = `${group.slice(0, 1).toUpperCase()}${group.slice(1)}Policy`;
+  return docOf('src/domain/policy.ts', type, field);
 }
 
 /** Every preset against every field that differs somewhere. */

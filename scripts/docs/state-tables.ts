@@ -5,8 +5,6 @@
 
 import type { ServerStatus } from '../../src/domain/host/status.ts';
 import {
-  catalogStates,
-  circuitStates,
   reasonsOf,
   type ServerState,
   type StateReason,
@@ -17,10 +15,10 @@ import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { gateFor } from '../../src/runtime/calls/gate.ts';
 import { nextStepFor } from '../../src/runtime/status/next-step.ts';
 import type { RefusingLists } from '../../src/runtime/status/refusing-rule.ts';
-import { docCommentsIn } from './doc-comments.ts';
+import { docOf, membersOf } from './doc-comments.ts';
 import { code, codes, linked, table } from './markdown.ts';
 
-const docOf = docCommentsIn('src/domain/server-state.ts');
+const domain = 'src/domain/server-state.ts';
 
 /** Shown when the runtime suggests no step itself. */
 const helps: Readonly<Partial<Record<ServerState, string>>> = {
@@ -64,7 +62,7 @@ export function stateOverview(): string {
     ['state', 'means', 'what helps'],
     commonStates.map((state) => [
       code(state),
-      docOf('serverStates', state),
+      docOf(domain, 'serverStates', state),
       reasonsOf[state].length > 1 && stepsOf(state).length > 1
         ? `by reason, see [states](docs/states.md#reasons)`
         : helpFor(state),
@@ -77,7 +75,7 @@ export function stateTable(): string {
     ['state', 'means', 'reasons', 'what helps', 'a call'],
     serverStates.map((state) => [
       code(state),
-      docOf('serverStates', state),
+      docOf(domain, 'serverStates', state),
       codes(reasonsOf[state]),
       stepsOf(state).length > 1 ? 'see the reason' : helpFor(state),
       callResult(state, undefined),
@@ -92,7 +90,7 @@ export function reasonTable(): string {
       reasonsOf[state].map((reason) => [
         code(state),
         code(reason),
-        linked(docOf(`${state}Reasons`, reason)),
+        linked(docOf(domain, `${state}Reasons`, reason)),
         helpFor(state, reason),
         callResult(state, reason),
       ]),
@@ -101,17 +99,15 @@ export function reasonTable(): string {
 }
 
 export function catalogTable(): string {
-  return table(
-    ['catalog', 'means'],
-    catalogStates.map((state) => [code(state), docOf('catalogStates', state)]),
-  );
+  return table(['catalog', 'means'], rowsOf('catalogStates'));
 }
 
 export function circuitTable(): string {
-  return table(
-    ['circuit', 'means'],
-    circuitStates.map((state) => [code(state), docOf('circuitStates', state)]),
-  );
+  return table(['circuit', 'means'], rowsOf('circuitStates'));
+}
+
+function rowsOf(list: 'catalogStates' | 'circuitStates'): readonly (readonly string[])[] {
+  return membersOf(domain, list).map(({ name, doc }) => [code(name), doc]);
 }
 
 /** The distinct next steps of the reasons of a state. */

@@ -261,92 +261,116 @@ export interface ServerHandle extends Streamable<ServerStatus | undefined> {
   status(): ServerStatus | undefined;
 }
 
-/** Its stream gives the statuses of all servers, sorted by name: now, after each change, and at its end. */
+/**
+ * Its stream gives the statuses of all servers, sorted by name: now, after each change, and at its
+ * end. The comments of the methods are a table of `docs/library.md`.
+ */
 export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatus[]> {
-  /** What the charts do, for people who develop: recorded once it was started, here or by `inspect` of the options. */
+  /**
+   * What the charts do, as records, once recording has started, here or by the option `inspect`:
+   * docs/library.md#recording-what-the-charts-do.
+   */
   readonly inspection: Inspection;
   /**
-   * Settles when the startup gate has passed, counted from the creation, though reading the
-   * settings takes half of it at most; never rejects.
-   * Servers whose tools are not known hold it up longer where their `startup.withoutCache` is `block`.
+   * Resolves after the startup gate, with the servers that are live, pending or failed by then.
+   * Never rejects.
+   *
+   * The gate counts from the creation; reading the settings takes up to half of it. Servers without a
+   * stored tool list hold it up longer where their `startup.withoutCache` is `block`.
    */
   ready(): Promise<StartReport>;
   /**
-   * Settles when every enabled server with `required` is ready, each within its own startup
-   * timeout, counted from the first applied pass.
+   * Resolves when every enabled server with `required` is ready, each within its own
+   * `startupTimeoutMs`, counted from the first applied pass.
    * @throws RequiredServersError `TIMEOUT_WAITING` with the list; TroupeError `SHUTTING_DOWN`.
    */
   required(): Promise<void>;
-  /** All tools that may be called now, sorted by exposed name. */
+  /** Lists all tools that may be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
   /**
-   * Finds tools by words of their names, titles, servers and descriptions, the best first; offline, and
-   * always in the same order. Default limit: 10.
-   * @throws TroupeError `INVALID_ARGUMENTS` for a query that is no text, or a limit below 1.
+   * Finds tools by words of their names, titles, servers and descriptions, best match first, offline
+   * and in a stable order (docs/library.md#finding-one-of-many-tools). Default limit: 10.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a query that is not text, or a limit below 1.
    */
   searchTools(query: string, options?: { readonly limit?: number }): readonly ToolMatch[];
-  /** The tools of now, held for one step of a conversation: what is edited meanwhile, the next step sees. */
+  /**
+   * Returns a snapshot of the tools, and `callTool` for them alone, for one step of a conversation
+   * (docs/library.md#one-step-of-a-conversation). Later edits do not affect it.
+   */
   catalog(): CatalogSnapshot;
-  /** All resources that are known now, sorted by server and address. */
+  /** Lists all known resources, sorted by server and address. */
   resources(): readonly ExposedResource[];
-  /** All resource templates that are known now, sorted by server and template. */
+  /** Lists all known resource templates, sorted by server and template. */
   resourceTemplates(): readonly ExposedResourceTemplate[];
-  /** All prompts that are known now, sorted by server and name. */
+  /** Lists all known prompts, sorted by server and name. */
   prompts(): readonly ExposedPrompt[];
-  /** How servers want to be used, sorted by server; those that do not say are left out. */
+  /** Lists the servers' own instructions for their use, sorted by server. */
   instructions(): readonly ExposedInstructions[];
-  /** Who a connected server says it is, and what it can do. Undefined while it is not connected. */
+  /**
+   * Returns a connected server's name, version and capabilities as it declared them. Undefined while
+   * it is not connected.
+   */
   profile(server: string): ServerProfile | undefined;
+  /** Returns the status of the troupe and of every server, as plain data. */
   snapshot(): TroupeSnapshot;
-  /** Undefined when there is no such server. */
+  /** Returns the status of one server. Undefined when there is no such server. */
   status(server: string): ServerStatus | undefined;
-  /** One server, which may be yet to be added; a stream of its statuses for `from()` of RxJS. */
+  /**
+   * Returns a handle of one server, which may be added later: its status and a stream of its
+   * statuses for `from()` of RxJS (docs/library.md#streams-of-statuses).
+   */
   server(name: string): ServerHandle;
   /**
-   * Says why a server is as it is: what decided, what would move it, which timers
-   * run, what was tried. Undefined when there is no such server.
+   * Explains a server's state: what decided it, what would change it, which timers run, and the past
+   * attempts. Undefined when there is no such server.
    */
   explain(server: string): Explanation | undefined;
   /**
-   * The last lines that a server wrote, and what became of it, the oldest first; at
-   * most 64 KB. Also of a server that was removed. Undefined when there is no such server.
+   * Returns the last lines that a server wrote and the troupe's notes about it, oldest first, at most
+   * 64 KB; also for a removed server. Undefined when there is no such server.
    */
   logs(server: string): readonly ServerLogLine[] | undefined;
-  /** What servers ask and `answer()` may answer now, oldest first. */
+  /** Lists the servers' questions that `answer()` may answer now, oldest first. */
   questions(): readonly Question[];
   /**
-   * Answers a question. The first answer counts, whoever gives it.
+   * Answers a question. The first answer counts, whatever its origin.
    * @throws TroupeError `INVALID_ARGUMENTS` when no such question waits, or the answer does not fit it.
    */
   answer(id: string, answer: QuestionAnswer): void;
   /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
   plan(): Promise<readonly Step[]>;
-  /** What would run, for every gated server. */
+  /** Lists what would run, for every gated server. */
   approvals(): readonly ApprovalRequest[];
   /**
-   * Settles when all that was decided so far is on disk. False when it is not: without a
-   * `stateDir`, or because it cannot be written, of which the problems of the snapshot tell.
+   * Resolves when all decisions so far are on disk. False when they cannot be stored: without a
+   * `stateDir`, or when writing failed; the problems of the snapshot then say why.
    */
   approvalsSaved(): Promise<boolean>;
-  /** The servers whose policy puts calls in the background (`call.backgroundAfterMs`). */
+  /** Lists the servers whose policy moves long calls to the background (`call.backgroundAfterMs`). */
   backgroundServers(): readonly string[];
-  /** Calls that a policy's `call.backgroundAfterMs` has put there and that nobody collected yet; at most 64. */
+  /**
+   * Lists the calls that run in the background or have not been collected yet, at most 64
+   * (docs/calls.md#in-the-background).
+   */
   backgroundCalls(): readonly BackgroundCall[];
   /**
-   * Hands out what such a call answered, once; waits for it. It is kept for an hour after its end.
+   * Waits for a background call and returns its result, once. A result is kept for an hour.
    * @throws TroupeError what the call failed with; `INVALID_ARGUMENTS` when there is no such call;
    * `TIMEOUT_WAITING` or `CANCELLED` when it still runs, which ends this wait alone.
    */
   collect(id: string, options?: WaitOptions): Promise<CallReport>;
-  /** What persons allowed for more than one call, in this project; the oldest first. */
+  /**
+   * Lists what users allowed for more than one call in this project, oldest first
+   * (docs/calls.md#permissions).
+   */
   permissions(): Promise<readonly PermissionChoice[]>;
   /**
-   * Takes back what persons allowed: for all servers, for one, or for one tool of it. Returns how many.
-   * Rejects with the error of the file system when it cannot be written.
+   * Revokes what users allowed: for all servers, for one, or for one tool of it. Returns how many.
+   * Rejects with the file system's error when it cannot be written.
    */
   forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
   /**
-   * Calls a tool by its exposed name, at most once.
+   * Calls a tool by its exposed name, at most once; waits for a server that is starting.
    * @throws TroupeError with `code` and `outcome`.
    */
   callTool(
@@ -362,7 +386,7 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     options?: CallOptions,
   ): Promise<CallReport>;
   /**
-   * Reads a resource, also one that no list names. Waits and fails as `callTool`.
+   * Reads a resource, also one that is not listed. Waits and fails as `callTool`.
    * @throws TroupeError; `CAPABILITY_MISSING` when the server offers no resources.
    */
   readResource(
@@ -370,7 +394,7 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     uri: string,
     options?: CallOptions,
   ): Promise<RequestReport<ResourceResult>>;
-  /** Gets a prompt, filled in with its arguments. Waits and fails as `callTool`. */
+  /** Gets a prompt with its arguments filled in. Waits and fails as `callTool`. */
   getPrompt(
     server: string,
     name: string,
@@ -384,21 +408,25 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     options?: CallOptions,
   ): Promise<RequestReport<CompletionResult>>;
   /**
-   * Watches a resource: `resource.updated` is emitted when its server says that it changed,
-   * and whenever the watch began anew, because a change may have been missed by then. Starts
-   * no server; holds over reconnects. Returns a function that ends it.
+   * Watches a resource across reconnects: emits `resource.updated`. Returns a function that ends it.
+   *
+   * The event is emitted when the server reports a change, and after each reconnect, because a
+   * change may have been missed. It starts no server.
    * @throws TroupeError `SERVER_UNKNOWN`; `OVERLOADED` for more than 256 resources of a server.
    */
   subscribe(server: string, uri: string): () => void;
   /**
-   * Asks the servers that keep a log for its lines from this level on; they come as the event `notification`.
-   * The most verbose wish counts for all, also after reconnects. Default: servers send what they like.
-   * Returns a function that takes the wish back.
+   * Requests log messages of servers from this level on, as the event `notification`. Returns a
+   * function that withdraws the request.
+   *
+   * The most verbose request counts for all servers, also after reconnects. Without one each server
+   * sends what it likes.
    * @throws TroupeError `INVALID_ARGUMENTS` for a level that does not exist.
    */
   wantLogs(level: LogLevel): () => void;
   /**
-   * Returns a function that ends the subscription. A listener that throws harms nobody.
+   * Subscribes to an event. Returns a function that ends the subscription. An exception of the
+   * listener is reported and affects nothing else.
    * @throws TroupeError `INVALID_ARGUMENTS` for a name that no event has.
    */
   on<Name extends TroupeEventName>(
@@ -406,28 +434,31 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void;
   /**
-   * Adds one server, or replaces the one added under this name; it wins over every other layer but
-   * managed settings. It stays until it is removed, whatever becomes of files and host settings.
+   * Adds one server, or replaces the one added under this name. It wins over every layer but managed
+   * settings, and stays until it is removed.
    *
-   * @param settings - an entry as in `mcpServers`; when it is wrong, the server is `blocked`
-   * @throws TroupeError `INVALID_ARGUMENTS` for a name that cannot be used, or an entry that is no object.
+   * @param settings - an entry as in `mcpServers`; an invalid one makes the server `blocked`
+   * @throws TroupeError `INVALID_ARGUMENTS` for an invalid name, or an entry that is not an object.
    */
   addServer(name: string, settings: Readonly<Record<string, unknown>>): void;
   /**
-   * Takes back what `addServer` added; what it covered in another layer counts again.
+   * Removes what `addServer` added; a server of this name in another layer counts again.
    * @throws TroupeError `SERVER_UNKNOWN` when nothing was added under this name.
    */
   removeServer(name: string): void;
-  /** @throws TroupeError `INVALID_ARGUMENTS` for an event that is not one of {@link HostEvent}. */
+  /**
+   * Sends one of the events below, as if the host had acted.
+   * @throws TroupeError `INVALID_ARGUMENTS` for an event that is not one of {@link HostEvent}.
+   */
   send(event: HostEvent): void;
   /**
-   * Settles when the server is in the state; `ready` accepts `degraded`. The
-   * server may be one that is yet to be added.
+   * Resolves when the server is in the state; `ready` accepts `degraded`. The server may be added
+   * later.
    * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
    */
   waitFor(server: string, state: ServerState, options?: WaitOptions): Promise<ServerStatus>;
-  /** Restarts a server and settles when a later session is ready. */
+  /** Restarts a server and resolves when a later session is ready. */
   restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;
-  /** Ends every server and settles when all are gone, at most 5 s later. */
+  /** Ends every server and resolves when all are gone, at most 5 s later. Also `await using`. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Events a host may send to a troupe, and events it may listen to. */
+/**
+ * Events a host may send to a troupe, and events it may listen to. The comments
+ * here are the tables of `docs/library.md`.
+ */
 
 import type { Step } from '../plan.ts';
 import type { Question, QuestionEnd, RootFolder } from '../question.ts';
@@ -8,51 +11,84 @@ import type { ServerStatus } from './status.ts';
 
 /**
  * What a host may send. Checked at the boundary: anything else is refused with
- * `INVALID_ARGUMENTS`, and names that begin with `xstate.` always.
+ * `INVALID_ARGUMENTS`, as is every name that begins with `xstate.`.
  */
 export type HostEvent =
-  /** Replaces what the host itself contributes: an object in the form of a settings file. */
+  /** Replaces the host's own settings: an object in the form of a settings file. */
   | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
-  /** Reads all settings files again. */
+  /** Reads all settings files again, without waiting for the watcher. */
   | { readonly type: 'settings.reload' }
+  /** Undoes a stop and starts the server. */
   | { readonly type: 'server.start'; readonly server: string }
+  /** Stops the server until it is started or its connection settings change. */
   | { readonly type: 'server.stop'; readonly server: string }
+  /** Opens a new session with fresh budgets, from any state but `blocked` and `disabled`. */
   | { readonly type: 'server.restart'; readonly server: string }
+  /** Opens a new session; the restart budgets keep counting. */
   | { readonly type: 'server.reconnect'; readonly server: string }
-  /** Without a fingerprint the decision is about the present one. */
+  /** Lets a gated server start. Without a fingerprint it approves the present settings. */
   | { readonly type: 'approval.grant'; readonly server: string; readonly fingerprint?: string }
+  /** Keeps a gated server from starting. */
   | { readonly type: 'approval.reject'; readonly server: string; readonly fingerprint?: string }
+  /** Withdraws a decision; the server waits for approval again. */
   | { readonly type: 'approval.revoke'; readonly server: string; readonly fingerprint?: string }
+  /** Declares whether files of the project folder count at all. */
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
-  /** Changes the host's allow-list within the launch bound; null = no list. */
+  /** Replaces the host's allow-list, within the bound given at the start; `null` = no list. */
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
+  /** The host completed a log-in for the server. */
   | { readonly type: 'auth.completed'; readonly server: string }
-  /** The folders that the work is about: paths or `file:` addresses. Servers that were told of roots hear of it. */
+  /**
+   * Replaces the folders that the work is about: paths or `file:` addresses. Servers that were given
+   * roots are notified.
+   */
   | { readonly type: 'roots.changed'; readonly roots: readonly (string | RootFolder)[] }
+  /** The machine woke from sleep: waits are checked again. */
   | { readonly type: 'system.woke' }
+  /** The same as `stop()`. */
   | { readonly type: 'troupe.stop' }
-  /** For a person who insists: everything is gone within 600 ms. */
+  /** Ends everything by force within 600 ms. */
   | { readonly type: 'troupe.kill' };
 
 /** What a host may listen to, by name. */
 export interface TroupeEvents {
+  /** The state, reason or any other field of a server's status changed. */
   'status.changed': { readonly status: ServerStatus };
+  /** The tools of these servers changed; `tools()` returns them. */
   'tools.changed': { readonly servers: readonly string[] };
-  /** The list of a server's resources or templates. */
+  /** The list of a server's resources or templates changed; `resources()` returns them. */
   'resources.changed': { readonly server: string };
-  /** A resource that is watched changed, or may have changed while nobody listened. */
+  /** A resource of `subscribe()` changed, or may have changed while there was no connection. */
   'resource.updated': { readonly server: string; readonly uri: string };
+  /** The list of a server's prompts changed; `prompts()` returns them. */
   'prompts.changed': { readonly server: string };
+  /** A server waits for a decision; see `approvals()`. */
   'approval.needed': { readonly server: string; readonly fingerprint: string };
+  /** A server requires a log-in. */
   'auth.needed': { readonly server: string };
-  /** A question waits for its answer. One that the caller it belongs to answers itself is not told of. */
+  /**
+   * A server asks a question for `answer()`. Not emitted for a question that its call's own caller
+   * answers.
+   */
   'question.asked': { readonly question: Question };
-  /** It waits no longer. What was answered is between the two. */
+  /**
+   * The question no longer waits: `accept`, `decline`, `cancel`, `timedOut` or `withdrawn`. The
+   * answer itself is not included.
+   */
   'question.settled': { readonly id: string; readonly server: string; readonly end: QuestionEnd };
+  /** A pass is done, with the steps it took. */
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
+  /**
+   * The problems changed: of settings, of stored catalogs, or of processes that cannot be guarded or
+   * ended.
+   */
   'settings.invalid': { readonly problems: readonly Problem[] };
+  /**
+   * One line of `logs()`: what a server wrote to stderr, or to stdout beside MCP, redacted;
+   * `stream: "troupe"` marks a line of the troupe itself.
+   */
   'server.log': { readonly server: string } & ServerLogLine;
-  /** A server sent a line of its log, `notifications/message`: level, logger and data as it sent them. */
+  /** A server sent a log message (`notifications/message`): level, logger and data, not redacted. */
   notification: {
     readonly server: string;
     readonly method: string;
