@@ -23,7 +23,7 @@
  *   refreshing -- tools.changed | session.list | error tools --> (stays)
  *   refreshing -- done tools --> current
  * resources: [*] -> choosing
- *   choosing -- always [offersResources] --> refreshing
+ *   choosing -- always [isOffered] --> refreshing
  *   choosing -- always --> unoffered
  *   current -- resources.changed --> refreshing
  *   refreshing invokes resources
@@ -31,7 +31,7 @@
  *   refreshing -- done resources --> current
  *   unoffered
  * prompts: [*] -> choosing
- *   choosing -- always [offersPrompts] --> refreshing
+ *   choosing -- always [isOffered] --> refreshing
  *   choosing -- always --> unoffered
  *   current -- prompts.changed --> refreshing
  *   refreshing invokes prompts
@@ -55,7 +55,15 @@
 
 import type { ListName } from '../../src/domain/session.ts';
 import type { RefreshInput } from './refresh.ts';
-import { broken, ends, eventOf, idOf, type SessionContext, sessionSetup } from './setup.ts';
+import {
+  broken,
+  ends,
+  eventOf,
+  idOf,
+  type SessionContext,
+  sessionSetup,
+  settledAs,
+} from './setup.ts';
 import { watchStates } from './watch.ts';
 
 function refreshOf(list: ListName, context: SessionContext): RefreshInput {
@@ -75,54 +83,39 @@ const tools = sessionSetup.createStateConfig({
         onError: { actions: 'announceFault' },
       },
       on: {
-        'tools.changed': { actions: 'announceToolChange' },
+        'tools.changed': { actions: { type: 'announceChange', params: 'tools' } },
         'session.list': { actions: 'demandTools' },
       },
     },
   },
 });
 
-const resources = sessionSetup.createStateConfig({
-  initial: 'choosing',
-  states: {
-    choosing: {
-      always: [{ guard: 'offersResources', target: 'refreshing' }, { target: 'unoffered' }],
-    },
-    unoffered: {},
-    current: { on: { 'resources.changed': 'refreshing' } },
-    refreshing: {
-      invoke: {
-        id: 'resources',
-        src: 'refresh',
-        input: ({ context }) => refreshOf('resources', context),
-        onDone: 'current',
-        onError: { actions: 'announceFault' },
+/** A list besides the tools, which a server need not offer. */
+function optional(list: 'resources' | 'prompts') {
+  return sessionSetup.createStateConfig({
+    initial: 'choosing',
+    states: {
+      choosing: {
+        always: [
+          { guard: { type: 'isOffered', params: list }, target: 'refreshing' },
+          { target: 'unoffered' },
+        ],
       },
-      on: { 'resources.changed': { actions: 'announceResourceChange' } },
-    },
-  },
-});
-
-const prompts = sessionSetup.createStateConfig({
-  initial: 'choosing',
-  states: {
-    choosing: {
-      always: [{ guard: 'offersPrompts', target: 'refreshing' }, { target: 'unoffered' }],
-    },
-    unoffered: {},
-    current: { on: { 'prompts.changed': 'refreshing' } },
-    refreshing: {
-      invoke: {
-        id: 'prompts',
-        src: 'refresh',
-        input: ({ context }) => refreshOf('prompts', context),
-        onDone: 'current',
-        onError: { actions: 'announceFault' },
+      unoffered: {},
+      current: { on: { [`${list}.changed`]: 'refreshing' } },
+      refreshing: {
+        invoke: {
+          id: list,
+          src: 'refresh',
+          input: ({ context }) => refreshOf(list, context),
+          onDone: 'current',
+          onError: { actions: 'announceFault' },
+        },
+        on: { [`${list}.changed`]: { actions: { type: 'announceChange', params: list } } },
       },
-      on: { 'prompts.changed': { actions: 'announcePromptChange' } },
     },
-  },
-});
+  });
+}
 
 // A server that sends faster than its budget allows is held back; if it goes on, it is disconnected.
 const input = sessionSetup.createStateConfig({
@@ -177,18 +170,25 @@ export const openStates = sessionSetup.createStateConfig({
         guard: { type: 'isFailureOfTools', params: eventOf },
         actions: [
           { type: 'noteGap', params: eventOf },
-          { type: 'reportListFailed', params: ({ event }) => event.outcome },
+          { type: 'reportListFailed', params: settledAs },
         ],
       },
       {
         guard: { type: 'isOfTools', params: eventOf },
         actions: [
-          { type: 'reportListed', params: ({ event }) => event.outcome },
+          { type: 'reportListed', params: settledAs },
           { type: 'noteGap', params: eventOf },
         ],
       },
       { actions: { type: 'noteGap', params: eventOf } },
     ],
   },
-  states: { tools, resources, prompts, watch: watchStates, input, news },
+  states: {
+    tools,
+    resources: optional('resources'),
+    prompts: optional('prompts'),
+    watch: watchStates,
+    input,
+    news,
+  },
 });

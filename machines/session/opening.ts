@@ -17,7 +17,7 @@
  * resolving invokes resolveTarget
  * resolving -- done resolveTarget [hasFailed] --> releasing
  * resolving -- done resolveTarget [hasProcess] --> launching
- * resolving -- done resolveTarget [isEraUnknown] --> connecting.asking
+ * resolving -- done resolveTarget [asksEra] --> connecting.asking
  * resolving -- done resolveTarget --> connecting.greeting
  * resolving -- error resolveTarget --> closing
  * launching invokes launchProcess
@@ -33,7 +33,7 @@
  * connecting -- error connectClient --> closing
  * connecting: [*] -> asking
  *   asking -- wire.sent [isInitialize] --> greeting
- *   asking -- wire.ended [runsAsProcess] --> leaving
+ *   asking -- wire.ended [hasProcess] --> leaving
  *   greeting
  * leaving invokes closeConnection
  * leaving -- wire.ended --> (ignored)
@@ -58,8 +58,8 @@
  * ```
  */
 
-import type { ConnectOutcome } from '../../src/domain/session.ts';
-import { broken, eventOf, idOf, outcomeOf, sessionSetup } from './setup.ts';
+import type { StepFailed } from '../../src/domain/session.ts';
+import { broken, contextOf, eventOf, idOf, outcomeOf, sessionSetup } from './setup.ts';
 
 const failed = {
   guard: { type: 'hasFailed', params: outcomeOf },
@@ -74,11 +74,25 @@ const lost = {
 
 const connected = {
   actions: [
-    { type: 'noteConnected', params: outcomeOf<ConnectOutcome> },
-    { type: 'reportOpened', params: outcomeOf<ConnectOutcome> },
+    { type: 'noteConnected', params: outcomeOf },
+    { type: 'reportOpened', params: outcomeOf },
   ],
   target: '#session.loadingTools',
 } as const;
+
+/** Releases what is left of the first connection. */
+function cleaningUpBefore(next: 'relaunching' | 'greetingOverSse') {
+  return sessionSetup.createStateConfig({
+    invoke: {
+      id: 'closeConnection',
+      src: 'closeConnection',
+      input: ({ context }) => ({ ...idOf({ context }), how: 'lost' }),
+      onDone: next,
+      onError: broken,
+    },
+    on: { 'wire.ended': {} },
+  });
+}
 
 export const openingStates = sessionSetup.createStateConfig({
   initial: 'resolving',
@@ -108,7 +122,7 @@ export const openingStates = sessionSetup.createStateConfig({
             target: 'launching',
           },
           {
-            guard: { type: 'isEraUnknown', params: outcomeOf },
+            guard: { type: 'asksEra', params: outcomeOf },
             actions: { type: 'noteResolved', params: outcomeOf },
             target: 'connecting.asking',
           },
@@ -124,7 +138,7 @@ export const openingStates = sessionSetup.createStateConfig({
         input: ({ context }) => ({ ...idOf({ context }), isSecond: false }),
         onDone: [
           failed,
-          { guard: 'asksEra', target: 'connecting.asking' },
+          { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.asking' },
           { target: 'connecting.greeting' },
         ],
         onError: broken,
@@ -155,23 +169,17 @@ export const openingStates = sessionSetup.createStateConfig({
               guard: { type: 'isInitialize', params: eventOf },
               target: 'greeting',
             },
-            'wire.ended': { guard: 'runsAsProcess', target: '#session.opening.leaving' },
+            'wire.ended': {
+              guard: { type: 'hasProcess', params: contextOf },
+              target: '#session.opening.leaving',
+            },
           },
         },
         greeting: {},
       },
     },
-    // The process that left, and what it started, ends before the second one starts.
-    leaving: {
-      invoke: {
-        id: 'closeConnection',
-        src: 'closeConnection',
-        input: ({ context }) => ({ ...idOf({ context }), how: 'lost' }),
-        onDone: 'relaunching',
-        onError: broken,
-      },
-      on: { 'wire.ended': {} },
-    },
+    // The process that exited, and what it started, ends before the second one starts.
+    leaving: cleaningUpBefore('relaunching'),
     relaunching: {
       invoke: {
         id: 'launchProcess',
@@ -190,26 +198,20 @@ export const openingStates = sessionSetup.createStateConfig({
         onError: broken,
       },
     },
-    fallingBack: {
-      invoke: {
-        id: 'closeConnection',
-        src: 'closeConnection',
-        input: ({ context }) => ({ ...idOf({ context }), how: 'lost' }),
-        onDone: 'greetingOverSse',
-        onError: broken,
-      },
-      on: { 'wire.ended': {} },
-    },
+    fallingBack: cleaningUpBefore('greetingOverSse'),
     greetingOverSse: {
       invoke: {
         id: 'connectClient',
         src: 'connectClient',
         input: ({ context }) => ({ ...idOf({ context }), handshake: 'overSse' }),
         onDone: [
+          // SSE failed as well: the first answer of the address says more.
           {
-            guard: { type: 'hasFailed', params: outcomeOf },
-            actions: 'recordRefusal',
-            target: '#session.releasing',
+            ...failed,
+            actions: {
+              type: 'recordFailure',
+              params: ({ context }) => context.refusal as StepFailed,
+            },
           },
           connected,
         ],

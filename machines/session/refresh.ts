@@ -86,22 +86,10 @@ const refreshSetup = setup({
     report: sendParent(({ context }, outcome: ListOutcome): RefreshFact => {
       return { type: 'list.settled', list: context.list, outcome };
     }),
-    /** The list took too long. */
-    reportLate: sendParent(({ context: { list, listTimeoutMs } }): RefreshFact => {
-      const message = `The server did not list its ${list} within ${listTimeoutMs} ms.`;
-      const failure: Failure = { kind: 'protocol', message };
-      return { type: 'list.settled', list, outcome: { type: 'failed', failure } };
-    }),
     /** After a successful list, the next failure is the first in a row. */
     noteOutcome: assign(({ context }, { type }: ListOutcome) => ({
       retryMs: type === 'listed' ? firstRetryMs : context.retryMs,
     })),
-    /** A leaf actor threw, which no server should be able to cause. */
-    reportFault: sendParent(({ context: { list } }): RefreshFact => {
-      const message = `The list of ${list} broke; please report it.`;
-      const failure: Failure = { kind: 'unknown', message };
-      return { type: 'list.settled', list, outcome: { type: 'failed', failure } };
-    }),
     /** The next retry waits twice as long, within its bound. */
     lengthenRetry: assign(({ context: { list, retryMs } }) => ({
       retryMs: Math.min(retryMs * 2, longestRetryMs[list]),
@@ -133,6 +121,22 @@ function outcomeOf({ event }: { readonly event: { readonly output: ListOutcome }
   return event.output;
 }
 
+function failureOf(kind: Failure['kind'], message: string): ListOutcome {
+  return { type: 'failed', failure: { kind, message } };
+}
+
+/** The list took too long. */
+const reportLate = {
+  type: 'report',
+  params: ({ context: { list, listTimeoutMs } }: { readonly context: RefreshContext }) =>
+    failureOf('protocol', `The server did not list its ${list} within ${listTimeoutMs} ms.`),
+} as const;
+/** A leaf actor threw, which no server should be able to cause. */
+const reportFault = {
+  type: 'report',
+  params: ({ context: { list } }: { readonly context: RefreshContext }) =>
+    failureOf('unknown', `The list of ${list} broke; please report it.`),
+} as const;
 const report = { type: 'report', params: outcomeOf } as const;
 const noteOutcome = { type: 'noteOutcome', params: outcomeOf } as const;
 
@@ -163,12 +167,12 @@ export const refreshMachine = refreshSetup.createMachine({
           },
           { actions: [report, noteOutcome], target: 'pausing' },
         ],
-        onError: { actions: 'reportFault', target: 'failed' },
+        onError: { actions: reportFault, target: 'failed' },
       },
       after: {
         listDeadline: [
-          { guard: 'isOutdated', actions: 'reportLate', target: 'pausing.due' },
-          { actions: 'reportLate', target: 'failed' },
+          { guard: 'isOutdated', actions: reportLate, target: 'pausing.due' },
+          { actions: reportLate, target: 'failed' },
         ],
       },
       states: {

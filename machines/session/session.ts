@@ -56,7 +56,7 @@ import { broken, ends, eventOf, freshGaps, idOf, outcomeOf, sessionSetup } from 
 
 export type { SessionContext, SessionEvent } from './setup.ts';
 
-const reportListed = { type: 'reportListed', params: outcomeOf<ListOutcome> } as const;
+const reportListed = { type: 'reportListed', params: outcomeOf } as const;
 const noteGap = {
   type: 'noteGap',
   params: ({ event }: { readonly event: { readonly output: ListOutcome } }) =>
@@ -74,7 +74,7 @@ const loadingTools = sessionSetup.createStateConfig({
     onDone: [
       {
         guard: { type: 'hasFailed', params: outcomeOf },
-        actions: [{ type: 'recordFailedList', params: outcomeOf }, 'reportClosing'],
+        actions: [{ type: 'recordFailure', params: outcomeOf }, 'reportClosing'],
         target: '#session.closing',
       },
       {
@@ -102,11 +102,8 @@ const loadingTools = sessionSetup.createStateConfig({
   },
 });
 
-// The session ends already, and nothing may restart its deadlines.
-const wireIsOfNoMoreUse = { 'xstate.error.actor.wire': {} } as const;
-
-/** How the connection is left, with the deadlines of the policy. */
-function leaving(how: 'orderly' | 'lost') {
+/** Leaves the connection, within the deadlines of the policy. */
+function leaving(how: 'orderly' | 'lost' | 'draining') {
   return sessionSetup.createStateConfig({
     invoke: {
       id: 'closeConnection',
@@ -115,9 +112,11 @@ function leaving(how: 'orderly' | 'lost') {
       onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: '#session.closed' },
       onError: { actions: 'recordFault', target: '#session.closed' },
     },
-    on: wireIsOfNoMoreUse,
+    // The session ends already, and nothing may restart its deadlines.
+    on: { 'xstate.error.actor.wire': {} },
     after: {
-      closeDeadline: { actions: 'killConnection' },
+      // What is in flight while draining is not cut off.
+      ...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),
       // The next session waits until this one's process has ended, by force if need be.
       killDeadline: '#session.closed',
     },
@@ -170,17 +169,7 @@ export const sessionMachine = sessionSetup.createMachine({
     },
     closing: leaving('orderly'),
     releasing: leaving('lost'),
-    draining: {
-      invoke: {
-        id: 'closeConnection',
-        src: 'closeConnection',
-        input: ({ context }) => ({ ...idOf({ context }), how: 'draining' }),
-        onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: 'closed' },
-        onError: { actions: 'recordFault', target: 'closed' },
-      },
-      on: wireIsOfNoMoreUse,
-      after: { killDeadline: 'closed' },
-    },
+    draining: leaving('draining'),
     closed: { type: 'final' },
   },
   output: ({ context: { at, wasOpen, failure, isFlood, evidence } }) => ({

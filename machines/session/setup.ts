@@ -117,12 +117,12 @@ function late(what: string): Failure {
 
 export const freshGaps = { tools: null, resources: null, prompts: null } as const;
 
-type Unconnected = Extract<ConnectOutcome, { type: 'failed' }>;
 type Connected = Extract<ConnectOutcome, { type: 'connected' }>;
-type Resolved = Extract<ResolveOutcome, { type: 'resolved' }>;
+type Unconnected = Extract<ConnectOutcome, { type: 'failed' }>;
 type Listed = Extract<ListOutcome, { type: 'listed' }>;
-type ListFailed = Extract<ListOutcome, { type: 'failed' }>;
-type Outcome = ResolveOutcome | LaunchOutcome | ConnectOutcome | ListOutcome;
+type Resolved = Pick<SessionContext, 'hasProcess' | 'asksEra'>;
+/** Why something failed, and when, if the reporter has a clock. */
+type Failed = Pick<Partial<StepFailed>, 'at'> & Pick<StepFailed, 'failure'>;
 
 function notProvided(actor: string) {
   return (): never => {
@@ -159,22 +159,15 @@ export const sessionSetup = setup({
   actions: {
     // The start.
     /** Notes the resolved settings. */
-    noteResolved: assign((_, outcome: Outcome) => {
-      const { hasProcess, asksEra } = outcome as Resolved;
-      return { hasProcess, asksEra };
-    }),
+    noteResolved: assign((_, { hasProcess, asksEra }: Resolved) => ({ hasProcess, asksEra })),
     /** The handshake is done: notes what the server offers. */
-    noteConnected: assign((_, outcome: Outcome) => {
-      const { offers, at } = outcome as Connected;
-      return { offers, at };
-    }),
+    noteConnected: assign((_, { offers, at }: Connected) => ({ offers, at })),
     /** Reports the era and the process to the server chart. */
-    reportOpened: sendParent((_, outcome: Outcome): SessionFact => {
-      const { at, era, pid } = outcome as Connected;
+    reportOpened: sendParent((_, { at, era, pid }: Connected): SessionFact => {
       return { type: 'session.opened', at, era, ...(pid !== undefined && { pid }) };
     }),
     /** The address refused the present transport; SSE is tried, and may fail for a worse reason. */
-    noteRefusal: assign((_, outcome: Outcome) => ({ refusal: outcome as StepFailed })),
+    noteRefusal: assign((_, refusal: StepFailed) => ({ refusal })),
     /** The start has this long for everything up to its handshake. */
     startConnectDeadline: raise(
       { type: 'start.expired' },
@@ -192,20 +185,7 @@ export const sessionSetup = setup({
 
     // Why it ends.
     /** Notes why a step failed or the connection ended. */
-    recordFailure: assign((_, outcome: Outcome | WireFact) => {
-      const { failure, at } = outcome as StepFailed;
-      return { failure, at };
-    }),
-    /** The first list failed, and the start with it. */
-    recordFailedList: assign((_, outcome: ListOutcome) => {
-      const { failure } = outcome as ListFailed;
-      return { failure };
-    }),
-    /** SSE failed as well: the first answer of the address says more. */
-    recordRefusal: assign(({ context }) => {
-      const { failure, at } = context.refusal as StepFailed;
-      return { failure, at };
-    }),
+    recordFailure: assign(({ context }, { failure, at = context.at }: Failed) => ({ failure, at })),
     /** The server chart gives the session up. */
     recordGivenUp: assign(({ event }) => {
       assertEvent(event, 'session.giveUp');
@@ -236,13 +216,11 @@ export const sessionSetup = setup({
     /** From now on a failure is an outage, not a failed start. */
     noteOpen: assign({ wasOpen: true }),
     /** Reports a list of tools; the others make no difference to the server chart. */
-    reportListed: sendParent((_, outcome: ListOutcome): SessionFact => {
-      const { at, count } = outcome as Listed;
+    reportListed: sendParent((_, { at, count }: Listed): SessionFact => {
       return { type: 'session.listed', at, toolCount: count };
     }),
     /** Reports that the tools could not be listed. */
-    reportListFailed: sendParent((_, outcome: ListOutcome): SessionFact => {
-      const { failure } = outcome as ListFailed;
+    reportListFailed: sendParent((_, { failure }: Failed): SessionFact => {
       return { type: 'session.listFailed', failure };
     }),
     /** Notes what is missing from a list, and reports it if that changes what is missing at all. */
@@ -263,13 +241,9 @@ export const sessionSetup = setup({
       },
     ),
     /** The list under way may be older than this change. */
-    announceToolChange: sendTo('tools', { type: 'list.changed' }),
+    announceChange: sendTo((_, list: ListName) => list, { type: 'list.changed' }),
     /** Requests a list of tools now, even during a pause. */
     demandTools: sendTo('tools', { type: 'list.demanded' }),
-    /** The list under way may be older than this change. */
-    announceResourceChange: sendTo('resources', { type: 'list.changed' }),
-    /** The list under way may be older than this change. */
-    announcePromptChange: sendTo('prompts', { type: 'list.changed' }),
     /** Passes on which watched resources changed. */
     publishNews: sendTo('wire', { type: 'wire.publish' }),
 
@@ -325,20 +299,16 @@ export const sessionSetup = setup({
   guards: {
     // The outcome of a step.
     /** The step failed. */
-    hasFailed: (_, outcome: Outcome) => outcome.type === 'failed',
-    /** The settings call for a process of ours. */
-    hasProcess: (_, outcome: Outcome) => (outcome as Resolved).hasProcess,
-    /** The protocol era is neither set nor known from an earlier session. */
-    isEraUnknown: (_, outcome: Outcome) => (outcome as Resolved).asksEra,
-    /** The server is asked for its era first. */
-    asksEra: ({ context }) => context.asksEra,
-    /** The process left when it was asked for its era, without an answer. */
-    hasLeft: ({ context }, outcome: Outcome) =>
-      context.asksEra && (outcome as Partial<Unconnected>).hasLeft === true,
-    /** The address refused the handshake in the way of an SSE server. */
-    mayBeOverSse: (_, outcome: Outcome) => (outcome as Partial<Unconnected>).mayBeOverSse === true,
+    hasFailed: (_, { type }: { readonly type: string }) => type === 'failed',
     /** The server is a process of ours. */
-    runsAsProcess: ({ context }) => context.hasProcess,
+    hasProcess: (_, { hasProcess }: Resolved) => hasProcess,
+    /** The protocol era is unknown, so the server is asked for it first. */
+    asksEra: (_, { asksEra }: Resolved) => asksEra,
+    /** The process exited when it was asked for its era, without an answer. */
+    hasLeft: ({ context }, { hasLeft }: Partial<Unconnected>) =>
+      context.asksEra && hasLeft === true,
+    /** The address refused the handshake as an SSE server does. */
+    mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
     /** The handshake of the old era begins. */
     isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
 
@@ -356,10 +326,8 @@ export const sessionSetup = setup({
     /** The list of the tools failed. */
     isFailureOfTools: (_, { list, outcome }: Omit<RefreshFact, 'type'>) =>
       list === 'tools' && outcome.type === 'failed',
-    /** The server announced resources. */
-    offersResources: ({ context }) => context.offers.resources,
-    /** The server announced prompts. */
-    offersPrompts: ({ context }) => context.offers.prompts,
+    /** The server offers this list. */
+    isOffered: ({ context }, list: 'resources' | 'prompts') => context.offers[list],
     /** More updates came while they were gathered. */
     hasMoreNews: stateIn({ open: { news: { gathering: 'changed' } } }),
 
@@ -403,13 +371,27 @@ export function idOf({ context }: { readonly context: SessionId }): SessionId {
   return { actorId, server, generation, session };
 }
 
-/** Maps the outcome of a step to the parameter of guards and actions. */
-export function outcomeOf<Output>({
+/** Maps the outcome of a step to the parameter of guards and actions; earlier guards narrowed it. */
+export function outcomeOf<Outcome>({
   event,
 }: {
-  readonly event: { readonly output: Output };
-}): Output {
-  return event.output;
+  readonly event: { readonly output: unknown };
+}): Outcome {
+  return event.output as Outcome;
+}
+
+/** Maps the outcome of a refreshed list likewise. */
+export function settledAs<Outcome>({
+  event,
+}: {
+  readonly event: { readonly outcome: unknown };
+}): Outcome {
+  return event.outcome as Outcome;
+}
+
+/** Hands the context to guards that also judge outcomes. */
+export function contextOf({ context }: { readonly context: SessionContext }): SessionContext {
+  return context;
 }
 
 /** Maps an event to the parameter of guards and actions. */

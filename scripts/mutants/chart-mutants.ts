@@ -210,14 +210,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a failed fallback reports what SSE answered',
     file: 'machines/session/opening.ts',
-    find: "actions: 'recordRefusal',",
-    replace: "actions: { type: 'recordFailure', params: outcomeOf },",
+    find: 'params: ({ context }) => context.refusal as StepFailed,',
+    replace: 'params: outcomeOf,',
   },
   {
     name: 'a close has no deadline',
     file: 'machines/session/session.ts',
-    find: "closeDeadline: { actions: 'killConnection' },\n      // The next session",
-    replace: '// The next session',
+    find: "...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),",
+    replace: '',
   },
   {
     name: 'a change during a list is forgotten',
