@@ -1,22 +1,16 @@
 /**
- * Carries a session to a server inside the host. What crosses is JSON in both
- * directions, as over a wire, so neither side can change what the other holds.
+ * Carries a session to a server inside the host. Messages are copied as JSON in both
+ * directions, as over a wire, so neither side can change the other's objects.
  */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
-import type { SessionEvidence } from '../../src/domain/session.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { SettingError } from '../values/target.ts';
-import {
-  type Connection,
-  type ConnectionSetup,
-  maxMessageBytes,
-  NotSentError,
-  type Seen,
-  UnwritableError,
-} from './connection/connection.ts';
+import { BaseTransport, serialize } from './connection/base.ts';
+import { type ConnectionSetup, maxMessageBytes, NotSentError } from './connection/connection.ts';
 import {
   badResponse,
   type OwnErrorMark,
@@ -24,41 +18,22 @@ import {
   resultTooLarge,
   tooManyBytes,
 } from './connection/messages.ts';
-import { MessageStages } from './connection/stages.ts';
 
-// The host's own code; what it does not finish by then is not waited for.
+// The host's own code closes the server; the session waits no longer than this.
 const closeMs = 1_000;
 const messageCharacters = 300;
 
-export class MemoryTransport implements Transport, Connection {
+export class MemoryTransport extends BaseTransport {
   readonly kind = 'memory';
-  // With these two the SDK takes silence after the question for the era as "no", as over stdio.
-  readonly pid = undefined;
+  // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
   readonly stderr = null;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-
-  readonly stages: MessageStages;
   readonly #connect: EmbeddedServer['connect'];
-  readonly #setup: ConnectionSetup;
   #end: EmbeddedTransport | undefined;
-  #isOver = false;
   #closed: Promise<void> | undefined;
 
   constructor(connect: EmbeddedServer['connect'], setup: ConnectionSetup) {
+    super(setup);
     this.#connect = connect;
-    this.#setup = setup;
-    this.stages = new MessageStages({
-      clock: setup.clock,
-      events: setup.events,
-      send: (message) => this.send(message),
-      lose: (seen) => this.#lose(seen),
-    });
-  }
-
-  get transport(): Transport {
-    return this;
   }
 
   async start(): Promise<void> {
@@ -66,14 +41,14 @@ export class MemoryTransport implements Transport, Connection {
       const end = await this.#connect();
       assertTransport(end);
       this.#end = end;
-      // Closed while the host was making it.
-      if (this.#isOver) {
+      // The session closed while the host connected its server.
+      if (this.isOver) {
         await end.close();
         return;
       }
       end.onmessage = (message: unknown) => this.#receive(message);
       end.onclose = () =>
-        this.#lose({
+        this.lose({
           code: 'CONNECTION_CLOSED',
           message: 'The embedded server closed its connection.',
         });
@@ -89,28 +64,14 @@ export class MemoryTransport implements Transport, Connection {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#isOver || this.#end === undefined) throw new NotSentError('Not connected');
-    let copy: unknown;
-    try {
-      copy = JSON.parse(JSON.stringify(message));
-    } catch (error) {
-      throw new UnwritableError(error);
-    }
-    this.stages.sent(message);
-    if ('method' in message) this.#setup.events.sending(message.method);
+    if (this.isOver || this.#end === undefined) throw new NotSentError('Not connected');
+    const copy: unknown = JSON.parse(serialize(message));
+    this.noteSent(message);
     await this.#end.send(copy);
   }
 
-  context(): Record<string, never> {
-    return {};
-  }
-
-  evidence(): SessionEvidence {
-    return {};
-  }
-
   close(): Promise<void> {
-    this.#over();
+    this.over();
     this.#closed ??= this.#closeEnd();
     return this.#closed;
   }
@@ -120,7 +81,7 @@ export class MemoryTransport implements Transport, Connection {
   }
 
   async #closeEnd(): Promise<void> {
-    const { clock } = this.#setup;
+    const { clock } = this.setup;
     let timer: unknown;
     const late = new Promise<void>((resolve) => {
       timer = clock.setTimeout(resolve, closeMs);
@@ -134,29 +95,15 @@ export class MemoryTransport implements Transport, Connection {
     try {
       await this.#end?.close();
     } catch {
-      // It is let go of in any case.
+      // The session drops it in any case.
     }
   }
 
   #receive(message: unknown): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.stages.fence(() => {
       for (const read of this.#readValue(message)) this.stages.deliver(read, this.onmessage);
     });
-  }
-
-  #lose(seen: Seen): void {
-    if (this.#isOver) return;
-    this.#setup.events.ended(seen);
-    this.#over();
-  }
-
-  /** The SDK fails all that is in flight; what arrives later is dropped. */
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.stages.stop();
-    this.onclose?.();
   }
 
   #readValue(message: unknown): readonly JSONRPCMessage[] {
@@ -171,7 +118,7 @@ export class MemoryTransport implements Transport, Connection {
     try {
       text = JSON.stringify(message);
     } catch {
-      return fault('The server answered with something that is no JSON.');
+      return fault('The server answered with something that is not JSON.');
     }
     if (text === undefined) return [];
     if (text.length > maxMessageBytes) {

@@ -1,44 +1,40 @@
 /**
- * Carries a session over a WebSocket: one message of MCP in each message of text.
- * Its closing is the end of the session. Connections go where a guarded fetch
- * may go, and nowhere else; redirects are not followed.
+ * Carries a session over a WebSocket, one MCP message in each text message. The session
+ * ends when the socket closes. The address rules of HTTP apply; redirects are not followed.
  */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type RawData, WebSocket } from 'ws';
 
-import type { SessionEvidence } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import type { HttpEndpoint } from '../values/target.ts';
+import { BaseTransport, serialize } from './connection/base.ts';
 import {
-  type Connection,
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
   NotSentError,
   type Seen,
-  UnwritableError,
 } from './connection/connection.ts';
 import { createEnvelopeReader } from './connection/envelope.ts';
 import { describeError } from './connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from './connection/messages.ts';
 import { RequestFailedError } from './connection/request-failed.ts';
-import { MessageStages } from './connection/stages.ts';
 import { retryAfterOf } from './http/fetch.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
 
 // As long as an HTTP session waits for a connection.
 const handshakeMs = 10_000;
-// Twice the way there and back of a distant server; whoever does not say goodbye by then is cut off.
-// A few times what is kept, so that one answer that is too long costs its own call; the package
-// ends the connection for more.
+// A few times the limit of a message, so that one answer that is too long fails only its own call;
+// the `ws` package ends the connection for more.
 const maxReadBytes = 4 * maxMessageBytes;
+// Two round trips to a distant server; then the socket is cut.
 const goodbyeMs = 1_000;
 const subprotocol = 'mcp';
 const reasonCharacters = 200;
 
-// Registered with IANA for "log in" and "not you"; the others say nothing of who is to act.
+// Registered with IANA as "unauthorized" and "forbidden"; the other codes do not ask for a log-in.
 const statusOfClose: ReadonlyMap<number, number> = new Map([
   [3000, 401],
   [3003, 403],
@@ -58,7 +54,7 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
   [1013, 'try again later'],
 ]);
 
-/** The server answered the handshake with something else than a WebSocket. */
+/** The server answered the handshake with something other than a WebSocket. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
@@ -69,62 +65,39 @@ class RefusedError extends Error {
   }
 }
 
-export class WsTransport implements Transport, Connection {
+export class WsTransport extends BaseTransport {
   readonly kind = 'ws';
-  // With these two the SDK takes silence after the question for the era as "no", as over stdio.
-  readonly pid = undefined;
+  // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
   readonly stderr = null;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-
-  readonly stages: MessageStages;
   readonly #endpoint: HttpEndpoint;
-  readonly #setup: ConnectionSetup;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
-  #isOver = false;
   #hasOpened = false;
-  #hasRemarked = false;
   #error: Error | undefined;
   #retryAfterMs: number | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+    super(setup);
     this.#endpoint = endpoint;
-    this.#setup = setup;
     this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden');
-    this.stages = new MessageStages({
-      clock: setup.clock,
-      events: setup.events,
-      send: (message) => this.send(message),
-      lose: (seen) => {
-        if (this.#isOver) return;
-        setup.events.ended(seen);
-        this.#over();
-      },
-    });
-  }
-
-  get transport(): Transport {
-    return this;
   }
 
   async start(): Promise<void> {
-    if (this.#isOver) throw new NotSentError('Not connected');
+    if (this.isOver) throw new NotSentError('Not connected');
     const { url, headers } = this.#endpoint;
     let wasConnected = false;
     try {
-      // By itself, since the published types do not know all of them yet.
+      // A variable, because the published types do not know all of these options yet.
       const options = {
         headers: { 'user-agent': `mcp-troupe/${version}`, ...headers },
         agent: this.#sockets.agentFor(asHttp(url)),
         handshakeTimeout: handshakeMs,
         maxPayload: maxReadBytes,
-        // What is compressed may be a thousand times as large.
+        // Compressed data may expand a thousandfold.
         perMessageDeflate: false,
         followRedirects: false,
-        // Whoever said goodbye keeps the connection for no longer than our own goodbye takes.
+        // After the server's closing frame, its socket stays for no longer than ours would.
         closeTimeout: goodbyeMs,
       };
       const socket = new WebSocket(url, [subprotocol], options);
@@ -138,41 +111,30 @@ export class WsTransport implements Transport, Connection {
     }
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
+  async send(message: JSONRPCMessage): Promise<void> {
     const socket = this.#socket;
-    if (this.#isOver || socket?.readyState !== WebSocket.OPEN)
-      return Promise.reject(new NotSentError('Not connected'));
+    if (this.isOver || socket?.readyState !== WebSocket.OPEN)
+      throw new NotSentError('Not connected');
     if (socket.bufferedAmount > maxUnsentBytes)
-      return Promise.reject(new NotSentError('The server does not read its messages.'));
-    let text: string;
-    try {
-      text = JSON.stringify(message);
-    } catch (error) {
-      return Promise.reject(new UnwritableError(error));
-    }
-    this.stages.sent(message);
-    if ('method' in message) this.#setup.events.sending(message.method);
+      throw new NotSentError('The server does not read its messages.');
+    const text = serialize(message);
+    this.noteSent(message);
     socket.send(text);
-    return Promise.resolve();
   }
 
-  context(status?: number): Partial<Seen> {
+  override context(status?: number): Partial<Seen> {
     const waitMs = status === undefined ? undefined : this.#retryAfterMs;
     return waitMs === undefined ? {} : { retryAfterMs: waitMs };
   }
 
-  evidence(): SessionEvidence {
-    return {};
-  }
-
   close(isLost = false): Promise<void> {
-    this.#over();
+    this.over();
     this.#closed ??= isLost ? Promise.resolve(this.#cut()) : this.#sayGoodbye();
     return this.#closed;
   }
 
   dispose(): void {
-    this.#over();
+    this.over();
     this.#cut();
   }
 
@@ -186,7 +148,7 @@ export class WsTransport implements Transport, Connection {
       socket.once('unexpected-response', (_request, response) => {
         onConnected();
         const { statusCode = 0, headers } = response;
-        this.#retryAfterMs = retryAfterOf(headers['retry-after'] ?? null, this.#setup.clock);
+        this.#retryAfterMs = retryAfterOf(headers['retry-after'] ?? null, this.setup.clock);
         response.destroy();
         reject(new RefusedError(statusCode));
         socket.terminate();
@@ -199,26 +161,23 @@ export class WsTransport implements Transport, Connection {
         budget.whenFree(() => socket.resume());
       });
       socket.on('error', (error) => {
-        // What has no code was found wrong by the package with the answer of the server.
+        // An error without a code means that the package found the server's answer invalid.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
         reject(this.#error);
-        // Nothing can be understood after it, and the package would read on until the server leaves.
+        // Nothing after it can be understood, and the package would read on until the server leaves.
         socket.terminate();
       });
       socket.once('close', (code, reason) => {
         reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }));
-        this.#lose(code, reason.toString('utf8'));
+        this.#onClose(code, reason.toString('utf8'));
       });
     });
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const messages = isBinary ? [] : this.#messagesOf(bytesOf(data));
-    if (messages.length === 0 && !this.#hasRemarked) {
-      this.#hasRemarked = true;
-      this.#setup.events.remark('sent something that is no MCP message');
-    }
+    if (messages.length === 0) this.remarkOnce('sent something that is no MCP message');
     for (const message of messages) this.stages.deliver(message, this.onmessage);
   }
 
@@ -230,16 +189,15 @@ export class WsTransport implements Transport, Connection {
     return refusedAnswer(reader.envelope(), tooManyBytes);
   }
 
-  #lose(code: number, reason: string): void {
-    if (this.#isOver) return;
-    // Before the handshake is over, whoever opens it is told.
-    if (this.#hasOpened) this.#setup.events.ended(this.#endOf(code, reason));
-    this.#over();
+  #onClose(code: number, reason: string): void {
+    // A failed handshake rejects `start` instead.
+    if (this.#hasOpened) this.lose(this.#endOf(code, reason));
+    else this.over();
   }
 
   #endOf(code: number, reason: string): Seen {
     if (this.#error !== undefined) {
-      const error = describeError(this.#error, this.#setup.secrets);
+      const error = describeError(this.#error, this.setup.secrets);
       return { ...error, code: knownCode(error.code), wasConnected: true };
     }
     const words = wordsOfClose.get(code);
@@ -256,7 +214,7 @@ export class WsTransport implements Transport, Connection {
     const socket = this.#socket;
     if (socket === undefined || socket.readyState !== WebSocket.OPEN)
       return Promise.resolve(this.#cut());
-    const { clock } = this.#setup;
+    const { clock } = this.setup;
     return new Promise((resolve) => {
       const timer = clock.setTimeout(() => socket.terminate(), goodbyeMs);
       socket.once('close', () => {
@@ -272,14 +230,6 @@ export class WsTransport implements Transport, Connection {
     this.#socket?.terminate();
     this.#sockets.close();
   }
-
-  /** The SDK fails all that is in flight; what arrives later is dropped. */
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.stages.stop();
-    this.onclose?.();
-  }
 }
 
 function asHttp(url: URL): URL {
@@ -291,7 +241,7 @@ function bytesOf(data: RawData): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
-/** What `ws` finds wrong with a message is the server's answer, not a lost line. */
+/** An error of the `ws` package means a bad message, not a lost connection. */
 function knownCode(code: string | undefined): string {
   if (code === undefined) return 'CONNECTION_CLOSED';
   return code.startsWith('WS_ERR_') ? 'BAD_RESPONSE' : code;

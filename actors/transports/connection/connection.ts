@@ -1,7 +1,6 @@
 /**
- * What a session needs of the thing that carries it, whether a process or an
- * HTTP endpoint. A connection opens once, is never reused, and leaves nothing
- * behind.
+ * A session's view of its connection, whether to a process or an HTTP endpoint. A connection
+ * opens once, is never reused, and leaves nothing behind.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -25,13 +24,13 @@ export interface ConnectionEvents extends InputEvents {
    * sent when `ended` comes at once.
    */
   broke(): void;
-  /** The connection is over, and not because we closed it. Comes at most once. */
+  /** The connection is over, and not because we closed it. Called at most once. */
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */
   sending(method: string): void;
-  /** What the server said unasked may have been lost; of a connection that lasts. */
+  /** Notifications may have been lost on a connection that goes on. */
   missed(): void;
-  /** A line for people: a remark, or what the server wrote to a stream of its own. */
+  /** A line for the log: a remark, or output of the server. */
   remark(line: string, stream?: LogStream): void;
 }
 
@@ -40,9 +39,9 @@ export interface ConnectionSetup {
   readonly events: ConnectionEvents;
   /** Values that must not appear in anything that leaves the connection. */
   readonly secrets: readonly string[];
-  /** Asked for when the connection closes, so that a changed policy counts. */
+  /** Read when the connection closes, so that a changed policy counts. */
   readonly policy: () => ServerPolicy;
-  /** Keeps account of the process, if there is one; absent = nobody does. */
+  /** Registers the process, if there is one. */
   readonly kept?: KeptProcess;
 }
 
@@ -52,41 +51,41 @@ export interface Connection {
   /** The stages that every incoming message passes. */
   readonly stages: MessageStages;
   readonly pid: number | undefined;
-  /** What the connection knows of a failure besides the error itself and its HTTP status. */
+  /** Facts about a failure that neither the error nor its HTTP status tells. */
   context(status?: number): Partial<Seen>;
-  /** What the peer left behind, for a loss that others found out. */
+  /** Facts about the server's end, for a loss that was found elsewhere. */
   evidence(): SessionEvidence;
   /**
-   * Closes in an orderly way; resolves when nothing is left. Never rejects. To a
-   * peer that is lost no goodbye is said.
+   * Closes in an orderly way, or at once if the server is lost; resolves when nothing is left.
+   * Never rejects.
    */
   close(isLost?: boolean): Promise<void>;
   /**
-   * The server forgot the session, which each request in flight is about to be told: closes by
-   * itself when all are answered, soon in any case. Absent where a loss is one for all.
+   * The server forgot the session, and each request in flight is about to fail with that: closes by
+   * itself when all are answered, and soon in any case. Absent where all requests fail together.
    */
   drain?(): void;
   /**
-   * The request on whose response stream this message came; undefined when it came by another way.
-   * Absent where all messages come by one way.
+   * The request on whose response stream this message came; undefined if it came another way.
+   * Absent where all messages share one stream.
    */
   requestOf?(message: JSONRPCMessage): string | number | undefined;
-  /** Lets go of everything at once, by force. */
+  /** Releases everything at once, by force. */
   dispose(): void;
 }
 
-/** The largest message that any transport reads, in bytes; an honest result is far below. */
+/** The largest message that any transport reads, in bytes; honest results are far smaller. */
 export const maxMessageBytes = 16 * 1024 * 1024;
-/** A server that does not read would make us hold every call in memory. */
+/** Bound on unsent bytes: we would hold every call to a server that does not read. */
 export const maxUnsentBytes = 64 * 1024 * 1024;
 
-/** Rejects a message of which no byte has left. */
+/** Rejects a message before any byte of it has left. */
 export class NotSentError extends Error {
   override readonly name: string = 'NotSentError';
   readonly code = 'NOT_SENT';
 }
 
-/** Rejects a message that is no JSON, for example because it holds itself. */
+/** Rejects a message that cannot be written as JSON, for example because it contains itself. */
 export class UnwritableError extends NotSentError {
   override readonly name = 'UnwritableError';
 

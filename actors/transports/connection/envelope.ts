@@ -1,11 +1,10 @@
 /**
- * Reads of a JSON-RPC message that is too long to be held what is needed to answer for it: the
- * id, and whether it is a result or an error. Whatever stands deeper is passed over, so an id that a
- * tool wrote into its text is none.
+ * Reads the envelope of a JSON-RPC message that is too long to be held: its id, and whether it
+ * is a result or an error. Deeper levels are skipped, so an id in a tool's text does not count.
  */
 
 export interface Envelope {
-  /** Absent: it names no request, or nothing of this kind could be read. */
+  /** Absent if the message has no id, or none that could be read. */
   readonly id?: string | number;
   readonly isResult: boolean;
   readonly isError: boolean;
@@ -14,7 +13,7 @@ export interface Envelope {
 
 export interface EnvelopeReader {
   push(bytes: Buffer): void;
-  /** What was read, once the message has ended. */
+  /** Returns what was read so far. */
   envelope(): Envelope;
 }
 
@@ -24,14 +23,14 @@ const [openBrace, closeBrace] = [0x7b, 0x7d];
 const [openBracket, closeBracket] = [0x5b, 0x5d];
 const colon = 0x3a;
 const comma = 0x2c;
-// A longer name or id is none of ours.
+// Longer names and ids are not ours.
 const maxWordBytes = 128;
 
 export function createEnvelopeReader(): EnvelopeReader {
   let depth = 0;
   let isInString = false;
   let isEscaped = false;
-  /** Bytes of the word under way on the outer level: a name, or a value that is no list and no object. */
+  /** Bytes of the present name or plain value on the outer level. */
   let word: number[] = [];
   let name: string | undefined;
   let id: string | number | undefined;
@@ -44,7 +43,7 @@ export function createEnvelopeReader(): EnvelopeReader {
   };
   const endValue = (): void => {
     const value = name === 'id' ? parsed(word) : undefined;
-    // The last of several counts, as where JSON is read whole.
+    // The last of several counts, as in `JSON.parse`.
     if (typeof value === 'string' || typeof value === 'number') id = value;
     name = undefined;
     word = [];
@@ -62,7 +61,7 @@ export function createEnvelopeReader(): EnvelopeReader {
     else if (byte === comma) endValue();
     else keep(byte);
   };
-  /** Within a string; returns where to go on. */
+  /** Reads within a string; returns the next position. */
   const inString = (bytes: Buffer, at: number): number => {
     const byte = bytes[at] as number;
     if (isEscaped) isEscaped = false;
@@ -98,7 +97,7 @@ export function createEnvelopeReader(): EnvelopeReader {
   };
 }
 
-/** Where the next byte stands that may end a string or hide its end. */
+/** Position of the next byte that may end a string or escape its end. */
 function nextMark(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== quote && bytes[at] !== backslash) at += 1;

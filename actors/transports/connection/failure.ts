@@ -1,6 +1,6 @@
 /**
- * Reads exceptions: of Node, of undici, of the SDK, of a server. The policy then says what they mean.
- * The SDK need not be loaded for it: a process that cannot be started fails before that.
+ * Describes exceptions of Node, undici, the SDK and servers; the policy classifies them later.
+ * Works without the SDK, because a process that cannot be started fails before the SDK is loaded.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -12,11 +12,11 @@ import type { Seen } from './connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './messages.ts';
 import { RequestFailedError } from './request-failed.ts';
 
-// Deeper chains are loops or jokes.
+// A deeper chain is a loop.
 const maxCauses = 8;
-// What a refusal means stands in its beginning; secrets are not looked for in a whole page.
+// The beginning of a refusal says what it means; searching a whole page for secrets is slow.
 const bodyCharacters = 4_096;
-// A longer one is no error of JSON-RPC, but a page.
+// A longer body is a page rather than a JSON-RPC error.
 const rpcBodyCharacters = 65_536;
 
 /** Describes any thrown value, without secrets. */
@@ -44,7 +44,7 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   };
 }
 
-/** The SDK wraps it in words of its own that a person need not know. */
+/** Our own error inside the SDK's, whose wording helps no user. */
 function requestFailureOf(error: unknown): RequestFailedError | undefined {
   let next = error;
   for (let depth = 0; depth <= maxCauses && next instanceof Error; depth += 1) {
@@ -66,8 +66,8 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
 }
 
 /**
- * The SDK puts the whole body of a refusal into its message. That is a page of whatever stands
- * before the server, so nobody is shown it; an error of JSON-RPC in it is the server's own word.
+ * The SDK puts the whole body of a refusal into its message. It may be the page of a proxy, so it
+ * is left out, unless it is a JSON-RPC error: that is the server's own message.
  */
 function wordsOf(error: Error, depth = 0): string {
   const { cause, message } = error;
@@ -90,7 +90,7 @@ function bodyOf(error: unknown): string | undefined {
   return typeof text === 'string' ? text : undefined;
 }
 
-/** "fetch failed" alone helps nobody: the nearest cause with a code is named, too. */
+/** Appends the deepest cause with a code: "fetch failed" alone explains nothing. */
 function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
   const deepest = causes.findLast((cause) => cause.code !== undefined && cause.message !== '');
   if (deepest === undefined || first.message.includes(deepest.message)) return first.message;
@@ -103,8 +103,8 @@ function ownCodeOf(error: unknown): string | undefined {
 }
 
 /**
- * The SDK's error for a JSON-RPC error answer. It is told by its shape, a number and data:
- * other errors that carry data have a word for a code, and those with a number have no data.
+ * The SDK's error for a JSON-RPC error answer, recognised by its numeric code and its data: other
+ * errors with data have a string as code, and those with a number have no data.
  */
 function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unknown } | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('data' in error)) return undefined;

@@ -11,10 +11,10 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { createEnvelopeReader, type Envelope } from './envelope.ts';
 
-/** Marks errors that we made ourselves; travels in `data` and is compared by identity. */
+/** Marks errors that we made; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
 export const streamLost = Object.freeze({ code: 'STREAM_LOST' });
-/** The result of a request is more than is taken; so it ran. */
+/** The result of a request exceeds a limit, so the request did run. */
 export const resultTooLarge = Object.freeze({ code: 'RESULT_TOO_LARGE' });
 export type OwnErrorMark = typeof badResponse | typeof streamLost | typeof resultTooLarge;
 

@@ -1,10 +1,10 @@
-/** What a request fails with that got no answer. Apart from the fetch, so that it is told without the SDK. */
+/** The error of a request that got no answer. Not part of the fetch, so that it loads without the SDK. */
 
-/** Says where a request went and why it failed: "fetch failed" alone helps nobody. */
+/** Says where a request went and why it failed. */
 export class RequestFailedError extends TypeError {
-  /** Without a connection no byte was sent. */
+  /** Whether there was a connection; without one no byte was sent. */
   readonly wasConnected: boolean;
-  /** Absent when the cause says it best. */
+  /** Absent if the cause has the best code. */
   readonly code: 'BAD_RESPONSE' | undefined;
 
   constructor(url: string | URL, cause: unknown, wasConnected: boolean) {
@@ -14,18 +14,18 @@ export class RequestFailedError extends TypeError {
   }
 }
 
-/** Something came, and it was no HTTP: Node's parser has some thirty codes for that. */
+/** The answer was not HTTP: Node's parser has some thirty codes for that. */
 function isOfParser(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_');
 }
 
-/** Without what may be secret: user, query and fragment. */
+/** The address without the parts that may be secret: user, query and fragment. */
 export function addressOf(url: string | URL): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
 }
 
-/** A host with several addresses fails with an empty message and a code. */
+/** The cause in words: a host with several addresses fails with a code and an empty message. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);

@@ -1,8 +1,7 @@
 /**
- * Cuts a byte stream into lines. Bytes are joined once per line, so that a long
- * line in many chunks costs no more than in one. Of a line above the cap nothing is
- * held: when it looks like a message, it is passed over up to its end, as long as that
- * is not too far; then what is known of it is told, and the next line is read. Any
+ * Cuts a byte stream into lines. Bytes are joined once per line, so that a long line costs
+ * the same in many chunks as in one. A line above the limit is not held: if it looks like a
+ * message it is skipped to its end, within bounds, and only its envelope is reported. Any
  * other such line is reported once and ends the reading.
  */
 
@@ -14,21 +13,19 @@ import {
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-
 const openBrace = 0x7b;
-// The answer to a question that asked for everything: a few times what may be held. Beyond
-// it nobody knows whether the line ends at all.
+// An answer with everything in it is a few times the limit. A longer line may never end.
 const skippedLines = 4;
 
 export interface LineListeners {
   onLine(line: string): void;
-  /** Nothing can be read any more. */
+  /** Nothing more can be read. */
   onTooLong(): void;
-  /** A line is being passed over: nothing else can be read before it ends. */
+  /** A line is being skipped; nothing else can be read before it ends. */
   onSkipping(): void;
-  /** So many bytes of it were looked at and let go. */
+  /** So many bytes of it were scanned and dropped. */
   onSkippedBytes?(count: number): void;
-  /** It has ended. */
+  /** The skipped line has ended. */
   onSkipped(envelope: Envelope): void;
   /** Returns true when enough was read for now; absent = never. */
   isSpent?(): boolean;
@@ -78,7 +75,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     return false;
   };
 
-  /** Lets go of what was held of the line, and reads on without holding more. */
+  /** Drops the held part of the line, and reads on without holding more. */
   const skip = (): boolean => {
     if (parts[0]?.[0] !== openBrace || heldBytes > maxLineBytes * skippedLines) return stop();
     skipped = createEnvelopeReader();

@@ -116,7 +116,7 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
     readBytes += chunk.length;
     for (const piece of pieces) keep(piece);
     if (partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
-    // What is left may be the beginning of a secret; a text of nothing else is let go whole.
+    // The rest may be the beginning of a secret; a text that is nothing else is passed whole.
     const cut = safeCut(partial, secrets) || partial.length;
     keep(partial.slice(0, cut));
     partial = partial.slice(cut);

@@ -1,21 +1,21 @@
 /**
- * Carries a session over the standard streams of a process of its own group.
+ * Carries a session over the standard streams of a process that has its own process group.
  *
- * The end of the process is its `exit`, not the closing of its pipes: a helper
- * that inherited them can hold them open for ever. A server that closes its
- * input or output while it lives has ended the session, too. `close` ends the
- * group step by step and resolves when it is empty; `dispose` kills it.
+ * The end of the process is its `exit` event, not the closing of its pipes: a helper
+ * that inherited them can hold them open for ever. A server that closes its input or output
+ * while it lives has also ended the session. `close` ends the group step by step and resolves
+ * when it is empty; `dispose` kills it.
  *
- * `launch` starts the process alone, so that it boots while the SDK is loaded.
- * What the server says before `start` is kept for whoever starts.
+ * `launch` only starts the process, so that it boots while the SDK is loaded. Messages that
+ * arrive before `start` are delivered by it.
  *
- * The accessors `pid` and `stderr` are what the SDK recognises a stdio transport
- * by; it then asks for the era on this process instead of starting a second one.
+ * The SDK recognises a stdio transport by its accessors `pid` and `stderr`. It then asks this
+ * process for its era instead of starting a second one.
  */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
@@ -24,80 +24,65 @@ import { endGroup, killGroup } from '../../processes/ending.ts';
 import { forgetGroup, processSystem, watchGroup } from '../../processes/groups.ts';
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
+import { BaseTransport, serialize } from '../connection/base.ts';
 import {
-  type Connection,
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
   NotSentError,
   type Seen,
-  UnwritableError,
 } from '../connection/connection.ts';
 import { endOf } from '../connection/ending.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
-import { MessageStages } from '../connection/stages.ts';
 import { createLineReader, type LineReader } from './lines.ts';
 import { createStderrRing } from './stderr.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
-// An answer may stand behind thousands of lines that are read in turns. A pipe's worth of them takes a
-// fifth of this; the bound is for a helper that holds the pipe and writes on.
+// An answer may stand behind thousands of lines that are read in turns. A full pipe takes a fifth of
+// this; the bound is for a helper that holds the pipe and keeps writing.
 const longestDrainMs = 1_000;
-// A broken pipe is mostly the first sign of an exit, which then says more: within a few
-// milliseconds, and on a crowded machine after a fifth of a second. The break itself is reported at once.
+// A broken pipe is mostly the first sign of an exit, which follows within a few milliseconds, on a busy
+// machine within a fifth of a second, and explains more. The break itself is reported at once.
 const exitGraceMs = 250;
-// A line that is passed over holds up all others; in this time a pipe carries what may be skipped many times.
+// A skipped line delays all others; in this time a pipe carries the skip limit many times over.
 const skipMs = 2_000;
 const tooLong = {
   code: 'BAD_RESPONSE',
   message: 'The server wrote a line of more than 16 MB.',
 } as const;
 
-export class StdioTransport implements Transport, Connection {
+export class StdioTransport extends BaseTransport {
   readonly kind = 'stdio';
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-
-  readonly stages: MessageStages;
   readonly #launch: StdioLaunch;
-  readonly #setup: ConnectionSetup;
   readonly #system;
   readonly #stderr;
-  /** What it writes to stdout that is no MCP; the first line is told in a remark. */
+  /** Lines on stdout that are not MCP; the first one is logged as a remark. */
   readonly #noise;
   readonly #timers = new Set<unknown>();
   #child: ChildProcessWithoutNullStreams | undefined;
   #reader: LineReader | undefined;
-  /** How often reading stopped for others. */
+  /** How often reading yielded to other servers. */
   #turns = 0;
-  /** Called when all that has arrived was read; set while the end is awaited. */
+  /** Called when everything that arrived has been read; set while the end is awaited. */
   #onRead: (() => void) | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
-  #isOver = false;
   #isClosing = false;
   #hasCrashed = false;
   /** What broke the connection off while the process lived. */
   #breach: Pick<Seen, 'code' | 'message'> | undefined;
   #noiseCount = 0;
   #launched: Promise<void> | undefined;
-  /** Messages that came before anybody listened; undefined as soon as somebody does. */
+  /** Messages that arrived before `start`; undefined from then on. */
   #early: JSONRPCMessage[] | undefined = [];
   #closed: Promise<void> | undefined;
   readonly #exited: Promise<void>;
   #reportExit: () => void = () => {};
 
   constructor(launch: StdioLaunch, setup: ConnectionSetup, system = processSystem) {
+    super(setup);
     this.#launch = launch;
-    this.#setup = setup;
     this.#system = system;
-    this.stages = new MessageStages({
-      clock: setup.clock,
-      events: setup.events,
-      send: (message) => this.send(message),
-      lose: (seen) => this.#lose(seen),
-    });
     const ringOf = (stream: 'stderr' | 'stdout') =>
       createStderrRing({
         clock: setup.clock,
@@ -113,11 +98,7 @@ export class StdioTransport implements Transport, Connection {
     });
   }
 
-  get transport(): Transport {
-    return this;
-  }
-
-  get pid(): number | undefined {
+  override get pid(): number | undefined {
     return this.#child?.pid;
   }
 
@@ -139,32 +120,23 @@ export class StdioTransport implements Transport, Connection {
     this.#child?.stdout.resume();
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
+  async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
-    if (this.#isOver || this.#isClosing || stdin === undefined || !stdin.writable) {
-      return Promise.reject(new NotSentError('Not connected'));
-    }
-    if (stdin.writableLength > maxUnsentBytes) {
-      return Promise.reject(new NotSentError('The server does not read its input.'));
-    }
-    let line: string;
-    try {
-      line = `${JSON.stringify(message)}\n`;
-    } catch (error) {
-      return Promise.reject(new UnwritableError(error));
-    }
-    this.stages.sent(message);
-    if ('method' in message) this.#setup.events.sending(message.method);
+    if (this.isOver || this.#isClosing || stdin === undefined || !stdin.writable)
+      throw new NotSentError('Not connected');
+    if (stdin.writableLength > maxUnsentBytes)
+      throw new NotSentError('The server does not read its input.');
+    const line = `${serialize(message)}\n`;
+    this.noteSent(message);
     stdin.write(line);
-    return Promise.resolve();
   }
 
-  context(): Partial<Seen> {
-    // The SDK tells a call that was cut off no more than "Connection closed".
+  override context(): Partial<Seen> {
+    // The SDK fails a call that was cut off with no more than "Connection closed".
     return { ...this.#breach, ...this.#leftBehind() };
   }
 
-  evidence(): SessionEvidence {
+  override evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
     return { ...this.#leftBehind(), ...(noiseCount > 0 && { noiseCount }) };
   }
@@ -172,7 +144,7 @@ export class StdioTransport implements Transport, Connection {
   close(): Promise<void> {
     this.#isClosing = true;
     this.#closed ??= this.#end();
-    this.#over();
+    this.over();
     return this.#closed;
   }
 
@@ -180,20 +152,20 @@ export class StdioTransport implements Transport, Connection {
     this.#isClosing = true;
     if (this.pid !== undefined) void this.#settle(killGroup(this.#group(this.pid)));
     this.#release();
-    this.#over();
+    this.over();
   }
 
   #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail'> {
     const tail = this.#stderr.tail();
-    // An exit that we asked for explains nothing.
+    // A requested exit explains nothing.
     return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
   }
 
   async #spawn(): Promise<void> {
-    const { kept } = this.#setup;
+    const { kept } = this.setup;
     const { env, cwd } = this.#launch;
     const found = this.#system.startOf(this.#launch);
-    // Only what must be waited for is: elsewhere the process boots before anybody else goes on.
+    // Awaited only where it must be: elsewhere the process boots before any other code runs.
     const { command, args, ...how } = found instanceof Promise ? await found : found;
     if (this.#isClosing)
       throw new NotSentError('The session was closed before its process started.');
@@ -220,7 +192,7 @@ export class StdioTransport implements Transport, Connection {
     const reader = this.#createReader();
     this.#reader = reader;
     child.once('error', (error) => {
-      // Without a pid nothing was started, and no exit will follow.
+      // Without a pid nothing was started, so no exit follows.
       if (child.pid === undefined) this.#reportExit();
       failStart(error);
     });
@@ -228,8 +200,8 @@ export class StdioTransport implements Transport, Connection {
     if (!hasPipes(child)) return;
     const { stages } = this;
     child.stdout.on('data', (chunk: Buffer) => {
-      // The pipe is still drained: a server that cannot write cannot leave either.
-      if (this.#isOver) return;
+      // The pipe is still drained: a server that cannot write cannot exit either.
+      if (this.isOver) return;
       stages.fence(() => reader.push(chunk));
       this.#pace(child, reader);
     });
@@ -255,12 +227,12 @@ export class StdioTransport implements Transport, Connection {
   /** Yields to other servers, and holds back a server that writes faster than its budget allows. */
   #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
     const { budget } = this.stages;
-    if (this.#isOver) return;
+    if (this.isOver) return;
     if (!reader.isHeld && !budget.isSpent) return this.#onRead?.();
     this.#turns += 1;
     child.stdout.pause();
     budget.whenFree(() => {
-      if (!this.#isOver) this.stages.fence(() => reader.goOn());
+      if (!this.isOver) this.stages.fence(() => reader.goOn());
       if (this.#early === undefined) child.stdout.resume();
       this.#pace(child, reader);
     });
@@ -271,13 +243,13 @@ export class StdioTransport implements Transport, Connection {
     return createLineReader(maxMessageBytes, {
       isSpent: () => this.stages.budget.isSpent,
       onLine: (line) => this.#read(line),
-      onTooLong: () => this.#lose(tooLong),
+      onTooLong: () => this.lose(tooLong),
       onSkipping: () => {
         const wait = (): void => {
           skipping = this.#after(skipMs, () => {
             // A pause of ours is not the server's delay.
             if (this.stages.budget.isSpent) wait();
-            else this.#lose(tooLong);
+            else this.lose(tooLong);
           });
         };
         wait();
@@ -286,14 +258,14 @@ export class StdioTransport implements Transport, Connection {
       onSkipped: (envelope) => {
         this.#cancel(skipping);
         const [answer] = refusedAnswer(envelope, tooManyBytes);
-        if (answer === undefined) this.#lose(tooLong);
+        if (answer === undefined) this.lose(tooLong);
         else this.#receive(answer);
       },
     });
   }
 
   #read(line: string): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const messages = this.stages.read(line);
     if (messages.length === 0) this.#ignore(line);
     for (const message of messages) this.#receive(message);
@@ -302,7 +274,7 @@ export class StdioTransport implements Transport, Connection {
   #receive(message: JSONRPCMessage): void {
     if (this.#early === undefined) return this.stages.deliver(message, this.onmessage);
     this.#early.push(message);
-    // The pipe keeps the rest, and with it whoever writes too much.
+    // The pipe holds the rest, and holds back a server that writes too much.
     this.#child?.stdout.pause();
   }
 
@@ -313,10 +285,10 @@ export class StdioTransport implements Transport, Connection {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
     }
-    const start = printableLine(redactWords(line, this.#setup.secrets), 200);
-    this.#setup.events.remark(`wrote to stdout what is not MCP, which is ignored: ${start}`);
+    const start = printableLine(redactWords(line, this.setup.secrets), 200);
+    this.setup.events.remark(`wrote a line to stdout that is not MCP, which is ignored: ${start}`);
     if (/^content-length:/iu.test(line)) {
-      this.#lose({
+      this.lose({
         code: 'BAD_RESPONSE',
         message:
           'The server frames its messages with Content-Length headers; MCP wants one message per line.',
@@ -329,16 +301,16 @@ export class StdioTransport implements Transport, Connection {
     this.#reportExit();
     const { pid } = this;
     if (this.#isClosing || pid === undefined) return;
-    // What the server started has lost its master; it may also hold our pipes.
+    // The server's children have lost their parent and may hold our pipes.
     this.#hasCrashed = true;
     this.stages.budget.drain();
     void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
     this.#afterDrain(() =>
-      this.#lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
+      this.lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
     );
   }
 
-  /** Waits until both pipes have ended and were read, but not longer than a drain may take. */
+  /** Waits until both pipes have ended and were read, at most as long as a drain may take. */
   #afterDrain(then: () => void): void {
     const streams = [this.#child?.stdout, this.#child?.stderr];
     let isDone = false;
@@ -369,34 +341,25 @@ export class StdioTransport implements Transport, Connection {
   }
 
   #awaitExit(message: string): void {
-    if (this.#isOver || this.#isClosing || this.#exit !== undefined) return;
-    this.#setup.events.broke();
+    if (this.isOver || this.#isClosing || this.#exit !== undefined) return;
+    this.setup.events.broke();
     this.#after(exitGraceMs, () => {
-      if (this.#exit === undefined) this.#lose({ code: 'CONNECTION_CLOSED', message });
+      if (this.#exit === undefined) this.lose({ code: 'CONNECTION_CLOSED', message });
     });
   }
 
-  /** The connection is lost: says so first, then lets the SDK fail what is in flight. */
-  #lose(seen: Seen): void {
-    if (this.#isOver || this.#isClosing) return;
+  protected override lose(seen: Seen): void {
+    if (this.isOver || this.#isClosing) return;
     const { code, message } = seen;
     if (code === 'BAD_RESPONSE') this.#breach = { code, message };
-    this.#setup.events.ended({ ...seen, ...this.#leftBehind() });
-    this.#over();
-  }
-
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.stages.stop();
-    this.onclose?.();
+    super.lose({ ...seen, ...this.#leftBehind() });
   }
 
   async #end(): Promise<void> {
     const child = this.#child;
     if (child?.pid !== undefined) {
-      const { steps, scope } = this.#setup.policy().close;
-      if (!this.#hasCrashed) await this.#setup.kept?.ending();
+      const { steps, scope } = this.setup.policy().close;
+      if (!this.#hasCrashed) await this.setup.kept?.ending();
       const ended = endGroup({
         ...this.#group(child.pid),
         hasCrashed: this.#hasCrashed,
@@ -413,20 +376,20 @@ export class StdioTransport implements Transport, Connection {
     return {
       system: this.#system,
       leader,
-      clock: this.#setup.clock,
+      clock: this.setup.clock,
       exited: this.#exited,
       hasExited: () => this.#exit !== undefined,
-      descendants: this.#setup.kept?.descendants,
+      descendants: this.setup.kept?.descendants,
     };
   }
 
-  /** What may not be gone stays in the account: others will look after it. */
+  /** A group that may not be gone stays registered, so that a later run ends it. */
   async #settle(isGone: Promise<boolean>): Promise<void> {
-    if (await isGone) this.#setup.kept?.gone();
+    if (await isGone) this.setup.kept?.gone();
   }
 
   #release(): void {
-    const { clock } = this.#setup;
+    const { clock } = this.setup;
     for (const timer of this.#timers) clock.clearTimeout(timer);
     this.#timers.clear();
     const child = this.#child;
@@ -434,7 +397,7 @@ export class StdioTransport implements Transport, Connection {
     if (hasPipes(child)) {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     }
-    // A leader that is still being killed keeps its entry until it is gone.
+    // A leader that is still being killed keeps its entry until it has exited.
     const { pid } = child;
     if (pid === undefined) return;
     if (this.#exit !== undefined) forgetGroup(pid);
@@ -443,11 +406,11 @@ export class StdioTransport implements Transport, Connection {
 
   #cancel(timer: unknown): void {
     this.#timers.delete(timer);
-    this.#setup.clock.clearTimeout(timer);
+    this.setup.clock.clearTimeout(timer);
   }
 
   #after(delayMs: number, action: () => void): unknown {
-    const timer = this.#setup.clock.setTimeout(() => {
+    const timer = this.setup.clock.setTimeout(() => {
       this.#timers.delete(timer);
       action();
     }, delayMs);
@@ -456,7 +419,7 @@ export class StdioTransport implements Transport, Connection {
   }
 }
 
-/** Where no descriptor is left for its pipes (EMFILE, ENFILE), Node hands out a child without any. */
+/** Without a free descriptor for its pipes (EMFILE, ENFILE), Node returns a child that has none. */
 function hasPipes({ stdout }: ChildProcess): boolean {
   return (stdout as ChildProcess['stdout'] | undefined) !== undefined;
 }
