@@ -1,20 +1,21 @@
 /**
- * Which protocol era a connection begins with: what the settings say, else what
- * an earlier session found out, else the server is asked.
+ * How a connection begins: in which protocol era, and over HTTP or SSE. The settings decide, else
+ * what an earlier session found out, else the server is asked.
  */
 
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import type { EraVerdict, SessionPorts } from './ports.ts';
+import type { ServerSpec, TransportKind } from '../../src/domain/server-spec.ts';
+import type { Seen } from '../transports/connection/connection.ts';
+import type { EraVerdict, GenerationSet, SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
-// A local server that knows the question answers at once; one that does not may stay silent.
+// A local server that knows the probe answers at once; one that does not may stay silent.
 const stdioProbeMs = 1_500;
 
-/** A server that cannot be reached, wants a log-in or is busy has not been understood yet. */
+/** Failures that do not tell the era: the server is unreachable, wants a log-in, or is busy. */
 export const saysNothingOfEra: ReadonlySet<Failure['kind']> = new Set([
   'transport',
   'unavailable',
@@ -29,7 +30,7 @@ export interface EraChoice {
   readonly prior?: EraVerdict;
 }
 
-/** What a connection is made with that asks for no era. */
+/** The verdict with which a connection skips the probe. */
 export const oldHandshake: EraVerdict = { kind: 'legacy' };
 
 export function chooseEra(
@@ -41,10 +42,43 @@ export function chooseEra(
   if (era === 'modern') return { negotiation: { mode: { pin: modernRevision } } };
   const negotiation: VersionNegotiationOptions = {
     mode: 'auto',
-    // Over HTTP silence is an outage; the deadline of the whole connect decides.
+    // Over HTTP silence is an outage; the connect deadline ends it.
     probe: { timeoutMs: type === 'http' ? longestTimerMs : stdioProbeMs },
   };
   const hasLeft = leftWhenAsked?.has(generation) === true;
   const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);
   return { negotiation, ...(prior !== undefined && { prior }) };
+}
+
+/** SSE servers predate the modern era. */
+export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
+
+// "Not found", "not by POST", and what frameworks say to an unexpected body.
+const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+
+/** Whether an earlier session of this generation was reached over SSE. */
+export function isOverSse(
+  spec: ServerSpec,
+  generation: string,
+  overSse: GenerationSet | undefined,
+): boolean {
+  return mayFallBack(spec) && overSse?.has(generation) === true;
+}
+
+/**
+ * Whether the address refused the first message as a server from before 2025 does; see "Backwards
+ * Compatibility" in the MCP specification of transports.
+ */
+export function mayBeOverSse(
+  carrier: TransportKind,
+  spec: ServerSpec,
+  { status, rpcCode }: Seen,
+): boolean {
+  if (carrier !== 'http' || !mayFallBack(spec) || status === undefined) return false;
+  // A JSON-RPC answer comes from a server that understood the transport.
+  return olderStatuses.has(status) && rpcCode === undefined;
+}
+
+function mayFallBack(spec: ServerSpec): boolean {
+  return spec.type === 'http' && spec.fallback === 'sse';
 }

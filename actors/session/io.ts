@@ -30,8 +30,8 @@ import type { AskableThings } from './calls/question.ts';
 import { SessionQuestions } from './calls/questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { modernResult } from './catalog/list.ts';
-import { createLogLevel } from './catalog/log-level.ts';
-// A type only: what speaks MCP is loaded late, which the file itself explains.
+import { createLogLevel } from './catalog/wishes.ts';
+// A type only: the SDK is loaded late, as that file explains.
 import type { News } from './client.ts';
 import { type Connected, type LoadSpeech, Opening } from './opening.ts';
 import type { SessionPorts } from './ports.ts';
@@ -52,7 +52,6 @@ export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpee
     new NetworkSession(id, ports, load, report);
 }
 
-/** What an open session has. */
 interface Open {
   readonly catalog: SessionCatalog;
   readonly questions: SessionQuestions | undefined;
@@ -114,7 +113,7 @@ class NetworkSession implements SessionIo {
     try {
       return await this.#opening.resolve(target, signal);
     } catch (error) {
-      return this.#failed(this.#failureToOpen(error));
+      return this.#failed(this.#failureToOpen(this.#describe(error)));
     }
   }
 
@@ -123,22 +122,22 @@ class NetworkSession implements SessionIo {
       await this.#opening.launch(isSecond, signal);
       return { type: 'launched' };
     } catch (error) {
-      return this.#failed(this.#failureToOpen(error));
+      return this.#failed(this.#failureToOpen(this.#describe(error)));
     }
   }
 
   async connect(handshake: Handshake, signal: AbortSignal): Promise<ConnectOutcome> {
-    const isOverSse = handshake === 'overSse';
-    if (isOverSse) this.#opening.assumeSse(true);
+    if (handshake === 'overSse') this.#opening.assumeSse(true);
     try {
       const connected = await this.#opening.connect(handshake, signal);
       signal.throwIfAborted();
       return this.#opened(connected);
     } catch (error) {
       signal.throwIfAborted();
-      const hints = this.#opening.hintsOf(error);
-      if (isOverSse) this.#opening.assumeSse(false);
-      const failure = hints.hasLeft ? this.#failureOf(error) : this.#failureToOpen(error);
+      this.#opening.assumeSse(false);
+      const seen = this.#describe(error);
+      const hints = this.#opening.hintsOf(seen);
+      const failure = hints.hasLeft ? this.#classify(seen) : this.#failureToOpen(seen);
       return { ...this.#failed(failure), ...hints };
     }
   }
@@ -158,7 +157,7 @@ class NetworkSession implements SessionIo {
       ...connection?.evidence(),
     });
     if (how === 'draining') {
-      // It closes by itself; nothing may cut off what is in flight.
+      // The connection closes by itself, when the requests in flight are answered.
       this.#opening.connection = undefined;
       connection?.drain?.();
     } else {
@@ -230,7 +229,7 @@ class NetworkSession implements SessionIo {
       isOpen: () => this.#isOpen(),
       wanted: () => this.#ports.logLevel?.(),
       onRefused: (error) => {
-        const { message } = this.#failureOf(error, 'logging/setLevel');
+        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
         this.#remark(`does not take the level of its log: ${message}`);
       },
     });
@@ -259,18 +258,17 @@ class NetworkSession implements SessionIo {
       report: (fact) => this.#report(fact),
       remark: (line) => this.#remark(line),
       describe: (error, asked) => {
-        const seen = describeError(error, this.#opening.secrets);
-        const failure = this.#opening.doubted(this.#failureOf(error, asked));
+        const seen = this.#describe(error);
+        const failure = this.#opening.doubted(this.#classify(seen, asked));
         if (asked === 'tools/list') this.#reconsider(failure, seen);
         return { failure, ...(seen.rpcCode !== undefined && { rpcCode: seen.rpcCode }) };
       },
     });
   }
 
-  #failureToOpen(error: unknown): Failure {
-    const failure = this.#failureOf(error, this.#opening.asked);
-    const { status, rpcCode } = describeError(error, this.#opening.secrets);
-    const isRefusal = status !== undefined || rpcCode !== undefined;
+  #failureToOpen(seen: Seen): Failure {
+    const failure = this.#classify(seen, this.#opening.asked);
+    const isRefusal = seen.status !== undefined || seen.rpcCode !== undefined;
     return isRefusal ? this.#opening.doubted(failure) : failure;
   }
 
@@ -290,9 +288,10 @@ class NetworkSession implements SessionIo {
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
     if (answer !== 'none') return this.#report({ type: 'wire.probed', answer });
-    const failure = this.#failureOf(error);
+    const seen = this.#describe(error);
+    const failure = this.#classify(seen);
     this.#report({ type: 'wire.probed', answer, failure });
-    this.#reconsider(failure, describeError(error, this.#opening.secrets));
+    this.#reconsider(failure, seen);
   }
 
   /** A request failed in a way that may concern the whole session. */
@@ -334,10 +333,11 @@ class NetworkSession implements SessionIo {
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
-  /** The server no longer answers: however that shows, an open connection was lost. */
+  /** The server no longer answers, so the open connection is lost. */
   #lose(error: unknown): void {
-    const seen = { ...describeError(error, this.#opening.secrets), phase: this.#phase };
-    this.#announceEnd('wire.lost', asLoss(this.#failureOf(error), seen, this.#rules()));
+    const seen = this.#describe(error);
+    const described = { ...seen, phase: this.#phase };
+    this.#announceEnd('wire.lost', asLoss(this.#classify(seen), described, this.#rules()));
   }
 
   #announceEnd(type: 'wire.ended' | 'wire.lost', failure: Failure): void {
@@ -352,7 +352,7 @@ class NetworkSession implements SessionIo {
     });
   }
 
-  /** Stops everything that acts by itself; calls from now on are not sent. */
+  /** Stops all activity; calls from now on are not sent. */
   #withdraw(how: Ending): void {
     this.#open?.catalog.stop();
     this.#open?.questions?.stop();
@@ -363,10 +363,13 @@ class NetworkSession implements SessionIo {
     if (this.#open !== undefined) this.#over.abort(how);
   }
 
-  #failureOf(error: unknown, asked?: string): Failure {
-    const seen = describeError(error, this.#opening.secrets);
+  #describe(error: unknown): Seen {
+    return describeError(error, this.#opening.secrets);
+  }
+
+  #classify(seen: Seen, asked?: string): Failure {
     const context = this.#opening.connection?.context(seen.status);
-    // The words of a server stand beside ours in the status: it must be plain whose they are.
+    // The status shows the server's text beside ours, so the message names its source.
     const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
     const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
     return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());

@@ -1,6 +1,6 @@
 /**
- * The steps by which a session comes about: resolve its settings, launch its process, connect its client.
- * The session chart decides which step follows; this file only takes them.
+ * The steps that open a session: resolve its settings, launch its process, connect its client.
+ * The session chart decides which step comes next; this file only carries it out.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -15,8 +15,8 @@ import type {
   Connection,
   ConnectionEvents,
   ConnectionSetup,
+  Seen,
 } from '../transports/connection/connection.ts';
-import { describeError } from '../transports/connection/failure.ts';
 import type { Liveness } from '../transports/http/liveness.ts';
 import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
@@ -33,15 +33,22 @@ import {
 } from '../values/target.ts';
 import type { Handshake } from './actors.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
-// A type only: what speaks MCP is loaded late, which the file itself explains.
+// A type only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
-import { chooseEra, type EraChoice, oldHandshake, saysNothingOfEra } from './era.ts';
+import {
+  chooseEra,
+  type EraChoice,
+  isOverSse,
+  mayBeOverSse,
+  oldHandshake,
+  saysNothingOfEra,
+  sseEra,
+} from './era.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
-import { isOverSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
 type Speech = typeof speech;
-/** Loads what speaks MCP. */
+/** Loads the MCP client. */
 export type LoadSpeech = () => Promise<Speech>;
 
 export interface OpeningSetup {
@@ -49,7 +56,7 @@ export interface OpeningSetup {
   readonly ports: SessionPorts;
   readonly load: LoadSpeech;
   readonly events: ConnectionEvents;
-  /** What to announce that can be asked of us; absent = nothing. */
+  /** The questions to announce; absent = none. */
   readonly questions: AskableThings | undefined;
   readonly onNews: (news: speech.News) => void;
   /** An open connection turned out to be lost. */
@@ -64,7 +71,7 @@ export interface Connected {
 }
 
 const probeMethod = 'server/discover';
-/** How far a handshake is, by the last message that was sent. */
+/** The phase of a handshake, by the last message that was sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
   initialize: 'initialize',
   'notifications/initialized': 'initialized',
@@ -76,17 +83,17 @@ export class Opening {
   readonly #ports: SessionPorts;
   /** Values that must not appear in anything that leaves the session. */
   secrets: readonly string[] = [];
-  /** The present one, until it is closed. */
+  /** The present connection, until it is closed. */
   connection: Connection | undefined;
   liveness: Liveness | undefined;
   target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
-  /** Values that are being looked up, perhaps by asking the user. */
+  /** Values that are being resolved, perhaps by asking the user. */
   #finding: Promise<SpecValues> | undefined;
   /** The last message that was sent, and the last request among them. */
   #sent = '';
   #asked = probeMethod;
-  /** The era that was assumed, as long as no answer has proved it. */
+  /** The assumed era, until an answer proves it. */
   #assumed: EraVerdict | undefined;
 
   constructor(setup: OpeningSetup) {
@@ -95,7 +102,7 @@ export class Opening {
     this.#ports = setup.ports;
   }
 
-  /** How far the handshake is; an open session is past it. */
+  /** The phase of the handshake; an open session is past it. */
   get phase(): SessionPhase {
     return phases[this.#sent] ?? 'connect';
   }
@@ -105,7 +112,7 @@ export class Opening {
     return this.#asked;
   }
 
-  /** Values that its settings refer to are not known yet, so nothing was started. */
+  /** Values in its settings are not resolved yet, so nothing was started. */
   get isWaitingForValues(): boolean {
     return this.#finding !== undefined;
   }
@@ -172,35 +179,32 @@ export class Opening {
   }
 
   /** What a failed handshake suggests to try next. */
-  hintsOf(error: unknown): { readonly hasLeft: boolean; readonly mayBeOverSse: boolean } {
+  hintsOf(seen: Seen): { readonly hasLeft: boolean; readonly mayBeOverSse: boolean } {
     const { target } = this;
-    const resolved = this.#resolved;
-    const seen = describeError(error, this.secrets);
-    if (target === undefined || resolved === undefined || resolved.type === 'stdio')
-      // A server that answers the question for its era has said its last word on it.
-      return {
-        hasLeft: this.#sent === probeMethod && seen.rpcCode === undefined,
-        mayBeOverSse: false,
-      };
-    this.#ports.overSse?.delete(this.#id.generation);
-    return { hasLeft: false, mayBeOverSse: mayBeOverSse(resolved.type, target.spec, seen) };
+    const type = this.#resolved?.type ?? 'stdio';
+    const isProcess = type === 'stdio';
+    return {
+      // An answer to the era probe, even an error, needs no second start.
+      hasLeft: isProcess && this.#sent === probeMethod && seen.rpcCode === undefined,
+      mayBeOverSse: target !== undefined && mayBeOverSse(type, target.spec, seen),
+    };
   }
 
-  /** Remembers that the address is reached over SSE: the status shows it from the first. */
+  /** Remembers whether the address is reached over SSE, which the status shows from the start. */
   assumeSse(isAssumed: boolean): void {
     const { generation } = this.#id;
     if (isAssumed) this.#ports.overSse?.add(generation);
     else this.#ports.overSse?.delete(generation);
   }
 
-  /** The server answered in the era that was assumed. */
+  /** The server answered in the assumed era. */
   proved(): void {
     this.#assumed = undefined;
   }
 
   /**
-   * Perhaps the server was replaced by an older or newer one since its era was found out. It is
-   * asked at the next start, so what it answered to the wrong question is not final.
+   * The server may have been replaced by an older or newer one since its era was found out. The next
+   * start probes it again, so its answer to the wrong handshake is not final.
    */
   doubted(failure: Failure): Failure {
     if (this.#assumed === undefined || saysNothingOfEra.has(failure.kind)) return failure;
@@ -224,10 +228,10 @@ export class Opening {
   ): 'legacy' | 'modern' {
     const { generation } = this.#id;
     const era = client.getProtocolEra() ?? 'legacy';
-    // The old handshake was answered; a verdict "modern" has asked the server nothing yet.
+    // The old handshake was answered; with the verdict "modern" nothing was sent to the server yet.
     if (era === 'legacy') this.#assumed = undefined;
     this.#ports.leftWhenAsked?.delete(generation);
-    // What was taken from the store keeps its date.
+    // A verdict from the store keeps its date.
     const isStored = prior !== undefined && prior === this.#ports.eras.get(generation);
     if (spec.era === 'auto' && !isStored) {
       const discover = client.getDiscoverResult();
@@ -243,11 +247,11 @@ export class Opening {
   #noteLeft(): void {
     this.#ports.leftWhenAsked?.add(this.#id.generation);
     this.#setup.events.remark(
-      'left when it was asked for its protocol era; it is started with the old handshake',
+      'exited when it was asked for its protocol era; it is started again with the old handshake',
     );
   }
 
-  /** The session may end meanwhile; it does not wait for this. */
+  /** Resolves values; a session that ends meanwhile does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
@@ -260,7 +264,7 @@ export class Opening {
       if (foreign === undefined) return found;
       throw new SettingError(`The variables file ${foreign}; the server was not started.`);
     } catch (error) {
-      // Read again, the file may need another approval.
+      // The file has changed and may need another approval.
       if (isBound) this.#ports.onExecutableMoved?.();
       throw error;
     }
@@ -342,7 +346,7 @@ export class Opening {
       clock: this.#ports.clock,
       secrets: this.secrets,
       events: { ...this.#setup.events, sending: (method) => this.#noteSent(method) },
-      // Of the settings, as they are then.
+      // From the settings of that moment.
       policy: () => (this.#ports.specOf(this.#id) ?? target).policy,
       ...(kept !== undefined && { kept }),
     };

@@ -1,6 +1,6 @@
 /**
- * What a session borrows from the runtime. Everything in here is synchronous and
- * must not throw; the session calls it from its own code, never from a chart.
+ * What a session needs from the runtime. Everything here is synchronous and must not throw;
+ * the session calls it from its own code, never from a chart.
  */
 
 import type { PriorDiscovery } from '@modelcontextprotocol/client';
@@ -24,14 +24,14 @@ import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import type { ValueSource } from '../values/source.ts';
 
-/** Which era a server was found to speak, as plain JSON; given back, it saves the probe. */
+/** The era that a server was found to speak, as plain JSON; the next session then needs no probe. */
 export type EraVerdict = PriorDiscovery;
 
-/** What a session needs to know of its server when it opens. */
+/** The settings of a server that a session needs to open. */
 export interface SessionTarget {
   readonly spec: ServerSpec;
   readonly policy: ServerPolicy;
-  /** What was approved as the program to run; null = nothing was found. Absent: no approval is needed. */
+  /** The approved program; null = none was found. Absent: no approval is needed. */
   readonly executable?: string | null;
   /** The project folder, for a server that it brings: the program is looked up only inside it. */
   readonly within?: string;
@@ -39,36 +39,53 @@ export interface SessionTarget {
   readonly envFileNames?: readonly string[] | null;
 }
 
-/** What a server said of itself besides its tools. */
+/** Facts about a server besides its tools. */
 export interface CatalogExtra {
   /** At most 16 KB, printable. */
   readonly instructions?: string;
   /** It completes arguments of prompts and templates. */
   readonly completions?: true;
-  /** Tools are missing from the list: not fit to be stored for a later run. */
+  /** Tools are missing from the list, which is not stored for a later run. */
   readonly partial?: true;
-  /** What must not be written to a disk, should a server have put it into its words. */
+  /** Values that must not reach a disk, should the server have copied them into its text. */
   readonly secrets?: readonly string[];
 }
 
-/** Whose session it is: two servers may share a generation, but neither policy nor tools. */
+/** The owner of a session: two servers may share a generation, but neither policy nor tools. */
 export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
 
+/** Generations with a property that the next session needs. */
 export interface GenerationSet {
   has(generation: string): boolean;
   add(generation: string): void;
   delete(generation: string): void;
 }
 
-/** Who answers what servers ask. */
+// As many as there may be servers.
+const maxGenerations = 10_000;
+
+/** Creates a set that drops its oldest generation when it gets too large. */
+export function createGenerationSet(): GenerationSet {
+  const generations = new Set<string>();
+  return {
+    has: (generation) => generations.has(generation),
+    delete: (generation) => void generations.delete(generation),
+    add(generation) {
+      const [oldest] = generations.add(generation);
+      if (generations.size > maxGenerations && oldest !== undefined) generations.delete(oldest);
+    },
+  };
+}
+
+/** Answers the questions of servers. */
 export interface QuestionPorts {
-  /** What sessions may announce that they answer. */
+  /** The kinds of questions that sessions announce. */
   readonly kinds: readonly QuestionKind[];
-  /** Undefined = servers are not told of any. */
+  /** Undefined = no roots are announced. */
   roots(): readonly RootFolder[] | undefined;
   /** Calls back when they differ, until the function that is returned is called. */
   onRootsChanged(callback: () => void): () => void;
-  /** Undefined = nobody can answer, or the signal said that nobody waits any more. Never rejects. */
+  /** Undefined = no one can answer, or the signal was aborted. Never rejects. */
   ask(
     server: string,
     body: QuestionBody,
@@ -78,7 +95,7 @@ export interface QuestionPorts {
 }
 
 export interface SessionPorts {
-  /** Looked up at `session.open` and again at each list and close, so that a new policy counts at once. */
+  /** Read again at each step, so that a new policy counts at once. */
   specOf(owner: SessionOwner): SessionTarget | undefined;
   /** Where `${VAR}` finds its value at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -86,52 +103,52 @@ export interface SessionPorts {
   readonly registry: {
     /** Called before `session.opened` is sent. */
     opened(actorId: string, handle: SessionHandle): void;
-    /** Called before `session.closed` is sent, and when an opened session is disposed of. */
+    /** Called before the session ends, and when an opened session is disposed of. */
     closed(actorId: string, session: number): void;
   };
   readonly catalogs: {
     /** Called before `session.listed` is sent. */
     put(owner: SessionOwner, tools: readonly ListedTool[], extra?: CatalogExtra): void;
-    /** Lists that come after the tools, each in place of the one before. */
+    /** Lists besides the tools; each replaces its predecessor. */
     putSide(owner: SessionOwner, lists: Partial<SideLists>): void;
   };
   readonly eras: {
     get(generation: string): EraVerdict | undefined;
     set(generation: string, verdict: EraVerdict): void;
-    /** The verdict did not hold: the next opening asks again. */
+    /** The verdict was wrong: the next session probes again. */
     forget(generation: string): void;
   };
   readonly watched: {
-    /** Addresses of the server's resources that hosts watch; the session follows them. */
+    /** URIs of the server's resources that hosts watch. */
     of(server: string): readonly string[];
-    /** These changed, or may have changed while nobody listened. */
+    /** These changed, or may have changed unnoticed. */
     changed(server: string, uris: readonly string[]): void;
   };
-  /** From which level on hosts want the log of servers; undefined = they did not say. Absent = never. */
+  /** The lowest log level that hosts want; undefined = none was set. Absent = never. */
   readonly logLevel?: () => LogLevel | undefined;
-  /** The server sent a notification that hosts may want, and that nothing here acts on. */
+  /** The server sent a notification for hosts, on which the session does not act. */
   readonly notified?: (
     server: string,
     method: string,
     params: Readonly<Record<string, unknown>>,
   ) => void;
-  /** Keeps account of the processes that sessions start; absent = nobody does. */
+  /** Registers the processes that sessions start. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
-  /** Which generations were met with SSE although their settings leave the type open. Absent = never. */
+  /** Generations that are reached over SSE although their settings leave the type open. Absent = none. */
   readonly overSse?: GenerationSet;
   /**
-   * Which generations left when they were asked for their era and have not opened since: they
-   * are not asked again until they have answered the old handshake. Absent = never.
+   * Generations whose process exited at the era probe and that have not opened since: they are not
+   * probed again until they have answered the old handshake. Absent = none.
    */
   readonly leftWhenAsked?: GenerationSet;
-  /** A command leads to another program than the approved one, or its variables file sets other names; nothing was started. */
+  /** A command resolves to another program than the approved one, or its variables file sets other names; nothing was started. */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
-  /** Finds what values refer to besides variables; absent = nothing but variables is understood. */
+  /** Resolves references other than variables; absent = only variables are resolved. */
   readonly values?: Pick<ValueSource, 'find'>;
-  /** Absent: servers may ask nothing. */
+  /** Absent: servers may not ask questions. */
   readonly questions?: QuestionPorts;
-  /** One printable line without secrets: words of the server, or a remark about it. */
+  /** One printable line without secrets: output of the server, or a remark about it. */
   log(server: string, line: string, from: LogOrigin): void;
 }

@@ -1,26 +1,24 @@
 /**
- * Asks a server whether it is alive: `ping`, or `server/discover` where the
- * protocol has no ping any more. One question at a time: a new one gives the old
- * one up, and nothing of that is told. It has no deadline; whoever asks waits as
- * long as it likes.
+ * Asks a server whether it is alive: with `ping`, or with `server/discover` in the modern
+ * protocol, which has no ping. A new probe silently abandons the previous one. A probe has no
+ * deadline; the caller decides how long to wait.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
+import type { ProbeAnswer } from '../../src/domain/session.ts';
 import { describeError } from '../transports/connection/failure.ts';
 
 const methodNotFound = -32601;
 
-export type ProbeAnswer = 'alive' | 'unknownMethod' | 'none';
-
 export interface Probe {
   ask(): void;
-  /** Gives up the question that is out. */
+  /** Abandons the present probe. */
   stop(): void;
 }
 
-/** `onAnswer` gets what became of each question, and what it failed with when nobody answered. */
+/** `onAnswer` gets the result of each probe, and the error if it failed. */
 export function createProbe(
   client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>,
   onAnswer: (answer: ProbeAnswer, error?: unknown) => void,
@@ -28,18 +26,17 @@ export function createProbe(
   let present: AbortController | undefined;
 
   const ask = async (): Promise<void> => {
-    present?.abort('It is asked anew.');
+    present?.abort('Another probe was sent.');
     const question = new AbortController();
     present = question;
     const options = { timeout: longestTimerMs, signal: question.signal };
-    const told = await (client.getProtocolEra() === 'modern'
-      ? client.discover(options)
-      : client.ping(options)
-    ).then(
-      () => ({ answer: 'alive' as const, error: undefined }),
-      (error: unknown) => ({ answer: answerIn(error), error }),
-    );
-    if (present === question) onAnswer(told.answer, told.error);
+    const isModern = client.getProtocolEra() === 'modern';
+    try {
+      await (isModern ? client.discover(options) : client.ping(options));
+      if (present === question) onAnswer('alive');
+    } catch (error) {
+      if (present === question) onAnswer(answerIn(error), error);
+    }
   };
 
   return {
@@ -52,7 +49,7 @@ export function createProbe(
   };
 }
 
-/** An error answer, too, was sent by somebody alive. */
+/** An error answer also proves that the server is alive. */
 function answerIn(error: unknown): ProbeAnswer {
   const { rpcCode } = describeError(error, []);
   if (rpcCode === undefined) return 'none';

@@ -5,8 +5,8 @@
  */
 
 import type { ProcessKeeper } from '../../actors/processes/keeper.ts';
-import { createGenerationSet } from '../../actors/session/generation-set.ts';
 import type { SessionOwner, SessionTarget } from '../../actors/session/ports.ts';
+import { createGenerationSet } from '../../actors/session/ports.ts';
 import type { DockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { createSettingsReader, type SettingsReader } from '../../actors/settings/reader.ts';
 import { createSpecBook } from '../../actors/settings/spec-book.ts';

@@ -12,6 +12,7 @@ import type { LogLevel } from '../../../src/domain/log-level.ts';
 import type { ClassifyRule } from '../../../src/domain/policy.ts';
 import type {
   CallFailure,
+  ServerProfile,
   SessionCallOptions,
   SessionHandle,
   SessionRequest,
@@ -32,7 +33,6 @@ import { endOf, lastWordsOf } from '../../transports/connection/ending.ts';
 import { describeError } from '../../transports/connection/failure.ts';
 import { createExchange, hearsProgress, metaOf } from './exchange.ts';
 import { createLightCalls, type LightCallOptions, type LightCalls } from './light-calls.ts';
-import { profileOf } from './profile.ts';
 import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
 import type { SessionQuestions } from './questions.ts';
 
@@ -40,6 +40,8 @@ import type { SessionQuestions } from './questions.ts';
 const messageCharacters = 4_096;
 // Enough for a list of what is missing, or an address.
 const rpcDataCharacters = 4_096;
+// As long as any other name that is shown.
+const nameCharacters = 128;
 const closedMessage = 'The session is closed.';
 
 export interface CallerSetup {
@@ -174,6 +176,19 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     },
     lookAtWatched: setup.lookAtWatched,
     lookAtLogLevel: setup.lookAtLogLevel,
+  };
+}
+
+/** The server's name, version and capabilities; undefined if it did not send them. */
+function profileOf(client: Client): ServerProfile | undefined {
+  const info = client.getServerVersion();
+  if (info === undefined) return undefined;
+  const { name, version, title } = info;
+  return {
+    name: printableLine(name, nameCharacters),
+    version: printableLine(version, nameCharacters),
+    ...(title !== undefined && { title: printableLine(title, nameCharacters) }),
+    capabilities: { ...client.getServerCapabilities() },
   };
 }
 

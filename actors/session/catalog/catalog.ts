@@ -1,8 +1,8 @@
 /**
- * What one open session knows of its server's catalog: fetches its lists, and follows what changes.
+ * The server's catalog in one open session: fetches its lists, and follows its changes.
  *
- * The session chart decides when a list is fetched. Changes that the server announces are reported
- * to it. A list of resources or prompts that fails costs only itself.
+ * The session chart decides when a list is fetched, and receives the changes that the server
+ * announces. A failed list of resources or prompts affects no other list.
  */
 
 import type { Client, SubscriptionFilter } from '@modelcontextprotocol/client';
@@ -14,10 +14,10 @@ import type { ListedTool } from '../../../src/domain/tool.ts';
 import { printableText } from '../../../src/policies/text/printable.ts';
 import type { SessionPorts } from '../ports.ts';
 import { gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
-import { createListening, type Listening } from './listening.ts';
+import { Listening } from './listening.ts';
 import { promptKind, resourceKind, templateKind } from './offers.ts';
 import { toolKind, toolWithHeadersKind } from './tool.ts';
-import { createWatching } from './watched.ts';
+import { createWatching } from './wishes.ts';
 
 const instructionsCharacters = 16_384;
 const methodNotFound = -32_601;
@@ -26,10 +26,10 @@ export interface SessionCatalogSetup {
   readonly id: SessionId;
   readonly ports: Pick<SessionPorts, 'clock' | 'catalogs' | 'watched'>;
   readonly client: Client;
-  /** Requests have headers that servers of the modern era may want arguments in. */
+  /** Modern servers may want arguments repeated in headers of the request. */
   readonly hasHeaders: boolean;
   readonly secrets: readonly string[];
-  /** False as soon as the session is ending: nothing is reported any more. */
+  /** False as soon as the session is ending; nothing is reported from then on. */
   readonly isOpen: () => boolean;
   readonly report: (fact: WireFact) => void;
   readonly remark: (line: string) => void;
@@ -37,14 +37,14 @@ export interface SessionCatalogSetup {
 }
 
 const noItems: ItemList<never> = { items: [], gapCount: 0, gaps: [] };
-/** The lists besides the tools, by name; templates belong to the resources. */
+/** The lists besides the tools, by name; resource templates belong to the resources. */
 const sideKinds: Readonly<Record<Exclude<ListName, 'tools'>, readonly ListKind<unknown>[]>> = {
   resources: [resourceKind, templateKind],
   prompts: [promptKind],
 };
 
 export class SessionCatalog {
-  /** The resources that hosts watch may differ. */
+  /** Compares the resources that hosts watch with the subscriptions. */
   readonly lookAtWatched: () => void;
 
   readonly #setup: SessionCatalogSetup;
@@ -52,7 +52,7 @@ export class SessionCatalog {
   readonly #listening: Listening | undefined;
   readonly #outdated = new Set<ListName>();
   readonly #agreed = new Set<string>();
-  /** What was missing from each list, by method: a gap is remarked once. */
+  /** The gap of each list, by method: the same gap is logged once. */
   readonly #gaps = new Map<string, string | undefined>();
   /** By name; undefined until the first list. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
@@ -64,7 +64,7 @@ export class SessionCatalog {
     const { server } = setup.id;
     const isModern = client.getProtocolEra() === 'modern';
     this.#listening = isModern
-      ? createListening({
+      ? new Listening({
           client,
           clock,
           filter: () => this.#filter(),
@@ -76,7 +76,7 @@ export class SessionCatalog {
       client,
       isOpen,
       wanted: () => ports.watched.of(server),
-      onTold: (uri) => this.updated(uri),
+      onSubscribed: (uri) => this.updated(uri),
       onRefused: (uri, error) => {
         const { failure } = setup.describe(error, 'resources/subscribe');
         setup.remark(`changes of ${uri} cannot be watched: ${failure.message}`);
@@ -85,20 +85,20 @@ export class SessionCatalog {
     const canWatch = client.getServerCapabilities()?.resources?.subscribe === true;
     this.lookAtWatched = () => {
       if (!isOpen()) return;
-      if (isModern) this.#listening?.look();
+      if (isModern) this.#listening?.update();
       else if (canWatch) watch();
       else if (ports.watched.of(server).length > 0)
         setup.remark('does not support subscriptions to single resources');
     };
   }
 
-  /** The session has opened. */
+  /** Called when the session has opened. */
   start(): void {
-    this.#listening?.look();
+    this.#listening?.update();
     if (this.#setup.ports.watched.of(this.#setup.id.server).length > 0) this.lookAtWatched();
   }
 
-  /** Nothing is fetched and reported from now on. */
+  /** Stops following changes. */
   stop(): void {
     this.#listening?.stop();
   }
@@ -111,7 +111,7 @@ export class SessionCatalog {
     return { resources: this.#offers('resources'), prompts: this.#offers('prompts') };
   }
 
-  /** Fetches a list and hands it over. Rejects only when the signal is aborted. */
+  /** Fetches a list and stores it. Rejects only if the signal is aborted. */
   async list(list: ListName, signal: AbortSignal): Promise<ListOutcome> {
     this.#outdated.delete(list);
     if (list === 'tools') return this.#listTools(signal);
@@ -139,7 +139,7 @@ export class SessionCatalog {
     if (isFirst) report({ type: 'resource.updated' });
   }
 
-  /** Announcements may have been missed: everything may have changed. */
+  /** Announcements may have been missed, so everything may have changed. */
   missed(): void {
     for (const list of ['tools', 'resources', 'prompts'] as const) this.listChanged(list);
     for (const uri of this.#watched()) this.updated(uri);
@@ -153,7 +153,7 @@ export class SessionCatalog {
     if (isOpen() && uris.length > 0) ports.watched.changed(id.server, uris);
   }
 
-  /** Modern servers agree to each address; others were asked for each. */
+  /** Resources whose updates the server sends: a modern one acknowledges them, others get requests. */
   #watched(): Iterable<string> {
     const { client, ports, id } = this.#setup;
     const isModern = client.getProtocolEra() === 'modern';
@@ -194,7 +194,7 @@ export class SessionCatalog {
     return { type: 'listed', at: ports.clock.now(), count: list.items.length, gap };
   }
 
-  /** What the server does not offer is known before it is ready. */
+  /** Stores empty lists for what the server does not offer. */
   #putMissing(): void {
     const lists: Partial<SideLists> = {
       ...(!this.#offers('resources') && { resources: [], resourceTemplates: [] }),
@@ -203,7 +203,7 @@ export class SessionCatalog {
     if (Object.keys(lists).length > 0) this.#setup.ports.catalogs.putSide(this.#setup.id, lists);
   }
 
-  /** Fetches one list besides the tools. Returns what is missing, if anything is. */
+  /** Fetches one list besides the tools. Returns its gap, if it has one. */
   async #listSide(
     kind: ListKind<unknown>,
     signal: AbortSignal,

@@ -1,7 +1,6 @@
 /**
- * Fetches a whole list of a session: page by page, bounded, and so that one
- * malformed item costs no other its place. Asking again during a list causes
- * exactly one more list after it.
+ * Fetches a whole list of a session: page by page, bounded, and so that a malformed item costs
+ * no other item its place.
  */
 
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
@@ -12,40 +11,40 @@ import { printableLine } from '../../../src/policies/text/printable.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;
-// Every item twice over: who lists more that cannot be used is not looked through to the end.
+// Twice the items: of a list with more unusable entries than that, the rest is not read.
 const maxEntries = 2 * maxItems;
 // A thousand schemas at their limit would be a quarter of a gigabyte; 64 KB each is still generous.
 const maxListCharacters = 64 * 1024 * 1024;
-// Marks of pages are a few dozen characters; all of them are kept to notice a loop.
+// Cursors have a few dozen characters; all of them are kept to detect a loop.
 const maxCursorCharacters = 65_536;
-// The first few say what is wrong; the rest is alike.
+// The first few show what is wrong; the rest is similar.
 const namedGaps = 5;
 
-/** An item as it is kept. */
+/** An item in its stored form. */
 export interface ReadItem<Item> {
   readonly item: Item;
-  /** Which item it is: a second one of the same key is dropped. */
+  /** Identifies the item: a second one with the same key is dropped. */
   readonly key: string;
-  /** About what it takes to keep it. */
+  /** The approximate size of the item. */
   readonly characters: number;
 }
 
-/** What one list holds, and how its items are read. */
+/** One kind of list, and how its items are read. */
 export interface ListKind<Item> {
   readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
-  /** Where the items of a page stand. */
+  /** The field of a page that holds its items. */
   readonly field: string;
   readonly one: string;
   readonly many: string;
-  /** The item, or in a few words why it cannot be used. */
+  /** Returns the item, or in a few words why it cannot be used. */
   readonly read: (value: unknown) => ReadItem<Item> | string;
 }
 
 export interface ItemList<Item> {
   readonly items: readonly Item[];
-  /** How much is missing from the list; zero when it is whole. */
+  /** How many gaps the list has; zero if it is complete. */
   readonly gapCount: number;
-  /** What the first of it is, and why. */
+  /** Describes the first gaps. */
   readonly gaps: readonly string[];
 }
 
@@ -59,9 +58,8 @@ const anyObject: StandardSchemaV1<unknown, Record<string, unknown>> = {
 };
 
 /**
- * Fetches all pages of one list. Whoever asks knows that the server has the
- * capability: without it the SDK answers by itself and writes to stdout. Rejects
- * as soon as the signal is aborted.
+ * Fetches all pages of one list. The server must have the capability: without it the SDK
+ * answers by itself and writes to stdout. Rejects as soon as the signal is aborted.
  */
 export async function listAll<Item>(
   client: Client,
@@ -74,7 +72,7 @@ export async function listAll<Item>(
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
     const result = await client.request({ method: kind.method, ...params }, anyObject, {
-      // Bounded by a timer of our own; the SDK's must not end it before.
+      // Our own timer bounds the request; the SDK's must not fire first.
       timeout: longestTimerMs,
       signal,
     });
@@ -143,11 +141,11 @@ class GrowingList<Item> {
   readonly #gaps: string[] = [];
   #gapCount = 0;
   #entries = 0;
-  /** On the pages that came, looked at or not. */
+  /** Entries on all pages so far, read or not. */
   #offered = 0;
   #hasMore = false;
   #characters = 0;
-  /** A bound was reached: nothing more is taken. */
+  /** A limit was reached: the rest is ignored. */
   isFull = false;
 
   constructor(kind: ListKind<Item>) {
@@ -170,13 +168,13 @@ class GrowingList<Item> {
       return;
     }
     this.#offered += listed.length;
-    // Some servers write a cursor that they do not have as null.
+    // Some servers write a missing cursor as null.
     this.#hasMore = typeof result['nextCursor'] === 'string';
     for (const [index, candidate] of listed.entries()) {
       this.#add(candidate, index);
       if (this.isFull) return;
     }
-    // Full with the last of a page: another page would not be kept.
+    // The list is full at the end of a page, so another page is not fetched.
     if (this.#items.size === maxItems && this.#hasMore) this.#endFull();
   }
 
@@ -217,22 +215,4 @@ class GrowingList<Item> {
       ? `${word} "${printableLine(name, 64)}"`
       : `${word} number ${index + 1}`;
   }
-}
-
-/** Runs one list at a time; any number of wishes during one cause one more. */
-export function createCoalescer(run: () => Promise<void>): () => void {
-  let isRunning = false;
-  let isWanted = false;
-  const loop = async (): Promise<void> => {
-    isRunning = true;
-    do {
-      isWanted = false;
-      await run();
-    } while (isWanted);
-    isRunning = false;
-  };
-  return () => {
-    isWanted = true;
-    if (!isRunning) void loop();
-  };
 }

@@ -1,7 +1,7 @@
 /**
- * Listens for changes of a modern server, which tells only those who asked. A
- * stream that ends is opened again, after waits that double; one that is to
- * carry something else is replaced, the new one before the old one ends.
+ * Listens for changes of a modern server, which announces them only on request. A stream that
+ * ends is reopened, after waits that double. When the filter changes, a new stream opens before
+ * the old one ends.
  */
 
 import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
@@ -16,45 +16,44 @@ export interface ListeningSetup {
   readonly clock: Clock;
   /** What to listen for; undefined = nothing. */
   readonly filter: () => SubscriptionFilter | undefined;
-  /** The server has agreed to tell. */
+  /** The server has acknowledged the filter. */
   readonly onAgreed: (filter: SubscriptionFilter) => void;
-  /** A stream had ended and there is one again: what changed between them is not told. */
+  /** A stream was reopened; changes in between were not announced. */
   readonly onGap: () => void;
 }
 
-export interface Listening {
-  /** What to listen for may differ. */
-  look(): void;
-  stop(): void;
-}
+export class Listening {
+  readonly #setup: ListeningSetup;
+  #present: { readonly key: string; readonly stream: Stream } | undefined;
 
-export function createListening(setup: ListeningSetup): Listening {
-  let present: { readonly key: string; readonly stream: Stream } | undefined;
-  const look = (): void => {
-    const filter = setup.filter();
+  constructor(setup: ListeningSetup) {
+    this.#setup = setup;
+  }
+
+  /** Called when the filter may differ. */
+  update(): void {
+    const filter = this.#setup.filter();
     const key = JSON.stringify(filter);
-    const before = present;
+    const before = this.#present;
     if (before?.key === key) return;
-    present = undefined;
-    if (filter === undefined) {
-      before?.stream.stop();
-      return;
+    this.#present = undefined;
+    if (filter === undefined) before?.stream.stop();
+    else {
+      const stream = new Stream(this.#setup, filter, () => before?.stream.stop());
+      this.#present = { key, stream };
     }
-    present = { key, stream: new Stream(setup, filter, () => before?.stream.stop()) };
-  };
-  return {
-    look,
-    stop() {
-      present?.stream.stop();
-    },
-  };
+  }
+
+  stop(): void {
+    this.#present?.stream.stop();
+  }
 }
 
 class Stream {
   readonly #setup: ListeningSetup;
   readonly #filter: SubscriptionFilter;
   readonly #controller = new AbortController();
-  /** Ends what this stream replaces. */
+  /** Ends the stream that this one replaces. */
   readonly #onSettled: () => void;
   readonly #reopening: Reopening;
   #hasGap = false;
@@ -80,7 +79,7 @@ class Stream {
     }
   }
 
-  /** Resolves at the end of the stream. */
+  /** Resolves when the stream has ended. */
   async #listen(): Promise<void> {
     const { client, onAgreed, onGap } = this.#setup;
     let isAcknowledged = false;
@@ -98,7 +97,7 @@ class Stream {
       }
       await subscription.closed;
     } catch {
-      // A server that cannot be listened to is asked again, ever more rarely.
+      // The next attempt follows after a longer wait.
     }
     if (this.#controller.signal.aborted) return;
     this.#onSettled();

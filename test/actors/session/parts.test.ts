@@ -9,8 +9,9 @@ import {
 } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createCoalescer, listAll } from '../../../actors/session/catalog/list.ts';
+import { listAll } from '../../../actors/session/catalog/list.ts';
 import { toolKind } from '../../../actors/session/catalog/tool.ts';
+import { createCoalescer } from '../../../actors/session/catalog/wishes.ts';
 import { createEnvelopeReader } from '../../../actors/transports/connection/envelope.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
 import { streamLost } from '../../../actors/transports/connection/messages.ts';

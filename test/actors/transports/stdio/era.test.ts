@@ -51,7 +51,7 @@ describe('the era of a stdio session', () => {
     expect(bench.verdicts.get('g1')).toEqual({ kind: 'legacy' });
     expect(bench.facts.map(({ type }) => type)).toEqual(['session.opened']);
     expect(bench.lines).toEqual([
-      'left when it was asked for its protocol era; it is started with the old handshake',
+      'exited when it was asked for its protocol era; it is started again with the old handshake',
     ]);
     bench.send('session.close');
     expect((await bench.next('session.closed')).failure).toBeUndefined();
