@@ -372,20 +372,14 @@ export function idOf({ context }: { readonly context: SessionId }): SessionId {
 }
 
 /** Maps the outcome of a step to the parameter of guards and actions; earlier guards narrowed it. */
-export function outcomeOf<Outcome>({
-  event,
-}: {
-  readonly event: { readonly output: unknown };
-}): Outcome {
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- inferred from the parameter
+export function outcomeOf<Outcome>({ event }: { event: { output: unknown } }): Outcome {
   return event.output as Outcome;
 }
 
 /** Maps the outcome of a refreshed list likewise. */
-export function settledAs<Outcome>({
-  event,
-}: {
-  readonly event: { readonly outcome: unknown };
-}): Outcome {
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- inferred from the parameter
+export function settledAs<Outcome>({ event }: { event: { outcome: unknown } }): Outcome {
   return event.outcome as Outcome;
 }
 
