@@ -8,15 +8,15 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-// A Node process, a framework, a published server and the sources compiled on the way: ten
-// seconds on a busy machine, and a hang must still be reported.
+// Compiling the sources and starting a published server takes ten seconds on a busy machine. The
+// limit only reports a hang.
 const limitMs = 90_000;
 
 const examples = ['ai-sdk', 'langchain', 'openai'];
 
 describe('the example of the adapter', () => {
   it.each(examples)(
-    '%s has a tool of a real server answer the model, and ends by itself',
+    '%s answers the model with a tool of a real server, and exits',
     { timeout: limitMs },
     async (name) => {
       const { stdout, stderr } = await run(
@@ -29,7 +29,7 @@ describe('the example of the adapter', () => {
     },
   );
 
-  it.each(examples)('%s is named by the page about adapters', async (name) => {
+  it.each(examples)('%s is on the page about adapters', async (name) => {
     const page = await readFile(join(root, 'docs/adapters.md'), 'utf8');
     expect(page).toContain(`../examples/adapters/${name}.ts`);
     expect(page).toContain(`from 'mcp-troupe/${name}'`);

@@ -1,4 +1,4 @@
-/** The table of docs/calls.md that says when a call did not run and when it is sent again. */
+/** The table of docs/calls.md about calls that did not run and calls that are sent again. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ async function testsInTable(): Promise<readonly string[]> {
 }
 
 describe('the table of outcomes', () => {
-  it('names an existing test in each row', async () => {
+  it('refers to an existing test in each row', async () => {
     const tests = await testsInTable();
     expect(tests.length).toBeGreaterThan(20);
     expect(await partsWithoutTest(tests)).toEqual([]);

@@ -16,14 +16,14 @@ async function readManifest(path = 'package.json'): Promise<Manifest & { license
   return JSON.parse(await readFile(join(root, path), 'utf8'));
 }
 
-/** Links to files and headings of ours. */
+/** Links to files and headings of this repository. */
 function linksOf(text: string): readonly string[] {
   return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, link]) => link ?? '')
     .filter((link) => !/^[a-z]+:/.test(link));
 }
 
-/** What a link in a document means, from the root of the repository. */
+/** Resolves a link of a document to a path from the repository's root. */
 function targetOf(path: string, link: string): { target: string; anchor: string | undefined } {
   const [file = '', anchor] = link.split('#');
   return { target: file === '' ? path : normalize(join(dirname(path), file)), anchor };
@@ -45,7 +45,7 @@ describe('documentation', () => {
     expect(broken).toEqual([]);
   });
 
-  it('can be reached from its index, page by page', async () => {
+  it('lists every page in its index', async () => {
     const documents = await readDocuments();
     const index = documents.find(({ path }) => path === 'docs/README.md')?.text ?? '';
     const pages = documents.map(({ path }) => path).filter((path) => path.startsWith('docs/'));
@@ -55,7 +55,7 @@ describe('documentation', () => {
     expect(missing).toEqual([]);
   });
 
-  it('leads from a page of the package only to what is in it, or to what needs a clone', async () => {
+  it('links from packaged pages only to packaged files and to files that need a clone', async () => {
     const { files } = await readManifest();
     const isIn = (target: string): boolean =>
       files.includes(target) ||
@@ -75,7 +75,7 @@ describe('documentation', () => {
     expect(lost).toEqual([]);
   });
 
-  it('names only scripts of package.json', async () => {
+  it('mentions only scripts that package.json has', async () => {
     const { scripts } = await readManifest();
     const named = (await readDocuments()).flatMap(({ text }) =>
       [...text.matchAll(/\bnpm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name ?? ''),
@@ -83,7 +83,7 @@ describe('documentation', () => {
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 
-  it('names only commands that exist', async () => {
+  it('mentions only commands that exist', async () => {
     const known = new Set(['help', ...commandsOf().map((command) => command.name())]);
     const named = (await readDocuments()).flatMap(({ text }) =>
       [...text.matchAll(/(?:`troupe |\bnpx troupe |\btroupe -- )([a-z]+)/g)].map(
@@ -94,7 +94,7 @@ describe('documentation', () => {
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  it('shows settings that are accepted', async () => {
+  it('shows only valid settings', async () => {
     const examples = (await readDocuments()).flatMap(({ text }) => fencesOf(text, 'jsonc'));
     const origin = { file: 'example', scope: 'config', projectRoot: '/' } as const;
     const read = examples.map((text) => parseSettings(text, origin));
@@ -102,17 +102,17 @@ describe('documentation', () => {
     const invalid = read
       .flatMap(({ document }) => document?.servers ?? [])
       .filter(({ desired }) => desired.invalid !== undefined);
-    // The guide shows on purpose what becomes of a mistake.
+    // The guide contains one mistake on purpose.
     expect(invalid.map(({ desired }) => desired.name)).toEqual(['typo']);
   });
 
-  it('shows no path of one machine and no registry', async () => {
+  it('contains no machine-specific path and no registry address', async () => {
     const own = /\/(?:home|root|Users|work)\/|registry\.|localhost:\d/;
     const found = (await readDocuments()).filter(({ text }) => own.test(text));
     expect(found.map(({ path }) => path)).toEqual([]);
   });
 
-  it('gives the version and licence of every package that it runs on', async () => {
+  it('states the version and licence of every runtime dependency', async () => {
     const { dependencies } = await readManifest();
     const page = await readFile(join(root, 'docs/decisions/runtime-dependencies.md'), 'utf8');
     for (const [name, version] of Object.entries(dependencies)) {

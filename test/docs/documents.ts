@@ -30,12 +30,12 @@ export async function readDocuments(): Promise<readonly Document[]> {
   );
 }
 
-/** The text without blocks of code, which hold no links and no headings. */
+/** The text without code blocks, which contain no links or headings. */
 export function prose(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```$/gm, '');
 }
 
-/** Blocks of code in one language. */
+/** Code blocks in one language. */
 export function fencesOf(text: string, language: string): readonly string[] {
   const fence = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
   return [...text.matchAll(fence)].map(([, content]) => content ?? '');
@@ -54,7 +54,7 @@ export function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
-/** The names of all tests in a file, as they are written: `%s` stays, and `${…}` too. */
+/** The titles of all tests in a file, with `%s` and `${…}` unresolved. */
 export async function titlesIn(file: string): Promise<ReadonlySet<string>> {
   const text = await readFile(file, 'utf8');
   const titles = new Set<string>();
@@ -74,14 +74,14 @@ export async function titlesIn(file: string): Promise<ReadonlySet<string>> {
   return titles;
 }
 
-/** A row of a table whose last cell names the tests that show what the others say. */
+/** A row of a table whose last cell lists the tests for the other cells. */
 export interface ShownRow {
   readonly cells: readonly string[];
   /** The parts of the last cell. */
   readonly shownBy: readonly string[];
 }
 
-/** Rows whose first cell begins with a capital, so no headings. */
+/** Rows whose first cell starts with a capital letter, which excludes headings. */
 export function shownRowsOf(text: string): readonly ShownRow[] {
   const lines = text.split('\n').filter((line) => /^\| [A-Z]/u.test(line));
   return lines.map((line) => {
@@ -90,13 +90,13 @@ export function shownRowsOf(text: string): readonly ShownRow[] {
   });
 }
 
-/** The test that a part of a cell names by its file below `test/`, if it names one. */
+/** The test in a part of a cell: its file below `test/` and its title. */
 export function testNamedIn(part: string): { file: string; title: string } | undefined {
   const [, file, title] = /^`([\w./-]+\.test\.ts)` (.+)$/u.exec(part) ?? [];
   return file === undefined || title === undefined ? undefined : { file, title };
 }
 
-/** Which of these parts name no existing test. */
+/** The parts without an existing test. */
 export async function partsWithoutTest(parts: readonly string[]): Promise<readonly string[]> {
   const files = new Map<string, ReadonlySet<string>>();
   const lost: string[] = [];

@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-// A Node process, a published server and the sources compiled on the way: five
-// seconds on a busy machine, and a hang must still be reported.
+// Compiling the sources and starting a published server takes five seconds on a busy machine. The
+// limit only reports a hang.
 const limitMs = 60_000;
 
 describe('the embedding example', () => {
-  it('is the first TypeScript in the README, to the letter, and fits 20 lines', async () => {
+  it('is the first TypeScript block of the README and has at most 20 lines', async () => {
     const readme = await readFile(join(root, 'README.md'), 'utf8');
     const example = await readFile(join(root, 'examples/embedding.ts'), 'utf8');
     const [, shown] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
@@ -21,7 +21,7 @@ describe('the embedding example', () => {
     expect(example.trimEnd().split('\n').length).toBeLessThanOrEqual(20);
   });
 
-  it('calls a tool of a published server and ends by itself', { timeout: limitMs }, async () => {
+  it('calls a tool of a published server and exits', { timeout: limitMs }, async () => {
     const { stdout, stderr } = await run(
       process.execPath,
       ['--import', 'tsx', 'examples/embedding.ts'],

@@ -8,7 +8,7 @@ import { parseSettings } from '../../src/config/parse-settings.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('generated documentation', () => {
-  it('matches the source (npm run docs writes it)', async () => {
+  it('matches the source; npm run docs writes it', async () => {
     expect(await staleDocs(root)).toEqual([]);
   });
 
@@ -23,7 +23,7 @@ describe('generated documentation', () => {
     expect(new Set(described)).toEqual(new Set(keys.split(', ')));
   });
 
-  it('replaces only what stands between its marks', () => {
+  it('replaces only the text between its markers', () => {
     const document = 'before\n<!-- generated: x -->\nold\n<!-- end: x -->\nafter\n';
     const once = withBlock(document, 'x', 'new $&');
     expect(once).toBe('before\n<!-- generated: x -->\n\nnew $&\n\n<!-- end: x -->\nafter\n');
@@ -31,7 +31,7 @@ describe('generated documentation', () => {
     expect(() => withBlock(document, 'y', 'new')).toThrow('no block');
   });
 
-  it('keeps a bar inside a cell', () => {
+  it('escapes a bar inside a cell', () => {
     expect(table(['a'], [['x | y']])).toBe('| a |\n| --- |\n| x \\| y |');
   });
 });

@@ -1,9 +1,9 @@
-/** The guide as a story that can be acted out: its files, its commands, and what they must print. */
+/** The guide as steps that a test can run: files to write, commands, and their expected output. */
 
 export type GuideStep =
   | { readonly kind: 'write'; readonly file: string; readonly text: string }
   | { readonly kind: 'run'; readonly command: string; readonly printed: readonly string[] }
-  /** Words that `up` must have logged since something was last written or done. */
+  /** Texts that `up` must log after the previous step. */
   | { readonly kind: 'wait'; readonly logged: readonly string[] }
   /** Ctrl-C in the terminal of `up`. */
   | { readonly kind: 'stop' };
@@ -11,7 +11,7 @@ export type GuideStep =
 /**
  * Reads the steps of a document, in order. A block of settings or code whose first
  * line is a comment with a name is a file; a block `console` holds commands behind `$`, each
- * followed by its output. The comments `<!-- after: a; b -->` and `<!-- stop -->` are for us.
+ * followed by its output. The comments `<!-- after: a; b -->` and `<!-- stop -->` are for this test.
  */
 export function stepsOf(guide: string): readonly GuideStep[] {
   const parts = guide.matchAll(
@@ -36,7 +36,7 @@ function commandsIn(content: string): readonly GuideStep[] {
     });
 }
 
-/** What differs from run to run, beside the numbers of processes. */
+/** What differs between runs, apart from process numbers. */
 const variable = [
   [/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`],
   [/^[\da-f]{12}$/, String.raw`[\da-f]{12}`],
@@ -44,14 +44,14 @@ const variable = [
   [/^\(?(?:\d+m )?\d+s$/, String.raw`\(?(?:\d+m )?\d+s`],
 ] as const;
 
-/** How a reader would compare: numbers of processes by meaning, spaces and times not at all. */
+/** A pattern for the output that ignores spaces and times and compares process numbers by identity. */
 export interface ExpectedOutput {
   readonly pattern: RegExp;
-  /** Numbers of processes as the guide writes them, in the order of the pattern's groups. */
+  /** Process numbers in the guide, in the order of the pattern's groups. */
   readonly pids: readonly string[];
 }
 
-/** `known` maps numbers of processes in the guide to those of this run. */
+/** `known` maps process numbers in the guide to those of this run. */
 export function expectedOutput(
   printed: readonly string[],
   known: ReadonlyMap<string, string>,

@@ -9,14 +9,14 @@ import { root } from './documents.ts';
 import { expectedOutput, type GuideStep, stepsOf } from './guide-story.ts';
 
 const guide = readFileSync(path.join(root, 'docs/guide.md'), 'utf8');
-// Some twenty processes one after another, a second each on a busy machine, and waits
-// that are the servers' own; a hang must still be reported.
+// Some twenty processes, one after another, take a second each on a busy machine, and some
+// servers wait on purpose. The limits only report a hang.
 const limitMs = 150_000;
 const stepLimitMs = 30_000;
 
 const cli = compiledCli();
 
-/** A folder as the guide's reader has it after the installation. */
+/** A folder in the state after the guide's installation. */
 function installedFolder(): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
   const place = temporaryFolder();
   const folder = path.join(place, 'host');
@@ -56,15 +56,15 @@ function installedFolder(): { readonly folder: string; readonly env: NodeJS.Proc
   };
 }
 
-/** Acts the steps out in one folder, as two terminals would. */
+/** Runs the steps in one folder, as a reader with two terminals would. */
 class Reader {
   readonly #place = installedFolder();
   readonly #pids = new Map<string, string>();
   #lastExit = 0;
   #up: ReturnType<typeof startUp> | undefined;
-  /** What `up` must log first. */
+  /** Lines that `up` must log before the next step. */
   #first: readonly string[] = [];
-  /** Where in the log of `up` the news begin. */
+  /** Where the unread part of `up`'s log begins. */
   #mark = 0;
 
   async take(step: GuideStep): Promise<void> {
@@ -86,7 +86,7 @@ class Reader {
     if (!shown.startsWith('npx troupe up')) return this.#compare(shown, shown, printed);
     this.#up = startUp(shown, this.#place);
     await this.#up.logged(this.#first, 0);
-    // Its table is the one that `status` prints under a line of its own.
+    // `status` prints the same table below its own first line.
     this.#compare(shown, 'npx troupe status', ['troupe running, …', ...printed]);
   }
 
@@ -119,17 +119,17 @@ class Reader {
   }
 }
 
-// The package is our sources here; its readers have it compiled.
+// Here the package is the sources; users have it compiled.
 const fromSources = { NODE_OPTIONS: `--import ${import.meta.resolve('tsx')}` };
 
-/** `up` in a terminal of its own. */
+/** `up` in its own terminal. */
 function startUp(command: string, place: ReturnType<typeof installedFolder>) {
   const child = spawn('sh', ['-c', `exec ${command} 2>&1`], {
     cwd: place.folder,
     env: place.env,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  // Politely, so that no server of the guide outlives a test that failed.
+  // A signal that `up` handles, so that no server outlives a failed test.
   onTestFinished(async () => {
     if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'exit');
   });
@@ -162,7 +162,7 @@ function startUp(command: string, place: ReturnType<typeof installedFolder>) {
 }
 
 describe('the guide', () => {
-  it('installs the servers that are tested here', () => {
+  it('installs the server versions that this repository tests', () => {
     const { devDependencies } = JSON.parse(
       readFileSync(path.join(root, 'package.json'), 'utf8'),
     ) as { readonly devDependencies: Readonly<Record<string, string>> };
@@ -171,7 +171,7 @@ describe('the guide', () => {
     for (const [, name = '', version] of installed) expect(devDependencies[name]).toBe(version);
   });
 
-  it('prints what it shows, from an empty folder to its last program', {
+  it('shows the real output of every command, from an empty folder to its last program', {
     timeout: limitMs,
   }, async () => {
     const reader = new Reader();

@@ -1,4 +1,4 @@
-/** The example host as its user meets it: a process of its own, with servers of their own behind it. */
+/** The example host as users run it: as a process, with real servers. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,10 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const example = path.join(repository, 'examples/host/host.ts');
 const fixture = path.join(repository, 'test/fixtures/stdio-server.mjs');
 
-// The sources are compiled on the way, and several servers start: seconds on a busy machine.
+// Compiling the sources and starting several servers takes seconds on a busy machine.
 const limitMs = 60_000;
 
-/** A talk with the host: what is typed, and what it says since the last thing that was heard. */
+/** A dialogue with the host. `hears` waits for text after the last text it found. */
 function talkIn(folder: string) {
   const child = spawn(process.execPath, ['--import', 'tsx', example, folder], { cwd: repository });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -58,11 +58,11 @@ function folderWith(servers: Readonly<Record<string, object>>): string {
 const server = { command: process.execPath, args: [fixture] };
 
 describe('the example host', { timeout: limitMs }, () => {
-  it('can be read in one go', () => {
+  it('has at most 80 lines', () => {
     expect(readFileSync(example, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(80);
   });
 
-  it('asks before a server of the folder runs, and calls its tool after a yes', async () => {
+  it('asks before it runs a server of the folder, and calls its tool after approval', async () => {
     const { type, hears, ended } = talkIn(folderWith({ gated: server }));
     await hears('May gated run? yes or no');
     type('call mcp__gated__echo');
@@ -78,7 +78,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(await ended).toEqual({ exitCode: 0, errors: '' });
   });
 
-  it('runs nothing of the folder after a no', async () => {
+  it('does not run a rejected server of the folder', async () => {
     const { type, hears, ended } = talkIn(folderWith({ gated: server }));
     await hears('May gated run? yes or no');
     type('no');
@@ -89,7 +89,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(await ended).toEqual({ exitCode: 0, errors: '' });
   });
 
-  it('feeds its own settings in, and shows what becomes of each server', async () => {
+  it('applies its own settings and shows the status of each server', async () => {
     const { type, hears, ended } = talkIn(temporaryFolder());
     await hears('tools · call');
     type(`add one ${server.command} ${fixture}`);
@@ -108,7 +108,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(await ended).toEqual({ exitCode: 0, errors: '' });
   });
 
-  it('ends with its input', async () => {
+  it('exits when its input ends', async () => {
     const talk = talkIn(folderWith({ gated: server }));
     await talk.hears('tools · call');
     talk.close();

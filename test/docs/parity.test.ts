@@ -13,13 +13,13 @@ describe('the page about parity', async () => {
     }),
   );
 
-  it('names only tests that exist', async () => {
+  it('refers only to tests that exist', async () => {
     const named = rows.flatMap(({ tests }) => tests);
     expect(await partsWithoutTest(named)).toEqual([]);
     expect(named.length).toBeGreaterThan(100);
   });
 
-  it('has each row once, with a test or with the plain word that nothing is done', () => {
+  it('has each row once, with a test or marked as not done', () => {
     const ids = rows.map(({ id }) => id);
     expect(ids.filter((id, place) => ids.indexOf(id) !== place)).toEqual([]);
     const bare = rows.filter(

@@ -23,13 +23,10 @@ async function threatsOf(attacker: string): Promise<readonly ShownRow[]> {
 }
 
 describe('the threat model', () => {
-  it.each(attackers)(
-    'names a defence and an existing test for each threat: %s',
-    async (attacker) => {
-      const threats = await threatsOf(attacker);
-      expect(threats.length).toBeGreaterThan(3);
-      expect(threats.filter(({ cells: [, defence = ''] }) => defence === '')).toEqual([]);
-      expect(await partsWithoutTest(threats.flatMap(({ shownBy }) => shownBy))).toEqual([]);
-    },
-  );
+  it.each(attackers)('has a defence and an existing test for each threat: %s', async (attacker) => {
+    const threats = await threatsOf(attacker);
+    expect(threats.length).toBeGreaterThan(3);
+    expect(threats.filter(({ cells: [, defence = ''] }) => defence === '')).toEqual([]);
+    expect(await partsWithoutTest(threats.flatMap(({ shownBy }) => shownBy))).toEqual([]);
+  });
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-// More than this no reader takes in at a glance.
+// A reader cannot take in more at a glance.
 const mostFiles = 25;
 const others = new Set(['node_modules', 'dist', 'coverage']);
 
@@ -15,7 +15,7 @@ describe('the repository', () => {
   });
 });
 
-/** Hidden folders belong to tools, which want them as they are. */
+/** Hidden folders belong to tools. */
 function foldersIn(folder: string): readonly { readonly folder: string; readonly files: number }[] {
   const entries = readdirSync(path.join(root, folder), { withFileTypes: true });
   const below = entries.filter(

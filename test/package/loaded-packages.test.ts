@@ -1,6 +1,6 @@
 /**
- * Which packages are loaded by whom. What takes long to load is loaded behind the first use of it;
- * one careless import would undo that for everybody, and no other test would notice.
+ * Slow packages are loaded at their first use. One careless import would undo that for every user,
+ * and no other test would notice.
  */
 
 import { execFile } from 'node:child_process';
@@ -21,7 +21,7 @@ interface Coverage {
   readonly result: readonly { readonly url: string }[];
 }
 
-/** All files that a process reported before it left. */
+/** All files that a process loaded, from its coverage report. */
 async function urlsIn(folder: string): Promise<readonly string[]> {
   const names = (await readdir(folder)).filter((name) => name.startsWith('coverage-'));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
@@ -32,12 +32,12 @@ function packageOf(url: string): string | undefined {
   return /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/u.exec(url)?.[1];
 }
 
-/** The packages of ours that a process has loaded at its end, told by Node itself. */
+/** The runtime dependencies that a process loaded, according to Node's coverage. */
 async function packagesLoadedBy(...args: readonly string[]): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-loaded-'));
   try {
     await new Promise<void>((resolve) => {
-      // A command that finds no troupe leaves with another code than 0, which is no matter here.
+      // A command without a running troupe exits with an error code, which does not matter here.
       execFile(
         process.execPath,
         ['--import', 'tsx', ...args],
@@ -55,7 +55,7 @@ async function packagesLoadedBy(...args: readonly string[]): Promise<readonly st
 }
 
 describe('a process loads', () => {
-  it('what charts and settings need when it imports the package, and nothing that opens or watches', async () => {
+  it('only packages for charts and settings when it imports mcp-troupe', async () => {
     expect(await packagesLoadedBy('--eval', "import('./src/index.ts')")).toEqual([
       'canonicalize',
       'fast-deep-equal',
@@ -65,7 +65,7 @@ describe('a process loads', () => {
     ]);
   });
 
-  it.each(['--help', 'status'])('nothing but the command line for troupe %s', async (word) => {
+  it.each(['--help', 'status'])('only the command line for troupe %s', async (word) => {
     expect(await packagesLoadedBy('src/cli/main.ts', word)).toEqual(['commander', 'env-paths']);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createActor, createMachine } from 'xstate';
 
-/** Only the development build warns of an event to an actor that was stopped. */
+/** Only the development build warns about events to stopped actors. */
 function buildOfXState(): 'development' | 'production' {
   const warn = vi.spyOn(console, 'warn').mockReturnValue();
   createActor(createMachine({})).start().stop().send({ type: 'late' });
@@ -9,7 +9,7 @@ function buildOfXState(): 'development' | 'production' {
 }
 
 describe('a run of the tests', () => {
-  it('has the build of XState and the version of Node that its script names', () => {
+  it('uses the XState build and the Node version of its script', () => {
     const mode = process.env['MODE'];
     expect(buildOfXState()).toBe(mode === 'xstate-production' ? 'production' : 'development');
     expect(process.version).toMatch(mode === 'node24' ? /^v24\./ : /^v\d+\./);

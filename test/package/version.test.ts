@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { version } from '../../src/domain/version.ts';
 
 describe('the version in the source', () => {
-  it('is that of package.json and of the lock file', () => {
+  it('matches package.json and the lock file', () => {
     const versionIn = (file: string): unknown =>
       (
         JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')) as {
