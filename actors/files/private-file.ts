@@ -1,10 +1,11 @@
 /** Reads a file that only its owner may write, and that is believed only then. */
 
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { codeOf } from './error-code.ts';
+import { readPlain } from './plain-file.ts';
 
 export type PrivateReading =
   /** Absent when there is no file. */
@@ -16,26 +17,19 @@ export type PrivateReading =
 
 /** Reads the whole file. Never rejects. */
 export async function readPrivate(file: string, maxBytes: number): Promise<PrivateReading> {
-  let handle: FileHandle | undefined;
   try {
-    // A named pipe would wait for a writer; a link may lead to what somebody else can write.
-    handle = await open(
-      file,
-      constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0),
-    );
-    const found = await handle.stat();
-    if (!found.isFile()) return { refusal: 'is not a file; move it away' };
-    const fault = faultOf(found);
+    // A link may lead to what another user can write.
+    const found = await readPlain(file, maxBytes, { followsLink: false });
+    if (found === undefined) return { refusal: 'is not a file; move it away' };
+    const fault = faultOf(found.stats);
     if (fault !== undefined) return { refusal: fault };
-    if (found.size > maxBytes) return { damage: 'it is larger than it may be' };
-    return { content: await handle.readFile('utf8') };
+    if (found.bytes.length > maxBytes) return { damage: 'it is larger than it may be' };
+    return { content: found.bytes.toString('utf8') };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return {};
     if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
     return { refusal: `cannot be read (${code}); let this user read it` };
-  } finally {
-    await handle?.close().catch(() => undefined);
   }
 }
 
@@ -79,13 +73,7 @@ export async function setAside(file: string, wallNow: number): Promise<string> {
 }
 
 /** Who else could have written it. */
-function faultOf({
-  mode,
-  uid,
-}: {
-  readonly mode: number;
-  readonly uid: number;
-}): string | undefined {
+function faultOf({ mode, uid }: Stats): string | undefined {
   // Elsewhere these numbers say nothing.
   if (process.getuid === undefined) return undefined;
   if (uid !== process.getuid()) return 'belongs to another user; move it away';

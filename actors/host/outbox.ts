@@ -9,6 +9,7 @@
 
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../src/domain/clock.ts';
+import { withinTime } from './time-limit.ts';
 
 /** `answers` end by themselves; `streams` end when the client or we end them. */
 export type Sending = 'answers' | 'streams';
@@ -112,16 +113,10 @@ export class Outbox {
 
   /** Settles once all of these were sent or disconnected, after a quarter of a second at most. */
   async sent(sending: Sending, clock: Clock): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, sendMs);
-      const gone = [...this.#readers]
-        .filter(([, reader]) => reader.sending === sending)
-        .map(([stream]) => new Promise((end) => void stream.once('close', end)));
-      void Promise.all(gone).then(() => {
-        clock.clearTimeout(timer);
-        resolve();
-      });
-    });
+    const gone = [...this.#readers]
+      .filter(([, reader]) => reader.sending === sending)
+      .map(([stream]) => new Promise((end) => void stream.once('close', end)));
+    await withinTime(clock, sendMs, Promise.all(gone));
   }
 
   #disconnect(stream: Writable, { disconnect }: Reader): void {

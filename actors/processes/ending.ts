@@ -7,6 +7,7 @@
 
 import type { Clock } from '../../src/domain/clock.ts';
 import type { ClosePolicy } from '../../src/domain/policy.ts';
+import { withinTime } from '../host/time-limit.ts';
 import { signalAll } from './marks.ts';
 import type { Group } from './system.ts';
 
@@ -54,7 +55,7 @@ async function isGoneAfter(
   }
   if (!ending.hasExited()) {
     ending.endInput();
-    await within(ending.clock, waitMs, ending.exited);
+    await withinTime(ending.clock, waitMs, ending.exited);
   }
   return ending.hasExited() && (await ending.system.isEmpty(ending));
 }
@@ -62,23 +63,13 @@ async function isGoneAfter(
 async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
   const { clock } = group;
   const deadline = clock.now() + limitMs;
-  if (!group.hasExited()) await within(clock, limitMs, group.exited);
+  if (!group.hasExited()) await withinTime(clock, limitMs, group.exited);
   while (group.hasExited()) {
     if (await group.system.isEmpty(group)) return true;
     if (clock.now() >= deadline) return false;
     await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
   }
   return false;
-}
-
-function within(clock: Clock, limitMs: number, event: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(resolve, limitMs);
-    void event.then(() => {
-      clock.clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 function pause(clock: Clock, delayMs: number): Promise<void> {

@@ -5,32 +5,18 @@
  * nothing is found.
  */
 
-import { readFileSync } from 'node:fs';
-
-import { hasProcessTable, type ProcessIdentity } from './identity.ts';
+import { entryOf, hasProcessTable, type ProcessEntry, type ProcessIdentity } from './identity.ts';
 import { createLook } from './look.ts';
-
-export interface FamilyMember extends ProcessIdentity {
-  /** The program's name as reported by the system: at most 15 characters. */
-  readonly name: string;
-  /** Its process group. */
-  readonly group: number;
-}
-
-export interface Seen extends FamilyMember {
-  readonly parent: number;
-  readonly isRunning: boolean;
-}
 
 // More than any honest server starts; a fork bomb must not fill the host's memory too.
 const maxMembers = 10_000;
 
 export class ProcessFamilies {
-  readonly #families = new Map<number, ReadonlyMap<number, Seen>>();
-  readonly #look: () => Promise<readonly Seen[]>;
+  readonly #families = new Map<number, ReadonlyMap<number, ProcessEntry>>();
+  readonly #look: () => Promise<readonly ProcessEntry[]>;
 
   /** @param look - reads all processes. Default: those of this system */
-  constructor(look: () => Promise<readonly Seen[]> = lookAtParents) {
+  constructor(look: () => Promise<readonly ProcessEntry[]> = createLook(entryOf)) {
     this.#look = look;
   }
 
@@ -54,7 +40,7 @@ export class ProcessFamilies {
     const leaders = [...this.#families.keys()];
     const table = await this.#look();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
-    const byParent = new Map<number, Seen[]>();
+    const byParent = new Map<number, ProcessEntry[]>();
     for (const seen of table) {
       const siblings = byParent.get(seen.parent);
       if (siblings === undefined) byParent.set(seen.parent, [seen]);
@@ -67,7 +53,7 @@ export class ProcessFamilies {
   }
 
   /** Lists the family's processes that ran at the last snapshot, without the leader. */
-  membersOf(leader: number): readonly FamilyMember[] {
+  membersOf(leader: number): readonly ProcessEntry[] {
     const members = this.#families.get(leader)?.values() ?? [];
     return [...members].filter(({ pid, isRunning }) => isRunning && pid !== leader);
   }
@@ -75,11 +61,11 @@ export class ProcessFamilies {
 
 /** Keeps the known processes that are still the same ones, and adds all of their descendants. */
 function familyOf(
-  known: ReadonlyMap<number, Seen>,
-  byPid: ReadonlyMap<number, Seen>,
-  byParent: ReadonlyMap<number, readonly Seen[]>,
-): ReadonlyMap<number, Seen> {
-  const family = new Map<number, Seen>();
+  known: ReadonlyMap<number, ProcessEntry>,
+  byPid: ReadonlyMap<number, ProcessEntry>,
+  byParent: ReadonlyMap<number, readonly ProcessEntry[]>,
+): ReadonlyMap<number, ProcessEntry> {
+  const family = new Map<number, ProcessEntry>();
   for (const { pid, start } of known.values()) {
     const now = byPid.get(pid);
     if (now?.start === start) family.set(pid, now);
@@ -92,21 +78,3 @@ function familyOf(
   }
   return family;
 }
-
-const lookAtParents = createLook((pid): Seen | undefined => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The name in parentheses may itself hold spaces and parentheses; the start is field 22.
-  const end = stat.lastIndexOf(')');
-  const [state = '', parent, group, , , , , , , , , , , , , , , , , start] = stat
-    .slice(end + 2)
-    .split(' ');
-  if (start === undefined) return undefined;
-  return {
-    pid,
-    start,
-    parent: Number(parent),
-    group: Number(group),
-    name: stat.slice(stat.indexOf('(') + 1, end),
-    isRunning: state !== 'Z' && state !== 'X',
-  };
-});

@@ -32,7 +32,7 @@ export const hasProcessTable = process.platform === 'linux';
 
 /** The start time of a process; undefined when there is no such process. */
 export function startOf(pid: number): string | undefined {
-  return hasProcessTable ? startFromTable(pid) : startFromPs(pid);
+  return hasProcessTable ? entryOf(pid)?.start : startFromPs(pid);
 }
 
 /** The start time as the guardian reads it without a process table. */
@@ -47,18 +47,40 @@ export function startFromPs(pid: number): string | undefined {
   return words === '' ? undefined : words.replaceAll(/\s+/gu, '_');
 }
 
-function startFromTable(pid: number): string | undefined {
+/** One process as the process table describes it. */
+export interface ProcessEntry extends ProcessIdentity {
+  /** At most 15 characters. */
+  readonly name: string;
+  readonly parent: number;
+  readonly group: number;
+  /** False for a zombie. */
+  readonly isRunning: boolean;
+}
+
+/** Reads one entry of the process table; undefined when there is no such process. Linux only. */
+export function entryOf(pid: number): ProcessEntry | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
   // The name in parentheses may itself hold spaces and parentheses; the start is field 22.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const end = stat.lastIndexOf(')');
+  const [state = '', parent, group, , , , , , , , , , , , , , , , , start] = stat
+    .slice(end + 2)
+    .split(' ');
+  if (start === undefined) return undefined;
+  return {
+    pid,
+    start,
+    name: stat.slice(stat.indexOf('(') + 1, end),
+    parent: Number(parent),
+    group: Number(group),
+    isRunning: state !== 'Z' && state !== 'X',
+  };
 }
 
 /** Says whether this very process still runs. A zombie does not. */
 export function isAlive({ pid, start }: ProcessIdentity): boolean {
-  if (startOf(pid) !== start) return false;
-  if (!hasProcessTable) return true;
-  const stat = textOf(`/proc/${pid}/stat`);
-  return !/^[ZX]/u.test(stat.slice(stat.lastIndexOf(')') + 2));
+  if (!hasProcessTable) return startOf(pid) === start;
+  const entry = entryOf(pid);
+  return entry?.start === start && entry.isRunning;
 }
 
 /** The numbers of all processes; none when the table cannot be read, as with too many open files. */

@@ -18,9 +18,9 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
-import { type FamilyMember, ProcessFamilies } from './families.ts';
+import { ProcessFamilies } from './families.ts';
 import { Guardian } from './guardian.ts';
-import { hasProcessTable, placeOfThisProcess, startOf } from './identity.ts';
+import { hasProcessTable, type ProcessEntry, placeOfThisProcess, startOf } from './identity.ts';
 import { findMarked, isMeantToStay, markVariable } from './marks.ts';
 import { reapEarlierRuns } from './reaper.ts';
 import {
@@ -207,7 +207,7 @@ class Keeper implements ProcessKeeper {
     this.#lookAfter(lookEveryMs);
   }
 
-  #reportEscape(leader: number, server: string, { pid, name }: FamilyMember): void {
+  #reportEscape(leader: number, server: string, { pid, name }: ProcessEntry): void {
     const file = `/proc/${pid}`;
     if (this.#escaped.get(leader)?.file === file) return;
     const fate = isMeantToStay(pid)

@@ -1,8 +1,6 @@
 /** Processes on systems that have process groups: whatever a server starts is in its group, unless it leaves it. */
 
-import { readFileSync } from 'node:fs';
-
-import { hasProcessTable } from './identity.ts';
+import { entryOf, hasProcessTable } from './identity.ts';
 import { createLook } from './look.ts';
 import { signalAll } from './marks.ts';
 import type { ProcessSystem } from './system.ts';
@@ -28,7 +26,7 @@ export const posixSystem: ProcessSystem = {
     }
     signalGroup(leader, name);
     if (scope === 'group' || descendants === undefined) return;
-    const escaped = (await descendants()).filter((pid) => placeIn(pid)?.group !== leader);
+    const escaped = (await descendants()).filter((pid) => entryOf(pid)?.group !== leader);
     signalAll(escaped, name);
   },
 
@@ -63,18 +61,6 @@ async function hasMembers(leader: number): Promise<boolean> {
 }
 
 const lookForGroups = createLook((pid) => {
-  const place = placeIn(pid);
-  return place?.state === 'Z' || place?.state === 'X' ? undefined : place?.group;
+  const entry = entryOf(pid);
+  return entry?.isRunning === true ? entry.group : undefined;
 });
-
-/** Linux only. */
-function placeIn(pid: number): { readonly state: string; readonly group: number } | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may itself hold spaces and parentheses.
-    const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return { state, group: Number(group) };
-  } catch {
-    return undefined;
-  }
-}

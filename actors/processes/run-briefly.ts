@@ -9,6 +9,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { withinTime } from '../host/time-limit.ts';
 import { killGroup } from './ending.ts';
 import { forgetGroup, processSystem, watchGroup } from './groups.ts';
 import type { KeptProcess } from './keeper.ts';
@@ -65,29 +66,27 @@ async function run(
   child.once('spawn', begin).on('error', () => {});
   const out = collect(child.stdout);
   const err = collect(child.stderr);
-  let hasExited = false;
-  let exitCode: number | null = null;
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', (code) => {
-      exitCode = code;
-      hasExited = true;
-      resolve();
-    });
+  const exited = new Promise<{ readonly code: number | null }>((resolve) => {
+    child.once('exit', (code) => resolve({ code }));
   });
   if (pid === undefined) return { unstartable: await reasonOf(child) };
   watchGroup(pid);
   kept?.started(pid);
-  const isLate = await isOverdue(clock, signal, exited, limitMs);
-  if (!isLate) await isOverdue(clock, signal, closed(child), drainMs);
-  const group = { system: processSystem, leader: pid, clock, exited, hasExited: () => hasExited };
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+  });
+  const exit = await withinTime(clock, limitMs, exited, signal);
+  if (exit !== undefined) await withinTime(clock, drainMs, closed, signal);
+  const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const group = { system: processSystem, leader: pid, clock, exited, hasExited };
   // Also after an answer: what the program left behind was only there for the question.
   if (await killGroup({ ...group, descendants: kept?.descendants })) kept?.gone();
   child.stdout.destroy();
   child.stderr.destroy();
   forgetGroup(pid);
-  if (isLate) return { isLate };
+  if (exit === undefined) return { isLate: true };
   const isCut = out().length >= maxOutputLength;
-  return { exitCode, out: out(), err: err(), isCut };
+  return { exitCode: exit.code, out: out(), err: err(), isCut };
 }
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
@@ -120,32 +119,6 @@ function explain(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return 'was not found on PATH';
   return `cannot be run (${code ?? message})`;
-}
-
-function closed(child: Child): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('close', () => resolve());
-  });
-}
-
-/** Waits for an event, but no longer than the limit, and not once the signal is given. */
-function isOverdue(
-  clock: Clock,
-  signal: AbortSignal,
-  event: Promise<void>,
-  limitMs: number,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    const settle = (isLate: boolean): void => {
-      clock.clearTimeout(timer);
-      signal.removeEventListener('abort', giveUp);
-      resolve(isLate);
-    };
-    const giveUp = (): void => settle(true);
-    const timer = clock.setTimeout(giveUp, limitMs);
-    signal.addEventListener('abort', giveUp);
-    void event.then(() => settle(false));
-  });
 }
 
 function collect(stream: Readable): () => string {

@@ -31,7 +31,7 @@ export interface Group {
   readonly leader: number;
   readonly clock: Clock;
   /** Resolves when the leader has exited. */
-  readonly exited: Promise<void>;
+  readonly exited: Promise<unknown>;
   readonly hasExited: () => boolean;
   /** Everybody that descends from the leader, in the group or not. */
   readonly descendants?: (() => Promise<readonly number[]>) | undefined;

@@ -1,9 +1,11 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { stat } from 'node:fs/promises';
 
 import type { FolderFault } from '../../src/config/entry/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
+import { codeOf } from '../files/error-code.ts';
+import { readPlain } from '../files/plain-file.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
 
 /** What was found where a settings file should be. */
@@ -25,23 +27,22 @@ export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
  * disk: a named pipe or a device in its place is refused, not read.
  */
 export const readSettingsFile: ReadFile = async (file, within) => {
-  let handle: FileHandle | undefined;
   try {
     const way = within === undefined ? undefined : await wayWithin(file, within);
     if (way?.isInside === false)
       return {
         message: 'this link leads out of the project folder; replace it with the file itself',
       };
-    // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
-    handle = await open(way?.place ?? file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await handle.stat();
-    if (!found.isFile()) return { message: 'this is not a file; put a settings file in its place' };
-    const bytes = await readStart(handle, Math.min(found.size, maxSettingsBytes) + 1);
-    return { ...decodeSettings(bytes), ...openTo(found) };
+    const found = await readPlain(way?.place ?? file, maxSettingsBytes, { followsLink: true });
+    if (found === undefined)
+      return { message: 'this is not a file; put a settings file in its place' };
+    return { ...decodeSettings(found.bytes), ...openTo(found.stats) };
   } catch (error) {
-    return readingOf(error);
-  } finally {
-    await handle?.close().catch(() => undefined);
+    const code = codeOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
+    const isDenied = code === 'EACCES' || code === 'EPERM';
+    const next = isDenied ? 'let this user read it' : 'see whether it can be opened';
+    return { message: `the file cannot be read (${code}); ${next}` };
   }
 };
 
@@ -58,7 +59,7 @@ export const lookAtFolder: LookAtFolder = async (folder, within) => {
   try {
     return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     // ENOTDIR: a part of the way is a file.
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
@@ -68,13 +69,7 @@ export const lookAtFolder: LookAtFolder = async (folder, within) => {
  * Says who else may change a file. The user's primary group is assumed to be private, as systems
  * with the umask 002 set it up.
  */
-function openTo({
-  mode,
-  gid,
-}: {
-  readonly mode: number;
-  readonly gid: number;
-}): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
+function openTo({ mode, gid }: Stats): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
   // On Windows these modes are meaningless.
   if (process.getgid === undefined) return {};
   if ((mode & 0o002) !== 0) return { openTo: 'everyone' };
@@ -87,25 +82,4 @@ export function confinesOfFile(
   projectRoot: string,
 ): string | undefined {
   return isFolderScope(scope) && isWithin(file, projectRoot) ? projectRoot : undefined;
-}
-
-async function readStart(handle: FileHandle, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await handle.read(bytes, filled, length - filled, filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
-}
-
-function readingOf(error: unknown): FileReading {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
-  const next =
-    code === 'EACCES' || code === 'EPERM'
-      ? 'let this user read it'
-      : 'see whether it can be opened';
-  return { message: `the file cannot be read (${code}); ${next}` };
 }

@@ -26,6 +26,7 @@ import type {
 } from '../../src/domain/settings-facts.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
+import { withinTime } from '../host/time-limit.ts';
 import { confinesOfFile } from './file.ts';
 import type {
   ReadingScope,
@@ -122,17 +123,17 @@ function startReading(
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
   const read = (scope: ReadingScope) => reader.read(clock.now(), scope);
   const early = new Set<SettingsSignal>();
-  let endQuiet = (): void => {};
-  const quiet = new Promise<void>((resolve) => {
-    endQuiet = resolve;
-  });
-  const timer = present === undefined ? clock.setTimeout(endQuiet, startQuietMs) : undefined;
+  const commanded = new AbortController();
+  const quiet =
+    present === undefined
+      ? withinTime(clock, startQuietMs, new Promise(() => {}), commanded.signal)
+      : undefined;
   let isOver = false;
   let subscription: { unsubscribe(): void } | undefined;
   let deliver = (kind: SettingsSignal): void => {
     early.add(kind);
     // A command waits for its reading; an edit that early can wait.
-    if (kind !== 'touched') endQuiet();
+    if (kind !== 'touched') commanded.abort();
   };
 
   const run = async (): Promise<void> => {
@@ -155,7 +156,7 @@ function startReading(
     signal: (kind) => deliver(kind),
     stop: () => {
       isOver = true;
-      clock.clearTimeout(timer);
+      commanded.abort();
       subscription?.unsubscribe();
     },
   };

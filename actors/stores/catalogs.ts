@@ -8,12 +8,13 @@
  * replaces a newer one.
  */
 
-import { constants, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { codeOf } from '../files/error-code.ts';
 import { makeFolders } from '../files/make-folders.ts';
+import { readPlain } from '../files/plain-file.ts';
 import { draftSuffix, replaceWhole } from '../files/whole-file.ts';
 import {
   type CatalogEntry,
@@ -35,9 +36,6 @@ const redatedMs = 86_400_000;
 // A server that starts tells its tools, resources and prompts within moments.
 const debounceMs = 500;
 const readsAtOnce = 16;
-// Neither through a link, which leads to what is not ours, nor waiting for whoever writes to a pipe.
-const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
-const notAFile = { fault: 'it is no plain file' } as const;
 // A hand that slips damages one file; more of them are one story.
 const namedProblems = 5;
 
@@ -188,13 +186,14 @@ class Files implements CatalogFiles {
     const name = entryName(owner);
     const file = path.join(this.#folder, name + suffix);
     try {
-      const content = await readBounded(file);
-      if (content === undefined) {
+      const bytes = await readOwn(file);
+      if (bytes !== undefined && bytes.length > maxFileBytes) {
         await rm(file, { force: true });
         this.#say(file, `the stored catalog of ${owner.server} was too large and is removed`);
         return undefined;
       }
-      const entry = 'fault' in content ? content.fault : readEntry(content.text, owner);
+      const entry =
+        bytes === undefined ? 'it is not a plain file' : readEntry(bytes.toString('utf8'), owner);
       if (entry === undefined) return undefined;
       if (typeof entry === 'string') {
         await rename(file, path.join(this.#folder, name + damagedSuffix));
@@ -231,21 +230,13 @@ class Files implements CatalogFiles {
   }
 }
 
-/** Undefined when the file has more than it may. */
-async function readBounded(
-  file: string,
-): Promise<{ readonly text: string } | { readonly fault: string } | undefined> {
-  const handle = await open(file, readFlags).catch((error: unknown) => {
+/** Undefined when it is not a plain file. A link leads to a file that is not ours. */
+async function readOwn(file: string): Promise<Buffer | undefined> {
+  try {
+    return (await readPlain(file, maxFileBytes, { followsLink: false }))?.bytes;
+  } catch (error) {
     if (codeOf(error) === 'ELOOP') return undefined;
     throw error;
-  });
-  if (handle === undefined) return notAFile;
-  try {
-    const found = await handle.stat();
-    if (!found.isFile()) return notAFile;
-    return found.size > maxFileBytes ? undefined : { text: await handle.readFile('utf8') };
-  } finally {
-    await handle.close();
   }
 }
 

@@ -4,8 +4,7 @@
  * that must be in a folder is in it with all links followed.
  */
 
-import { constants } from 'node:fs';
-import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { parseEnv, TextDecoder } from 'node:util';
 
@@ -16,6 +15,8 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { codeOf } from '../files/error-code.ts';
+import { readPlain } from '../files/plain-file.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
 
 export type EnvFileReading =
@@ -33,10 +34,10 @@ export async function readEnvFile(
 ): Promise<EnvFileReading> {
   const { path: file, within } = rule;
   try {
-    const text = await (within === undefined ? readPlain(file) : readWithin(file, within));
+    const text = await (within === undefined ? readText(file, true) : readWithin(file, within));
     return typeof text === 'string' ? variablesOf(text, within) : text;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = codeOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR')
       return { failure: 'does not exist; create it, or mend "envFile"' };
     return { failure: `cannot be read (${code}); let this user read it` };
@@ -82,41 +83,25 @@ async function readWithin(file: string, folder: string): Promise<TextReading> {
   const { place, isInside } = await wayWithin(below, root);
   if (!isInside || place === root)
     return { failure: 'leads out of the project folder; put it into the folder' };
-  const text = await readPlain(place, constants.O_NOFOLLOW ?? 0);
+  const text = await readText(place, false);
   // A folder on the way may have been exchanged for a link since.
   if ((await realpath(place)) !== place)
     return { failure: 'was exchanged while it was read; try again' };
   return text;
 }
 
-async function readPlain(file: string, flags = 0): Promise<TextReading> {
-  let handle: FileHandle | undefined;
+async function readText(file: string, followsLink: boolean): Promise<TextReading> {
+  const found = await readPlain(file, maxBytes, { followsLink });
+  if (found === undefined) return { failure: 'is not a file' };
   try {
-    // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
-    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
-    if (!(await handle.stat()).isFile()) return { failure: 'is not a file' };
-    return (await textOf(handle)) ?? { failure: unreadable };
-  } finally {
-    await handle?.close().catch(() => undefined);
-  }
-}
-
-const unreadable = `is larger than ${maxBytes / 1024} KB or no text in UTF-8; put only variables into it`;
-
-async function textOf(handle: FileHandle): Promise<string | undefined> {
-  const bytes = Buffer.alloc(maxBytes + 1);
-  let filled = 0;
-  while (filled < bytes.length) {
-    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  if (filled > maxBytes) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, filled));
+    if (found.bytes.length <= maxBytes)
+      return new TextDecoder('utf-8', { fatal: true }).decode(found.bytes);
   } catch {
-    return undefined;
+    // Not UTF-8.
   }
+  return {
+    failure: `is larger than ${maxBytes / 1024} KB or no text in UTF-8; put only variables into it`,
+  };
 }
 
 /**

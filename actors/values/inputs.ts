@@ -8,6 +8,7 @@
 import type { Clock } from '../../src/domain/clock.ts';
 import type { AskForInput, InputDefinition, InputRequest } from '../../src/domain/input.ts';
 import { digestOf } from '../../src/policies/fingerprint.ts';
+import { withinTime } from '../host/time-limit.ts';
 
 export interface InputPorts {
   readonly clock: Clock;
@@ -55,32 +56,18 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
     if (servers.length > 0 && !closing.signal.aborted) onGiven(servers);
   }
 
-  /** Waits for the answer also when nobody else does any more. */
-  async function follow(key: string, asked: Promise<InputAnswer>): Promise<void> {
-    if ('value' in (await asked)) given(key, asked);
-  }
-
   async function put(key: string, asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
     const leave = new AbortController();
-    const signal = AbortSignal.any([closing.signal, leave.signal]);
-    let timer: unknown;
-    const ended = new Promise<InputAnswer>((settle) => {
-      const end = (refusal: string) => (): void => settle({ refusal });
-      timer = clock.setTimeout(
-        end(`was not given within ${questionMs / 1_000} seconds; ${again}`),
-        questionMs,
-      );
-      if (signal.aborted) end('is not asked for any more')();
-      signal.addEventListener('abort', end('is not asked for any more'), { once: true });
+    const answer = answerOf(asked, request, AbortSignal.any([closing.signal, leave.signal]));
+    // An answer that comes late still counts.
+    void answer.then((late) => {
+      if ('value' in late) given(key, answer);
     });
-    try {
-      const answer = answerOf(asked, request, signal);
-      void follow(key, answer);
-      return await Promise.race([answer, ended]);
-    } finally {
-      clock.clearTimeout(timer);
-      leave.abort();
-    }
+    const inTime = await withinTime(clock, questionMs, answer, closing.signal);
+    leave.abort();
+    if (inTime !== undefined) return inTime;
+    if (closing.signal.aborted) return { refusal: 'is not asked for any more' };
+    return { refusal: `was not given within ${questionMs / 1_000} seconds; ${again}` };
   }
 
   return {

@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { withinTime } from '../host/time-limit.ts';
 
 /** What we use of `@napi-rs/keyring`. */
 export interface KeyringPackage {
@@ -34,7 +35,10 @@ const unlockMs = 120_000;
 const missing =
   'is in the keychain, which needs the package @napi-rs/keyring; install it beside mcp-troupe: npm install @napi-rs/keyring';
 
-export function createKeychain({ clock, load = loadPackage }: KeychainPorts): Keychain {
+export function createKeychain({
+  clock,
+  load = () => import('@napi-rs/keyring'),
+}: KeychainPorts): Keychain {
   const closing = new AbortController();
 
   async function password(service: string, account: string): Promise<KeychainAnswer> {
@@ -58,27 +62,14 @@ export function createKeychain({ clock, load = loadPackage }: KeychainPorts): Ke
 
   return {
     async read(service, account) {
-      let timer: unknown;
-      const late = new Promise<KeychainAnswer>((settle) => {
-        const end = (failure: string) => (): void => settle({ failure });
-        timer = clock.setTimeout(
-          end(
-            `was not handed out within ${unlockMs / 1_000} seconds; unlock the keychain and restart the server`,
-          ),
-          unlockMs,
-        );
-        closing.signal.addEventListener('abort', end('is not read any more'), { once: true });
-      });
-      try {
-        return await Promise.race([password(service, account), late]);
-      } finally {
-        clock.clearTimeout(timer);
-      }
+      const read = password(service, account);
+      const answer = await withinTime(clock, unlockMs, read, closing.signal);
+      if (answer !== undefined) return answer;
+      if (closing.signal.aborted) return { failure: 'is not read any more' };
+      return {
+        failure: `was not handed out within ${unlockMs / 1_000} seconds; unlock the keychain and restart the server`,
+      };
     },
     close: () => closing.abort(),
   };
-}
-
-async function loadPackage(): Promise<KeyringPackage> {
-  return import('@napi-rs/keyring');
 }
