@@ -26,53 +26,44 @@ export interface Executable {
 /** Where the system looks when a process has no PATH. */
 const usualPath = '/bin:/usr/bin';
 
-/** Undefined when there is nothing that could be run. */
-export async function findExecutable({
-  command,
-  cwd,
-  env,
-}: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>): Promise<Executable | undefined> {
+/**
+ * Finds what a command would run; undefined when there is nothing that could be run.
+ *
+ * For an entry of a project folder, nothing that it names outside of the folder is touched: a path that
+ * leads outside is identified by where it leaves the folder, one that is written outside by its
+ * spelling.
+ */
+export async function findExecutable(
+  { command, cwd, env }: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>,
+  within?: string,
+): Promise<Executable | undefined> {
   for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
     // An empty place is the working folder.
     const file = path.resolve(cwd, place, command);
+    const isOutside = within !== undefined && !isWithin(file, within);
+    if (isOutside && hasFolder(command)) {
+      const written = path.isAbsolute(command) ? command : file;
+      return { file: written, realPath: written, isUnfollowed: true };
+    }
+    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the entry names.
+    if (isOutside && !path.isAbsolute(place)) continue;
     for (const ending of endings(command, env)) {
-      const found = await executableAt(file + ending);
+      const at = file + ending;
+      const isConfined = within !== undefined && !isOutside;
+      const found = await (isConfined ? executableWithin(at, within) : executableAt(at));
       if (found !== undefined) return found;
     }
   }
   return undefined;
 }
 
-/**
- * Like {@link findExecutable} for an entry of a project folder, without touching anything that it
- * names outside of the folder. A path that leads outside is identified by where it leaves the folder,
- * one that is written outside by its spelling; neither is looked up. Also undefined when a variable
- * or the entry's own PATH decides.
- */
+/** Also undefined when a variable or the entry's own PATH decides. */
 async function findConfined(
   spec: StdioSpec,
   env: StdioLaunch['env'],
   within: string,
 ): Promise<Executable | undefined> {
-  if (!isCommandPlain(spec)) return undefined;
-  const { command, cwd } = spec;
-  const isNamed = hasFolder(command);
-  for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
-    const file = path.resolve(cwd, place, command);
-    const isInside = isWithin(file, within);
-    if (!isInside && isNamed) {
-      const written = path.isAbsolute(command) ? command : file;
-      return { file: written, realPath: written, isUnfollowed: true };
-    }
-    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the entry names.
-    if (!isInside && !path.isAbsolute(place)) continue;
-    for (const ending of endings(command, env)) {
-      const at = file + ending;
-      const found = await (isInside ? executableWithin(at, within) : executableAt(at));
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
+  return isCommandPlain(spec) ? findExecutable({ ...spec, env }, within) : undefined;
 }
 
 async function executableWithin(file: string, within: string): Promise<Executable | undefined> {

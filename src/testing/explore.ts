@@ -10,7 +10,6 @@ import type {
 import { activeStates, createInertScope, type Effect } from '../../machines/xstate-internals.ts';
 import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
 import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
-import { unreached } from './explore-goals.ts';
 
 /** One event taken in one snapshot, and all that came of it. */
 export interface ExploredStep<Machine extends AnyStateMachine> {
@@ -286,4 +285,26 @@ function defaultKey(snapshot: AnyMachineSnapshot): string {
     snapshot.context,
     Object.keys(snapshot.children).toSorted(),
   ]);
+}
+
+/** Lists the states from which none of the goal states can be reached, in ascending order. */
+function unreached(
+  stateCount: number,
+  edges: readonly (readonly [from: number, to: number])[],
+  goals: ReadonlySet<number>,
+): readonly number[] {
+  const sources = new Map<number, number[]>();
+  for (const [from, to] of edges) {
+    const known = sources.get(to);
+    if (known === undefined) sources.set(to, [from]);
+    else known.push(from);
+  }
+  const reaching = new Set(goals);
+  // A set that grows while it is walked is its own queue.
+  for (const state of reaching) {
+    for (const source of sources.get(state) ?? []) reaching.add(source);
+  }
+  return Array.from({ length: stateCount }, (_, state) => state).filter(
+    (state) => !reaching.has(state),
+  );
 }
