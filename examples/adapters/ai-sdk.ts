@@ -1,5 +1,5 @@
-// A run of the AI SDK with tools of a troupe. The model is a stub that calls the first tool it is shown
-// that adds numbers: put a real one in its place.
+// A run of the AI SDK with tools of a troupe. The model is a stub that calls the first tool that adds
+// numbers; replace it by a real one.
 import { generateText, stepCountIs } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { createTroupe } from 'mcp-troupe';

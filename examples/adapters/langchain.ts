@@ -1,5 +1,5 @@
-// Two turns of a LangChain chat model with tools of a troupe. The models are fakes that say what they
-// are told to: put a real one in their place.
+// Two turns of a LangChain chat model with tools of a troupe. The models are fakes with
+// scripted answers; replace them by a real one.
 import {
   AIMessage,
   AIMessageChunk,

@@ -1,5 +1,5 @@
 // The loop of the Responses API with tools of a troupe. The API is a stub in this process that calls the
-// first tool it is shown that adds numbers: leave `baseURL` out to talk to the real one.
+// first tool that adds numbers; omit `baseURL` to use the real API.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';

@@ -1,5 +1,5 @@
-// A chat host without a model: you are the model. It has settings of its own, which it
-// feeds in, and asks before it lets anything run that a folder brings.
+// A chat host without a model: you are the model. It applies its own settings, and asks
+// before it runs servers of a folder.
 //
 //   npx tsx examples/host/host.ts [FOLDER]       FOLDER may hold a `.mcp.json`
 import { createInterface } from 'node:readline';
@@ -8,10 +8,10 @@ import { type ApprovalRequest, createTroupe, type TroupeError } from 'mcp-troupe
 const help = `tools · call TOOL {"key": "value"} · add NAME COMMAND ARG… · remove NAME
 yes · no · start NAME · stop NAME · restart NAME · quit`;
 
-// What servers say reaches a terminal: nothing of it may move the cursor or hide.
+// Server text is printed to a terminal, so control characters are replaced.
 const say = (text: string): void => console.log(text.replaceAll(/[^\P{C}\n]/gu, '?'));
 
-// Status out: everything that a host shows comes as an event.
+// Everything that a host shows arrives as an event.
 const mine = new Map<string, object>();
 const questions: ApprovalRequest[] = [];
 const troupe = createTroupe({
@@ -32,10 +32,10 @@ troupe.on('approval.needed', ({ server }) => {
   say([...warnings, `May ${server} run? yes or no`].join('\n'));
 });
 
-// Events in: a host moves nothing itself, it says what it wants.
+// The host changes nothing itself: it sends events.
 function decide(type: 'approval.grant' | 'approval.reject'): void {
   const asked = questions.shift();
-  // The decision is about what was shown: after an edit it counts for nothing.
+  // The decision covers what was shown; an edit invalidates it.
   if (asked) troupe.send({ type, server: asked.server, fingerprint: asked.fingerprint });
   else say('Nothing was asked.');
 }
@@ -57,7 +57,7 @@ async function turn([verb = '', name = '', ...rest]: readonly string[]): Promise
   else if (verb === 'add' || verb === 'remove') {
     if (verb === 'add') mine.set(name, { command: rest[0], args: rest.slice(1) });
     else mine.delete(name);
-    // All of them, always: the troupe finds out what differs, and touches nothing else.
+    // Always send all of them: the troupe applies only the difference.
     troupe.send({ type: 'settings.changed', settings: { mcpServers: Object.fromEntries(mine) } });
   } else if (verb !== '') say(help);
 }
