@@ -15,26 +15,23 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { chosenNames, readOrExit } from '../test/lab/command-line.ts';
 import { type Census, cameTwice, growthOf, StoredHeap } from './leaks/heap-census.ts';
 import { type Operation, operations } from './leaks/operations.ts';
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true },
-    kinds: { type: 'boolean', default: false },
-    // For the process of an operation.
-    here: { type: 'boolean', default: false },
-  },
+const { values, names } = readOrExit(() => {
+  const { values: flags } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true, default: ['*'] },
+      kinds: { type: 'boolean', default: false },
+      // For the process of an operation.
+      here: { type: 'boolean', default: false },
+    },
+  });
+  return { values: flags, names: chosenNames('--only', flags.only, Object.keys(operations)) };
 });
 
 const shownKinds = 12;
-
-function operationNamed(name: string): Operation {
-  const operation = operations[name];
-  if (operation !== undefined) return operation;
-  console.error(`No operation "${name}"; there are: ${Object.keys(operations).join(', ')}.`);
-  process.exit(2);
-}
 
 async function storedHeap(): Promise<StoredHeap> {
   // What a collection frees may hold what only the next one finds.
@@ -58,7 +55,8 @@ async function heapsOf({ start, warmUpCount, count }: Operation): Promise<readon
 
 /** Says whether it keeps its bound. */
 async function weigh(name: string): Promise<boolean> {
-  const operation = operationNamed(name);
+  const operation = operations[name];
+  if (operation === undefined) throw new Error(`There is no operation ${name}.`);
   const { count, mostBytes } = operation;
   const from = performance.now();
   const heaps = await heapsOf(operation);
@@ -90,8 +88,7 @@ async function weighApart(name: string): Promise<boolean> {
 }
 
 let areKept = true;
-for (const name of values.only ?? Object.keys(operations)) {
-  operationNamed(name);
+for (const name of names) {
   areKept = (await (values.here ? weigh(name) : weighApart(name))) && areKept;
 }
 process.exitCode = areKept ? 0 : 1;

@@ -14,20 +14,28 @@ import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTroupe, type Troupe } from '../src/index.ts';
-import { leftOver } from '../test/faults/marked-processes.ts';
+import { positiveNumber, readOrExit } from '../test/lab/command-line.ts';
+import { childrenOf, processesWith, survivorsOf } from '../test/lab/processes.ts';
 import { type Census, engineKind, growthOf, StoredHeap } from './leaks/heap-census.ts';
 import { age, youngSettings } from './soak/ageing.ts';
 import { startCast } from './soak/cast.ts';
-import { childPids, fdCount, type Sample, Sampler } from './soak/sample.ts';
+import { fdCount, type Sample, Sampler } from './soak/sample.ts';
 import { judge, type Soaked, warmUpMsOf } from './soak/verdict.ts';
 import { settingsOf, Workload } from './soak/workload.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '20' },
-    seed: { type: 'string', default: '1' },
-    json: { type: 'boolean', default: false },
-  },
+const { minutes, seed, isJson } = readOrExit(() => {
+  const { values } = parseArgs({
+    options: {
+      minutes: { type: 'string', default: '20' },
+      seed: { type: 'string', default: '1' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    minutes: positiveNumber('--minutes', values.minutes),
+    seed: positiveNumber('--seed', values.seed),
+    isJson: values.json,
+  };
 });
 
 const sampleEveryMs = 15_000;
@@ -36,14 +44,6 @@ const recoveryMs = 60_000;
 // The kernel takes killed processes away in its own time, and the guardian leaves after us.
 const goneMs = 3_000;
 
-const number = (name: 'minutes' | 'seed'): number => {
-  const value = Number(values[name]);
-  if (Number.isFinite(value) && value > 0) return value;
-  console.error(`"${values[name]}" is no number above zero; give one, as in --${name} 5`);
-  process.exit(2);
-};
-const minutes = number('minutes');
-const seed = number('seed');
 if (globalThis.gc === undefined) {
   console.error('Without --expose-gc the heap cannot be told from garbage; use npm run soak.');
   process.exit(2);
@@ -110,15 +110,6 @@ async function lameOf(troupe: Troupe, names: readonly string[]): Promise<readonl
   return (await Promise.all(waits)).flat();
 }
 
-async function goneExcept(hostPids: readonly number[]): Promise<number> {
-  const deadline = performance.now() + goneMs;
-  for (;;) {
-    const left = childPids().filter((pid) => !hostPids.includes(pid)).length;
-    if (left === 0 || performance.now() > deadline) return left;
-    await pause(20);
-  }
-}
-
 interface Run {
   readonly soaked: Soaked;
   readonly workload: Workload;
@@ -128,7 +119,7 @@ interface Run {
 async function soak(): Promise<Run> {
   const cast = await startCast();
   // The loader of this script may have helpers of its own.
-  const known = childPids();
+  const known = childrenOf(process.pid);
   const fdsBefore = fdCount();
   const troupe = createTroupe({ settings: youngSettings(cast.members), seed });
   const ageingFrom = performance.now();
@@ -146,16 +137,22 @@ async function soak(): Promise<Run> {
   const from = performance.now();
   await troupe.stop();
   const stopMs = performance.now() - from;
-  const marked = await leftOver(cast.mark, goneMs);
-  const others = await goneExcept(known);
+  const left = await survivorsOf(
+    () => [
+      ...new Set([
+        ...processesWith(cast.mark, 'environ'),
+        ...childrenOf(process.pid).filter((pid) => !known.includes(pid)),
+      ]),
+    ],
+    goneMs,
+  );
   const fdsAfter = fdCount();
   await cast.end();
   const calls = workload.counts;
-  const leftOverCount = marked.length + others;
   const censuses = heaps.map((heap) => heap.census());
   for (const heap of heaps) heap.remove();
   return {
-    soaked: { samples, runMs, calls, fdsBefore, fdsAfter, leftOver: leftOverCount, lame, stopMs },
+    soaked: { samples, runMs, calls, fdsBefore, fdsAfter, leftOver: left.length, lame, stopMs },
     workload,
     censuses,
   };
@@ -180,7 +177,7 @@ function growthLines([before, after]: readonly Census[]): readonly string[] {
 const { soaked, workload, censuses } = await soak();
 const findings = judge(soaked);
 const { disturbances, codes } = workload;
-if (values.json) console.log(JSON.stringify({ seed, ...soaked, disturbances, codes, findings }));
+if (isJson) console.log(JSON.stringify({ seed, ...soaked, disturbances, codes, findings }));
 else {
   const listed = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)

@@ -1,5 +1,7 @@
 /** What the results of the conformance suite mean, and how they are shown. */
 
+import { alignedTable } from '../../test/lab/table.ts';
+
 export type Role = 'server' | 'client';
 
 /** One of the things that a scenario looks at, as the suite writes it down. */
@@ -78,7 +80,7 @@ function faultsOf(result: ScenarioResult | undefined): readonly string[] {
 }
 
 export function rowLines(rows: readonly Row[]): string {
-  return aligned(
+  return alignedTable(
     rows.map((row) => [
       row.isWrong ? 'WRONG' : '',
       row.isExpected ? 'expected' : row.end,
@@ -106,23 +108,9 @@ export function summary(
       ...[unscored.length, count(unscored, 'passed'), count(unscored, 'failed')],
     ].map(String);
   });
-  return aligned([head, ...lines]);
+  return alignedTable([head, ...lines]);
 }
 
 function count(rows: readonly Row[], end: Row['end']): number {
   return rows.filter((row) => row.end === end).length;
-}
-
-function aligned(table: readonly (readonly string[])[]): string {
-  const widths = table[0]?.map((_, column) =>
-    Math.max(...table.map((row) => row[column]?.length ?? 0)),
-  );
-  return table
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

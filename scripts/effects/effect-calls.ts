@@ -9,6 +9,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createTroupe, type Troupe, TroupeError } from '../../src/index.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
+import { killAll } from '../../test/lab/processes.ts';
 import { Endpoint } from './effect-endpoint.ts';
 import { type CallArguments, type Place, places } from './effect-places.ts';
 
@@ -79,7 +81,8 @@ export async function runEffects({
   const troupe = createTroupe({ settings, projectRoot: folder });
   try {
     await troupe.ready();
-    const random = randomFrom(seed);
+    let draws = 0;
+    const random = (): number => chanceOf(seed, (draws += 1));
     const planned = Array.from({ length: calls }, (_, n): Plan => {
       const carrier = carriers[n % carriers.length] ?? 'stdio';
       // Two of five are left alone, so that there is always somebody to be taken along.
@@ -148,12 +151,7 @@ async function callOnce(
 function kill(troupe: Troupe, endpoints: readonly Endpoint[], server: string, index: number): void {
   if (server.startsWith('http')) endpoints[index]?.die();
   const { pid } = troupe.status(server) ?? {};
-  if (pid === undefined) return;
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has just died by itself.
-  }
+  if (pid !== undefined) killAll([pid]);
 }
 
 function effectsIn(file: string): ReadonlyMap<number, number> {
@@ -162,15 +160,4 @@ function effectsIn(file: string): ReadonlyMap<number, number> {
     if (line !== '') counts.set(Number(line), (counts.get(Number(line)) ?? 0) + 1);
   }
   return counts;
-}
-
-/** Mulberry32: small, and good enough to choose places. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,5 +1,6 @@
 /** Counts what became of calls, and names each that was told something untrue. */
 
+import { alignedTable } from '../../test/lab/table.ts';
 import { type CallEnd, carriers } from './effect-calls.ts';
 import { places } from './effect-places.ts';
 
@@ -50,16 +51,5 @@ export function effectTable(ends: readonly CallEnd[]): string {
       ];
     }),
   );
-  const widths = head.map((word, column) =>
-    Math.max(word.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return [head, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) =>
-          column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-        )
-        .join('  '),
-    )
-    .join('\n');
+  return alignedTable([head, ...rows], 2);
 }

@@ -1,11 +1,9 @@
 /** What a troupe does all day, one kind at a time and as fast as it goes. */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-
 import { createTroupe, type HostPolicy, type Troupe, TroupeError } from '../../src/index.ts';
+import { startHttpHost } from '../../test/lab/http-host.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 
@@ -68,25 +66,6 @@ function troupeOf(mcpServers: Settings, policy = tireless): Troupe {
   return createTroupe({ settings: { mcpServers }, seed: 1, policy });
 }
 
-interface Host {
-  readonly origin: string;
-  end(): Promise<void>;
-}
-
-async function hostOf(path: string, ...words: readonly string[]): Promise<Host> {
-  const child = spawn(process.execPath, [fileOf(path), ...words], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
-  return {
-    origin: `http://127.0.0.1:${Number(chunk.toString().trim())}`,
-    async end() {
-      child.kill('SIGTERM');
-      await once(child, 'close');
-    },
-  };
-}
-
 /** Something done to one server that is ready. */
 type Doing = (troupe: Troupe) => Repeat;
 
@@ -102,14 +81,14 @@ const remote =
   (doing: (origin: string) => Doing, ...words: readonly string[]): Operation['start'] =>
   async () => {
     const file = words.length === 0 ? 'test/bench/servers/http-echo.mjs' : hostileHttp;
-    const host = await hostOf(file, ...words);
+    const host = await startHttpHost(fileOf(file), words);
     const troupe = troupeOf({ server: http(host.origin) });
     await troupe.waitFor('server', 'ready');
     return {
       repeat: doing(host.origin)(troupe),
       async end() {
         await troupe.stop();
-        await host.end();
+        await host.stop();
       },
     };
   };

@@ -1,9 +1,8 @@
 /** The thirty servers of a soak: stdio and HTTP, every fifth of them faulty. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { startHttpHost } from '../../test/lab/http-host.ts';
 
 export type Settings = Readonly<Record<string, unknown>>;
 
@@ -54,8 +53,11 @@ const numbered = (count: number, prefix: string): readonly string[] =>
 
 /** Starts the processes that serve HTTP, and describes all thirty. */
 export async function startCast(): Promise<Cast> {
-  const echoes = await serve([fileOf('test/bench/servers/http-echo.mjs')]);
-  const resets = await serve([fileOf('test/faults/servers/hostile-http.mjs'), '0', 'reset-call']);
+  const echoes = await startHttpHost(fileOf('test/bench/servers/http-echo.mjs'));
+  const resets = await startHttpHost(fileOf('test/faults/servers/hostile-http.mjs'), [
+    '0',
+    'reset-call',
+  ]);
   const hosts = [echoes, resets];
   const mark = randomUUID();
   const healthy = { tools: ['echo'], isFaulty: false };
@@ -88,22 +90,7 @@ export async function startCast(): Promise<Cast> {
     })),
     mark,
     end: async () => {
-      await Promise.all(hosts.map(({ child }) => ended(child)));
+      await Promise.all(hosts.map((host) => host.stop()));
     },
   };
-}
-
-/** Ends what {@link startCast} started; SIGTERM, since not every server there minds its input. */
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGTERM');
-  await once(child, 'close');
-}
-
-async function serve(
-  words: readonly string[],
-): Promise<{ readonly child: ChildProcess; readonly origin: string }> {
-  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
-  return { child, origin: `http://127.0.0.1:${Number(chunk.toString().trim())}` };
 }

@@ -1,8 +1,10 @@
 /** What the process holds at one moment. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+
+import { childrenOf } from '../../test/lab/processes.ts';
 
 export interface Sample {
   /** Since the first sample. */
@@ -18,13 +20,6 @@ export interface Sample {
   readonly listenerCount: number;
   /** 99th percentile since the sample before. */
   readonly delayP99Ms: number;
-}
-
-export function childPids(): readonly number[] {
-  return readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1')
-    .split(' ')
-    .filter((word) => word.trim() !== '')
-    .map(Number);
 }
 
 export const fdCount = (): number => readdirSync('/proc/self/fd').length;
@@ -53,7 +48,7 @@ export class Sampler {
       heapBytes: heapUsed,
       rssBytes: rss,
       fdCount: fdCount(),
-      childCount: childPids().length,
+      childCount: childrenOf(process.pid).length,
       handleCount: process.getActiveResourcesInfo().length,
       listenerCount: listenerCount(),
       delayP99Ms,

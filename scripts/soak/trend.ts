@@ -1,5 +1,7 @@
 /** The slope of a row of samples, and how far it can be believed. */
 
+import { median } from '../../test/bench/statistics.ts';
+
 export type Point = readonly [atMs: number, value: number];
 
 export interface Trend {
@@ -29,7 +31,7 @@ export function trendOf(points: readonly Point[]): Trend {
         .map(([later, more]) => (more - value) / (later - at)),
     )
     .sort((left, right) => left - right);
-  const slope = medianOfSorted(slopes);
+  const slope = median(slopes);
   const spread = 1.96 * Math.sqrt((count * (count - 1) * (2 * count + 5)) / 18);
   const low = slopes[Math.max(0, Math.floor((slopes.length - spread) / 2))] ?? slope;
   const high =
@@ -49,18 +51,8 @@ function widening(points: readonly Point[], slope: number): number {
   return Math.sqrt((1 + likeness) / (1 - likeness));
 }
 
-export function medianOf(values: readonly number[]): number {
-  return medianOfSorted(values.toSorted((left, right) => left - right));
-}
-
-function medianOfSorted(values: readonly number[]): number {
-  const middle = Math.floor(values.length / 2);
-  const upper = values[middle] ?? 0;
-  return values.length % 2 === 1 ? upper : ((values[middle - 1] ?? upper) + upper) / 2;
-}
-
 /** How much more the last third holds than the first, by their medians. */
 export function growthOf(values: readonly number[]): number {
   const third = Math.max(1, Math.floor(values.length / 3));
-  return medianOf(values.slice(-third)) - medianOf(values.slice(0, third));
+  return median(values.slice(-third)) - median(values.slice(0, third));
 }

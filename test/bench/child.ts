@@ -1,18 +1,14 @@
-/** A process of the benchmark: does one job and leaves. */
+/** A process of the benchmark: does its part of one work and exits. */
 
+import { serveTask } from '../lab/run-child.ts';
 import { works } from './works.ts';
 
-export interface Order {
+export interface WorkTask {
   readonly work: string;
   readonly task: unknown;
 }
 
-process.once('message', (order: Order) => {
-  void obey(order);
-});
-
-async function obey({ work, task }: Order): Promise<void> {
-  const job = works.find(({ name }) => name === work)?.job;
-  const answer = await job?.(task as never);
-  process.send?.({ answer }, () => process.exit(0));
-}
+serveTask(
+  async ({ work, task }: WorkTask) => works.find(({ name }) => name === work)?.job?.(task as never),
+  () => process.exit(0),
+);

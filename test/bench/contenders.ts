@@ -9,8 +9,6 @@ import type { Contender } from './contender.ts';
 
 export interface Entry {
   readonly title: string;
-  /** Packages as installed from the registry, to be weighed; ours is packed instead. */
-  readonly packages: readonly string[] | 'ours';
   readonly load: () => Promise<Contender>;
   /** Imports what a host imports, and nothing of the benchmark. */
   readonly importOnly: () => Promise<unknown>;
@@ -25,7 +23,6 @@ export const control = 'client again';
 export const entries: Readonly<Record<string, Entry>> = {
   client: {
     title: 'client 2.4',
-    packages: ['@modelcontextprotocol/client'],
     load: async () => (await import('./contenders/client.ts')).client,
     importOnly: () =>
       Promise.all([
@@ -35,7 +32,6 @@ export const entries: Readonly<Record<string, Entry>> = {
   },
   sdkV1: {
     title: 'SDK v1',
-    packages: ['@modelcontextprotocol/sdk', 'zod'],
     load: async () => (await import('./contenders/sdk-v1.ts')).sdkV1,
     importOnly: () =>
       Promise.all([
@@ -46,7 +42,6 @@ export const entries: Readonly<Record<string, Entry>> = {
   },
   troupe: {
     title: 'mcp-troupe',
-    packages: 'ours',
     load: async () => (await import('./contenders/troupe.ts')).troupe,
     importOnly: () => import('../../src/index.ts'),
   },

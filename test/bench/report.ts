@@ -1,5 +1,6 @@
 /** Turns rounds into rows, and rows into a table. Pure. */
 
+import { alignedTable } from '../lab/table.ts';
 import {
   marginOf,
   pairedRatios,
@@ -175,12 +176,5 @@ export function tableOf(
     row.target,
     row.verdict ?? '',
   ]);
-  const lines = [head, ...body];
-  const widths = head.map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  return lines
-    .map((line) => line.map((text, column) => text.padEnd(widths[column] ?? 0)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n');
+  return alignedTable([head, ...body]);
 }

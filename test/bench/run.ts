@@ -11,13 +11,13 @@
  */
 
 import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { build } from './build.ts';
-import { runChild } from './children.ts';
-import { chosenContenders, chosenRounds, chosenWorks, WrongWish } from './choice.ts';
+import { build, compiledFolder } from '../lab/build.ts';
+import { chosenNames, positiveNumber, readOrExit } from '../lab/command-line.ts';
+import { runChild } from '../lab/run-child.ts';
 import { baseline, control, entries } from './contenders.ts';
-import { watched } from './failures.ts';
 import { needsControl, type Roles, type Row, rowsOf, tableOf } from './report.ts';
 import type { WorkContext } from './work.ts';
 import { works } from './works.ts';
@@ -26,55 +26,72 @@ const usage = `npm run bench -- [options]
   --only NAME      only this work, or those like call-* (repeatable); --list shows the names
   --rounds N       as many rounds of each work
   --quick          fewer rounds
-  --install        also install everybody from the registry and weigh it
   --contender NAME only this one and the baseline (repeatable)
   --json           one JSON document instead of the table
   --list           names of the works
   --node OPTION    an option for the child processes, such as --cpu-prof (repeatable)`;
 
-const options = {
-  only: { type: 'string', multiple: true },
-  rounds: { type: 'string' },
-  quick: { type: 'boolean', default: false },
-  install: { type: 'boolean', default: false },
-  contender: { type: 'string', multiple: true },
-  json: { type: 'boolean', default: false },
-  list: { type: 'boolean', default: false },
-  node: { type: 'string', multiple: true },
-  help: { type: 'boolean', default: false },
-} as const;
-
-function readWishes() {
-  const { values: flags } = parseArgs({ options });
+const { flags, chosen, rounds, contenders } = readOrExit(() => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true },
+      rounds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      contender: { type: 'string', multiple: true, default: ['*'] },
+      json: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      node: { type: 'string', multiple: true, default: [] },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const { only } = values;
+  const names = chosenNames(
+    '--only',
+    only ?? ['*'],
+    works.map(({ name }) => name),
+  );
   return {
-    flags,
-    chosen: chosenWorks(works, flags),
-    rounds: chosenRounds(flags.rounds),
-    contenders: chosenContenders(Object.keys(entries), baseline, flags.contender),
+    flags: values,
+    chosen: works.filter(
+      ({ name, isOptional }) => names.includes(name) && (only !== undefined || isOptional !== true),
+    ),
+    rounds:
+      values.rounds === undefined
+        ? undefined
+        : Math.ceil(positiveNumber('--rounds', values.rounds)),
+    contenders: chosenNames('--contender', [baseline, ...values.contender], Object.keys(entries)),
   };
-}
+});
 
-type Wanted = ReturnType<typeof readWishes>;
-
-function machine(): Readonly<Record<string, unknown>> {
-  return {
-    node: process.version,
-    cores: cpus().length,
-    processor: cpus()[0]?.model ?? 'unknown',
-    load: loadavg().map((value) => Number(value.toFixed(1))),
-  };
-}
-
+const roles: Roles = { contenders, baseline, subject: 'troupe' };
 const titles = Object.fromEntries(Object.entries(entries).map(([name, it]) => [name, it.title]));
 
-async function measure(
-  wanted: Wanted,
-  roles: Roles,
-  child: WorkContext['child'],
-): Promise<readonly Row[]> {
+function load(): readonly number[] {
+  return loadavg().map((value) => Number(value.toFixed(1)));
+}
+
+/** How often a process crashed or was too late, by work and contender. */
+const failures = new Map<string, number>();
+
+const child: WorkContext['child'] = async (work, task, limitMs) => {
+  const { answer = null, problems } = await runChild({
+    file: join(compiledFolder, 'test/bench/child.js'),
+    task: { work, task },
+    limitMs,
+    // Node 20's fetch warns when the SDK gives it one signal for many requests.
+    node: ['--expose-gc', '--disable-warning=MaxListenersExceededWarning', ...flags.node],
+  });
+  if (answer !== null) return answer;
+  const contender = (task as { readonly contender?: string } | null)?.contender;
+  const what = [work, ...(contender === undefined ? [] : [contender]), ...problems].join(', ');
+  failures.set(what, (failures.get(what) ?? 0) + 1);
+  return null;
+};
+
+async function measure(): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  const hasSubject = wanted.contenders.includes(roles.subject);
-  for (const work of wanted.chosen) {
+  const hasSubject = contenders.includes(roles.subject);
+  for (const work of chosen) {
     process.stderr.write(`${work.name} … `);
     const lack = work.lacks?.();
     if (lack !== undefined) {
@@ -83,38 +100,36 @@ async function measure(
     }
     const from = performance.now();
     const isControlled = hasSubject && needsControl(work);
-    const rounds = await work.run({
-      contenders: isControlled ? [...wanted.contenders, control] : wanted.contenders,
-      isQuick: wanted.flags.quick,
-      rounds: wanted.rounds ?? (wanted.flags.quick ? work.rounds.quick : work.rounds.full),
+    const done = await work.run({
+      contenders: isControlled ? [...contenders, control] : contenders,
+      isQuick: flags.quick,
+      rounds: rounds ?? (flags.quick ? work.rounds.quick : work.rounds.full),
       child,
     });
     process.stderr.write(`${((performance.now() - from) / 1_000).toFixed(1)} s\n`);
-    rows.push(...rowsOf(work, rounds, isControlled ? { ...roles, control } : roles));
+    rows.push(...rowsOf(work, done, isControlled ? { ...roles, control } : roles));
   }
   return rows;
 }
 
-async function run(wanted: Wanted): Promise<void> {
-  const { flags, contenders } = wanted;
+async function run(): Promise<void> {
   await build();
-  const roles: Roles = { contenders, baseline, subject: 'troupe' };
-  const before = machine();
+  const cores = cpus().length;
+  const processor = cpus()[0]?.model ?? 'unknown';
+  const machine = { node: process.version, cores, processor, load: load() };
   const from = performance.now();
-  const { child, failures } = watched((name, task, limitMs) =>
-    runChild(name, task, limitMs, flags.node ?? []),
-  );
-  const rows = await measure(wanted, roles, child);
+  const rows = await measure();
   const seconds = Math.round((performance.now() - from) / 1_000);
-  const loadAfter = machine()['load'];
-  const failed = failures();
+  const loadAfter = load();
+  const failed = [...failures].map(([what, count]) => `${what}: ${count} failed`);
   if (flags.json) {
-    const document = { machine: before, loadAfter, seconds, ...roles, rows, failed };
+    const document = { machine, loadAfter, seconds, ...roles, rows, failed };
     console.log(JSON.stringify(document, null, 2));
   } else {
-    const { node, cores, processor, load } = before;
-    console.log(`Node ${String(node)}, ${String(cores)} cores (${String(processor)})`);
-    console.log(`load average ${String(load)} before, ${String(loadAfter)} after ${seconds} s`);
+    console.log(`Node ${machine.node}, ${cores} cores (${processor})`);
+    console.log(
+      `load average ${String(machine.load)} before, ${String(loadAfter)} after ${seconds} s`,
+    );
     console.log(
       'median (least-greatest); ratios are to client 2.4, made within each round; lower is better but for calls/s',
     );
@@ -127,27 +142,6 @@ async function run(wanted: Wanted): Promise<void> {
   process.exitCode = failed.length > 0 ? 1 : 0;
 }
 
-/** What is wrong with the command line in one line, or undefined for a fault of ours. */
-function complaintOf(error: unknown): string | undefined {
-  if (error instanceof WrongWish) return error.message;
-  const isParseError =
-    error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_');
-  return isParseError ? error.message.replaceAll('\n', ' ') : undefined;
-}
-
-function readOrRefuse(): Wanted | undefined {
-  try {
-    return readWishes();
-  } catch (error) {
-    const complaint = complaintOf(error);
-    if (complaint === undefined) throw error;
-    console.error(complaint);
-    process.exitCode = 2;
-    return undefined;
-  }
-}
-
-const wanted = readOrRefuse();
-if (wanted?.flags.help === true) console.log(usage);
-else if (wanted?.flags.list === true) console.log(works.map(({ name }) => name).join('\n'));
-else if (wanted !== undefined) await run(wanted);
+if (flags.help) console.log(usage);
+else if (flags.list) console.log(works.map(({ name }) => name).join('\n'));
+else await run();

@@ -1,10 +1,9 @@
 /** Makes the light servers of the benchmark. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-import type { BenchServer, StdioServer } from './contender.ts';
+import { startHttpHost } from '../lab/http-host.ts';
+import type { HttpServer, StdioServer } from './contender.ts';
 
 const stdioFile = fileURLToPath(new URL('servers/stdio-echo.mjs', import.meta.url));
 const launcherFile = fileURLToPath(new URL('servers/launcher.mjs', import.meta.url));
@@ -19,24 +18,15 @@ export function launchedServer(name: string, options: readonly string[]): StdioS
   return { kind: 'stdio', name, command: process.execPath, args: [launcherFile, ...options] };
 }
 
-export interface HttpHost {
-  server(name: string, query?: string): BenchServer;
-  stop(): Promise<void>;
-}
-
 /** One process in which every path is a server of its own. */
-export async function startHttpHost(options: readonly string[] = []): Promise<HttpHost> {
-  const child: ChildProcess = spawn(process.execPath, [httpFile, ...options], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const [chunk] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-  const origin = `http://127.0.0.1:${Number(chunk.toString())}`;
+export async function startHttpServers(options: readonly string[] = []) {
+  const { origin, stop } = await startHttpHost(httpFile, options);
   return {
-    server: (name, query = '') => ({ kind: 'http', name, url: `${origin}/${name}${query}` }),
-    async stop() {
-      const gone = once(child, 'exit');
-      child.stdin?.end();
-      await gone;
-    },
+    server: (name: string, query = ''): HttpServer => ({
+      kind: 'http',
+      name,
+      url: `${origin}/${name}${query}`,
+    }),
+    stop,
   };
 }

@@ -12,6 +12,25 @@ export interface Measure {
   readonly target?: Target;
 }
 
+/** A measure, with the target that this package wants to reach. */
+export function measure(
+  id: string,
+  title: string,
+  unit: Measure['unit'],
+  target?: Target,
+): Measure {
+  return { id, title, unit, ...(target !== undefined && { target }) };
+}
+
+/** A measure of something that not every contender gets done. */
+export const perhapsNever = (of: Measure): Measure => ({ ...of, absent: 'never' });
+
+export const atMost = (bound: number): Target => ({ of: 'value', atMost: bound });
+export const below = (bound: number): Target => ({ of: 'value', below: bound });
+export const ratioAtMost = (bound: number): Target => ({ of: 'ratio', atMost: bound });
+/** The worst round decides instead of the median. */
+export const always = (target: Target): Target => ({ ...target, inEveryRound: true });
+
 /** By measure; null = the contender never got there; absent = it failed. */
 export type Values = Readonly<Record<string, number | null>>;
 

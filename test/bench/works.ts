@@ -7,16 +7,15 @@ import { crashWork } from './work/crash.ts';
 import { crowdWork } from './work/crowd.ts';
 import { editWorks } from './work/edits.ts';
 import { floodWork } from './work/flood.ts';
-import { gatewayWorks } from './work/gateway.ts';
+import { gatewayWork } from './work/gateway.ts';
 import { importWork } from './work/import.ts';
 import { inspectorWorks } from './work/inspector.ts';
-import { installWork } from './work/install.ts';
 import { leftOverWork } from './work/left-over.ts';
 import { listingWork } from './work/listing.ts';
 import { memoryWorks } from './work/memory.ts';
 import { recorderWork } from './work/recorder.ts';
 import { stopWork } from './work/stop.ts';
-import { thousandsWorks } from './work/thousands.ts';
+import { thousandsWork } from './work/thousands.ts';
 import { warmStartWork } from './work/warm-start.ts';
 import { watchWork } from './work/watch.ts';
 import type { Work } from './work.ts';
@@ -24,14 +23,14 @@ import type { Work } from './work.ts';
 export const works: readonly Work[] = [
   ...callWorks,
   floodWork,
-  ...gatewayWorks,
+  gatewayWork,
   ...startWorks,
   crowdWork,
   warmStartWork,
   changeWork,
   listingWork,
   ...editWorks,
-  ...thousandsWorks,
+  thousandsWork,
   watchWork,
   recorderWork,
   ...inspectorWorks,
@@ -40,5 +39,4 @@ export const works: readonly Work[] = [
   leftOverWork,
   ...memoryWorks,
   importWork,
-  installWork,
 ];

@@ -1,8 +1,9 @@
-/** The process of one row: performs it on a fresh stage, and tells what was seen and what is wrong. */
+/** The process of one row: runs it with a fresh troupe, and reports the facts and problems it saw. */
 
+import { serveTask } from '../lab/run-child.ts';
 import type { Seen } from './expectation.ts';
 import { differences } from './judge.ts';
-import { nameOf, type Row } from './row.ts';
+import type { Row } from './row.ts';
 import { rows } from './rows.ts';
 import type { Performance } from './run-rows.ts';
 import { Stage, type StagePlace } from './stage.ts';
@@ -10,7 +11,7 @@ import { Stage, type StagePlace } from './stage.ts';
 // Five seconds are promised; the rest is for a busy machine.
 const stopLimitMs = 5_500;
 
-export interface Order {
+export interface RowTask {
   readonly name: string;
   readonly place: StagePlace;
 }
@@ -25,42 +26,33 @@ process.on('warning', ({ name, message }) => {
   if (name === 'TroupeWarning') warnings.push(message);
 });
 
-process.once('message', (order: Order) => {
-  void obey(order);
-});
-
-async function obey({ name, place }: Order): Promise<void> {
-  // The answer must get out although nothing else may be left to do.
-  process.channel?.ref();
-  const row = rows.find((candidate) => nameOf(candidate) === name);
+serveTask(async ({ name, place }: RowTask) => {
+  const row = rows[name];
   if (row === undefined || 'absent' in row) throw new Error(`There is no row ${name}.`);
-  const performance = await perform(row, new Stage(place, row));
-  // Its exit is part of the test: whatever keeps this process alive is a finding, too.
-  process.send?.(performance, () => process.disconnect());
-}
+  return perform(row, new Stage(place, row));
+});
 
 async function perform(row: Row, stage: Stage): Promise<Performance> {
   const from = performance.now();
   let seen: Seen = {};
   const problems: string[] = [];
-  try {
+  const attempt = async (prefix: string, act: () => Promise<void>): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      problems.push(`${prefix}${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  await attempt('', async () => {
     seen = await row.run(stage);
     problems.push(...differences(row.expect, seen));
-  } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error));
-  }
+  });
   const ms = Math.round(performance.now() - from);
-  try {
+  await attempt('stop failed: ', async () => {
     const stopMs = await stage.stop();
     if (stopMs !== undefined && stopMs > stopLimitMs) problems.push(`stop took ${stopMs} ms`);
-  } catch (error) {
-    problems.push(`stop failed: ${String(error)}`);
-  }
-  try {
-    await stage.clear();
-  } catch (error) {
-    problems.push(`the row could not be cleared: ${String(error)}`);
-  }
+  });
+  await attempt('the row could not be cleared: ', () => stage.clear());
   const warned = warnings
     .filter((message) => !stage.isExpectedWarning(message))
     .map((message) => `the troupe warned: ${message.slice(0, 300)}`);

@@ -1,58 +1,41 @@
-/** Starts and restarts a hostile HTTP server; its port stays the same through all its lives. */
+/** Starts and restarts a hostile HTTP server; its port stays the same. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-
+import { startHttpHost } from '../lab/http-host.ts';
 import type { EventLog } from './event-log.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
 
 export interface HttpPeer {
   readonly port: number;
-  readonly url: string;
   /** For `mcpServers`. */
-  readonly entry: Readonly<Record<string, unknown>>;
+  readonly entry: Entry;
   readonly log: EventLog;
-  /** The entry with other settings besides. */
-  with(more: Readonly<Record<string, unknown>>): {
-    readonly entry: Readonly<Record<string, unknown>>;
-  };
+  /** The entry with more settings. */
+  with(more: Entry): { readonly entry: Entry };
   kill(): Promise<void>;
   /** Starts it again, in another mode if one is named. */
-  revive(words?: readonly string[]): Promise<void>;
+  revive(args?: readonly string[]): Promise<void>;
 }
 
 export async function startHttpPeer(
   script: string,
-  words: readonly string[],
+  args: readonly string[],
   log: EventLog,
   mark: string,
 ): Promise<HttpPeer> {
-  // Not marked: it is the row's to end, and no troupe's.
-  const env = { ...process.env, FAULTS_LOG: log.file, FAULTS_PEER_OF: mark.slice(0, 12) };
-  const launch = async (port: number, how: readonly string[]): Promise<[ChildProcess, number]> => {
-    const child = spawn(process.execPath, [script, String(port), ...how], {
-      env,
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    const [chunk] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    return [child, Number(chunk.toString())];
-  };
-  let [child, port] = await launch(0, words);
-  const url = `http://127.0.0.1:${port}/mcp`;
-  const entry = { type: 'http', url };
+  // Not marked: the row ends it, not the troupe.
+  const env = { FAULTS_LOG: log.file, FAULTS_PEER_OF: mark.slice(0, 12) };
+  let host = await startHttpHost(script, ['0', ...args], env);
+  const { port, origin } = host;
+  const entry = { type: 'http', url: `${origin}/mcp` };
   return {
     port,
-    url,
     entry,
     log,
     with: (more) => ({ entry: { ...entry, ...more } }),
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    },
-    async revive(how = words) {
-      [child, port] = await launch(port, how);
+    kill: () => host.stop(),
+    async revive(next = args) {
+      host = await startHttpHost(script, [String(port), ...next], env);
     },
   };
 }

@@ -1,26 +1,15 @@
-/** Prints the results as a table, and in the end what they come to. */
+/** Formats results as a table with a closing line. */
 
+import { alignedTable } from '../lab/table.ts';
 import type { Result } from './run-rows.ts';
 
 const publicFacts = ['state', 'reason', 'code', 'outcome'];
 // A sentence is too long for a table; it is in the JSON, and beside what is not ok.
-const untold = [...publicFacts, 'says'];
+const notInTable = [...publicFacts, 'says'];
 const widest = { inject: 44, seen: 60 };
 
 export function tableOf(results: readonly Result[]): string {
-  const header = ['fault', 'injected', 'seen', 'time', 'verdict'];
-  const rows = results.map(lineOf);
-  const widths = header.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return [header, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return alignedTable([['fault', 'injected', 'seen', 'time', 'verdict'], ...results.map(lineOf)]);
 }
 
 function lineOf({ name, inject, verdict, seen, remarks, ms }: Result): readonly string[] {
@@ -35,7 +24,7 @@ function lineOf({ name, inject, verdict, seen, remarks, ms }: Result): readonly 
   ];
 }
 
-/** What is not ok is told in full below the table. */
+/** Rows that are not ok are described in full below the table. */
 function verdictOf(verdict: Result['verdict'], remarks: Result['remarks']): string {
   if (verdict === 'not run') return `not run: ${remarks.join('; ')}`;
   return verdict === 'ok' ? 'ok' : 'NOT OK';
@@ -52,7 +41,7 @@ export function complaintsOf(results: readonly Result[]): string {
     .join('');
 }
 
-/** State and code first, then what else the row found worth telling. */
+/** State and code first, then the row's own facts. */
 function inShort(seen: Result['seen']): string {
   const { state, reason, code, outcome } = seen;
   const words = [
@@ -60,7 +49,7 @@ function inShort(seen: Result['seen']): string {
     code,
     outcome,
     ...Object.entries(seen)
-      .filter(([fact, value]) => !untold.includes(fact) && value !== undefined)
+      .filter(([fact, value]) => !notInTable.includes(fact) && value !== undefined)
       .map(([fact, value]) => `${fact}=${String(value)}`),
   ];
   return words.filter((word) => word !== undefined && word !== '').join(' ');

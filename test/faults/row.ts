@@ -1,36 +1,35 @@
-/** One row of the table: a fault, how it is made, and what must come of it. */
+/** A row of the table: a fault, how it is injected and what must come of it. */
 
 import type { Expectation, Seen } from './expectation.ts';
 import type { Stage } from './stage.ts';
 
 export interface Row {
-  /** Of the catalogue of faults. */
-  readonly id: string;
-  /** Which of several ways to make the fault. */
-  readonly variant?: string;
-  /** How it is made: `s:` a mode of the stdio server, `h:` of the HTTP server, `p:` of the proxy. */
+  /** `s:` a mode of the stdio server, `h:` of the HTTP server, `p:` of the proxy. */
   readonly inject: string;
-  /** Every fact named here is compared; others are only shown. */
+  /** Only the facts named here are compared; others are shown. */
   readonly expect: Expectation;
-  /** Longest time for all of it, the stop included. */
+  /** Time limit for the whole row, the stop included. */
   readonly limitMs?: number;
-  /** How many times faster the clock of the troupe runs, to shorten waits that have no setting. */
+  /** How many times faster the troupe's clock runs, to shorten waits that no setting controls. */
   readonly speed?: number;
-  /** Measures times or memory that neighbours would disturb. */
+  /** Measures times or memory, which other rows would disturb. */
   readonly isAlone?: boolean;
   run(stage: Stage): Promise<Seen>;
 }
 
 /** A row that this version or this machine cannot run, and why. */
 export interface AbsentRow {
-  readonly id: string;
-  readonly variant?: string;
   readonly inject: string;
   readonly absent: string;
 }
 
-export type AnyRow = Row | AbsentRow;
+/** By name: the id from the catalogue of faults and, where there are several, the variant. */
+export type Rows = Readonly<Record<string, Row | AbsentRow>>;
 
-export function nameOf({ id, variant }: Pick<Row, 'id' | 'variant'>): string {
-  return variant === undefined ? id : `${id}/${variant}`;
+/** Rows that differ in one value only. */
+export function eachOf<Value>(
+  values: readonly Value[],
+  rowOf: (value: Value) => readonly [name: string, row: Row | AbsentRow],
+): Rows {
+  return Object.fromEntries(values.map(rowOf));
 }

@@ -1,47 +1,56 @@
 /**
- * npm run faults: makes real faults in real servers, and holds what a troupe does to what it must do.
+ * npm run faults: injects faults into real servers and compares the troupe's behaviour with what
+ * it must be.
  *
- * Each row runs in a process of its own with a fresh troupe; the numbers that are shortened are
- * printed. Exit code 1 when a row is not ok.
+ * Each row runs in a process of its own with a fresh troupe; shortened times are printed. Exit
+ * code 1 when a row is not ok, 2 when the command line asks for what does not exist.
  */
 
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
-import { withBuild } from './build.ts';
-import { performIn } from './children.ts';
+import { build } from '../lab/build.ts';
+import { chosenNames, positiveNumber, readOrExit } from '../lab/command-line.ts';
+import { performInChild } from './children.ts';
 import { closingLineOf, complaintsOf, tableOf } from './report.ts';
-import { type AnyRow, nameOf } from './row.ts';
-import { rows } from './rows.ts';
-import { choose, exitCodeOf, type Result, runRows } from './run-rows.ts';
+import type { Rows } from './row.ts';
+import { quickNames, rows } from './rows.ts';
+import { exitCodeOf, type Result, runRows } from './run-rows.ts';
 
 const usage = `npm run faults -- [options]
   --only ROWS   only these, by id or name: F10,F2*,F21/init-error (repeatable)
+  --quick       one row of each kind, without those that measure times
   --jobs N      so many rows at a time (default: one per processor)
   --json        one JSON document instead of the table
   --list        the rows and how they are made, without running them`;
 
-const { values: flags } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true, default: [] },
-    jobs: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    list: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
+const { flags, chosen, jobs } = readOrExit(() => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', multiple: true },
+      quick: { type: 'boolean', default: false },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+      json: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const patterns =
+    values.only?.flatMap((list) => list.split(',')) ?? (values.quick ? quickNames : ['*']);
+  const names = chosenNames('--only', patterns, Object.keys(rows));
+  return {
+    flags: values,
+    chosen: Object.fromEntries(Object.entries(rows).filter(([name]) => names.includes(name))),
+    jobs: positiveNumber('--jobs', values.jobs),
+  };
 });
 
-const patterns = flags.only.flatMap((list) => list.split(',')).filter((it) => it !== '');
-const chosen = choose(rows, patterns);
-
 async function run(): Promise<void> {
-  const jobs = Math.max(1, Number(flags.jobs) || availableParallelism());
   const from = performance.now();
-  const results = await withBuild((folder) =>
-    runRows(chosen, jobs, performIn(folder), ({ name, verdict }) => {
-      if (!flags.json) process.stderr.write(verdict === 'not ok' ? `[${name}]` : '.');
-    }),
-  );
+  await build();
+  const results = await runRows(chosen, jobs, performInChild, ({ name, verdict }) => {
+    if (!flags.json) process.stderr.write(verdict === 'not ok' ? `[${name}]` : '.');
+  });
   print(results, Math.round((performance.now() - from) / 1_000));
   process.exitCode = exitCodeOf(results);
 }
@@ -60,16 +69,16 @@ function print(results: readonly Result[], seconds: number): void {
   console.log(closingLineOf(results));
 }
 
-function shortened(ran: readonly AnyRow[]): string {
-  const fast = ran.flatMap((row) =>
-    'speed' in row && row.speed !== undefined ? [`${nameOf(row)} x${row.speed}`] : [],
+function shortened(ran: Rows): string {
+  const fast = Object.entries(ran).flatMap(([name, row]) =>
+    'speed' in row && row.speed !== undefined ? [`${name} x${row.speed}`] : [],
   );
-  const clock =
-    fast.length === 0 ? '' : ` The clock of the troupe ran faster in: ${fast.join(', ')}.`;
+  const clock = fast.length === 0 ? '' : ` The troupe's clock ran faster in: ${fast.join(', ')}.`;
   return `Shortened: connectTimeoutMs and timeoutMs as the rows set them.${clock}`;
 }
 
 if (flags.help) console.log(usage);
 else if (flags.list) {
-  console.log(chosen.map((row) => `${nameOf(row).padEnd(28)} ${row.inject}`).join('\n'));
+  for (const [name, { inject }] of Object.entries(chosen))
+    console.log(`${name.padEnd(28)} ${inject}`);
 } else await run();

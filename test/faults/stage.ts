@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   createTroupe,
   type ServerState,
@@ -11,13 +12,12 @@ import {
   TroupeError,
   type TroupeOptions,
 } from '../../src/index.ts';
+import { processesWith, survivorsOf } from '../lab/processes.ts';
 import { type Canary, startCanary } from './canary.ts';
 import { EventLog } from './event-log.ts';
 import type { Seen } from './expectation.ts';
 import { fastClock } from './fast-clock.ts';
 import { type HttpPeer, startHttpPeer } from './http-peer.ts';
-import { markedProcesses } from './marked-processes.ts';
-import { pause } from './pause.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import { type TroupeLaunch, TroupeProcess } from './troupe-process.ts';
 import { until } from './until.ts';
@@ -57,7 +57,6 @@ export interface StagePlace {
 type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?: number];
 
 export class Stage {
-  readonly mark: string;
   readonly folder: string;
   /** What servers wrote to streams of their own, each line with its server in front. */
   readonly remarks: string[] = [];
@@ -76,7 +75,6 @@ export class Stage {
 
   constructor(place: StagePlace, { speed = 1 }: { readonly speed?: number }) {
     this.#place = place;
-    this.mark = place.mark;
     this.folder = place.folder;
     this.#speed = speed;
   }
@@ -242,7 +240,12 @@ export class Stage {
 
   /** Processes of the row that live now, but for the HTTP servers and proxies. */
   processes(): readonly number[] {
-    return markedProcesses(this.#place.mark);
+    return processesWith(this.#place.mark, 'environ');
+  }
+
+  /** How many of these processes are still alive after a while. */
+  async leftOver(limitMs: number): Promise<number> {
+    return (await survivorsOf(() => this.processes(), limitMs)).length;
   }
 
   /** Megabytes by which the host's memory has grown, at its peak, since now. */

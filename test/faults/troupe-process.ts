@@ -80,7 +80,7 @@ export class TroupeProcess {
       const snapshot = await this.status();
       if (snapshot !== undefined && isThere(snapshot)) return snapshot;
       if (performance.now() > deadline || this.child.exitCode !== null) {
-        throw new Error(`waited in vain for ${what}; stderr: ${this.stderr.slice(-300)}`);
+        throw new Error(`waited for ${what}; stderr: ${this.stderr.slice(-300)}`);
       }
     }
   }

@@ -1,10 +1,10 @@
-import { pause } from './pause.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 
 // Longer than anything that a row waits for while all goes well.
 const patienceMs = 12_000;
 const askAgainMs = 5;
 
-/** Waits for a value that is there and not false; names in its error what never came. */
+/** Resolves with the first value that is neither undefined nor false. */
 export async function until<Value>(
   look: () => Value | undefined | false,
   what: string,
@@ -14,7 +14,7 @@ export async function until<Value>(
   for (;;) {
     const value = look();
     if (value !== undefined && value !== false) return value;
-    if (performance.now() > deadline) throw new Error(`waited ${limitMs} ms in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${limitMs} ms for ${what}`);
     await pause(askAgainMs);
   }
 }

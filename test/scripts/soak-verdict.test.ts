@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Sample } from '../../scripts/soak/sample.ts';
-import { growthOf, medianOf, trendOf } from '../../scripts/soak/trend.ts';
+import { growthOf, trendOf } from '../../scripts/soak/trend.ts';
 import { type CallCounts, judge, type Soaked, warmUpMsOf } from '../../scripts/soak/verdict.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 
@@ -177,7 +177,6 @@ describe('the numbers of a soak', () => {
 
   it('compare the last third with the first', () => {
     expect(growthOf([1, 1, 1, 5, 5, 5, 3, 3, 3])).toBe(2);
-    expect(medianOf([4, 1, 3, 2])).toBe(2.5);
   });
 
   it('leave out the first ten minutes as the warm-up, and half of a run under twenty', () => {

@@ -7,11 +7,13 @@ import { createRequire } from 'node:module';
 
 import type { BenchServer, Fleet } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
-import { type HttpHost, startHttpHost, stdioServer } from '../servers.ts';
-import { percentile } from '../statistics.ts';
+import { startHttpServers, stdioServer } from '../servers.ts';
+import { percentile, type Target } from '../statistics.ts';
 import {
   type Measure,
+  measure,
   type Round,
+  ratioAtMost,
   turnsOf,
   type Values,
   type Work,
@@ -32,12 +34,12 @@ interface CallTask extends CallPlan {
   readonly servers: Readonly<Record<string, BenchServer>>;
 }
 
-const inFlight = 64;
+export const inFlight = 64;
 const mebibyte = 1024 * 1024;
 // The longest of these works takes a fifth of this on a machine with nothing else to do.
 const limitMs = 300_000;
 
-async function oneByOne(call: () => Promise<unknown>, count: number): Promise<number[]> {
+export async function oneByOne(call: () => Promise<unknown>, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let done = 0; done < count; done += 1) {
     const from = performance.now();
@@ -48,7 +50,7 @@ async function oneByOne(call: () => Promise<unknown>, count: number): Promise<nu
 }
 
 /** Keeps 64 calls under way, and returns the calls per second. */
-async function crowd(call: () => Promise<unknown>, count: number): Promise<number> {
+export async function crowd(call: () => Promise<unknown>, count: number): Promise<number> {
   let begun = 0;
   const worker = async (): Promise<void> => {
     while (begun < count) {
@@ -118,38 +120,35 @@ interface CallWork extends CallPlan {
 }
 
 function measuresOf({ title, hasTargets, crowded, atMost }: CallWork): readonly Measure[] {
-  const p50: Measure = { id: 'p50', title: `${title}, p50`, unit: 'ms' };
-  const p99: Measure = { id: 'p99', title: `${title}, p99`, unit: 'ms' };
-  if (atMost !== undefined) return [{ ...p50, target: { of: 'ratio', atMost } }];
-  if (!hasTargets) return [p50];
-  // Less moved by other work on the machine than any time is.
-  const cpu: Measure = { id: 'cpu', title: `${title}, CPU of the client per call`, unit: 'us' };
-  const latencies = [{ ...p50, target: { of: 'ratio', atMost: 1 } as const }, p99, cpu];
+  const p50 = (target?: Target): Measure => measure('p50', `${title}, p50`, 'ms', target);
+  if (atMost !== undefined) return [p50(ratioAtMost(atMost))];
+  if (!hasTargets) return [p50()];
+  const latencies = [
+    p50(ratioAtMost(1)),
+    measure('p99', `${title}, p99`, 'ms'),
+    // Less moved by other work on the machine than any time is.
+    measure('cpu', `${title}, CPU of the client per call`, 'us'),
+  ];
   if (crowded === 0) return latencies;
   const together = `${title}, ${inFlight} in flight`;
   return [
     ...latencies,
-    {
-      id: 'throughput',
-      title: together,
-      unit: 'calls/s',
-      target: { of: 'ratio', atLeast: 1 },
-    },
-    { id: 'crowdCpu', title: `${together}, CPU of the client per call`, unit: 'us' },
+    measure('throughput', together, 'calls/s', { of: 'ratio', atLeast: 1 }),
+    measure('crowdCpu', `${together}, CPU of the client per call`, 'us'),
   ];
 }
 
 async function serversFor(
   { carrier }: CallWork,
   contenders: readonly string[],
-  hosts: HttpHost[],
+  stops: (() => Promise<void>)[],
 ): Promise<Readonly<Record<string, BenchServer>>> {
   const servers: Record<string, BenchServer> = {};
   const size = ['--big', String(mebibyte)];
   for (const contender of contenders) {
     if (carrier === 'http') {
-      const host = await startHttpHost(size);
-      hosts.push(host);
+      const host = await startHttpServers(size);
+      stops.push(host.stop);
       servers[contender] = host.server('echo');
     } else if (carrier === 'stdio') {
       servers[contender] = stdioServer('echo', size);
@@ -175,9 +174,9 @@ function callWork(setup: CallWork): Work {
     measures: measuresOf(setup),
     rounds,
     async run(context: WorkContext) {
-      const hosts: HttpHost[] = [];
+      const stops: (() => Promise<void>)[] = [];
       try {
-        const servers = await serversFor(setup, context.contenders, hosts);
+        const servers = await serversFor(setup, context.contenders, stops);
         const task: CallTask = {
           tool,
           args,
@@ -189,7 +188,7 @@ function callWork(setup: CallWork): Work {
         const done = (await context.child(name, task, limitMs)) as readonly Round[] | null;
         return done ?? Array.from({ length: context.rounds }, () => ({}));
       } finally {
-        await Promise.all(hosts.map((host) => host.stop()));
+        await Promise.all(stops.map((stop) => stop()));
       }
     },
     job,

@@ -4,8 +4,7 @@ import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
+import { atMost, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface ChangeTask {
   readonly contender: string;
@@ -36,13 +35,8 @@ const count = 30;
 export const changeWork: Work = {
   name: 'change',
   measures: [
-    { id: 'time', title: `1 of ${count} stdio servers changed: new list`, unit: 'ms' },
-    {
-      id: 'others',
-      title: `1 of ${count} stdio servers changed: other pids changed`,
-      unit: '',
-      target: { of: 'value', atMost: 0 },
-    },
+    measure('time', `1 of ${count} stdio servers changed: new list`, 'ms'),
+    measure('others', `1 of ${count} stdio servers changed: other pids changed`, '', atMost(0)),
   ],
   rounds: { full: 3, quick: 2 },
   run(context) {

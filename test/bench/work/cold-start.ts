@@ -8,9 +8,8 @@
 
 import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
-import { startHttpHost, stdioServer } from '../servers.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
+import { startHttpServers, stdioServer } from '../servers.ts';
+import { isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
 
 interface StartTask {
   readonly contender: string;
@@ -64,19 +63,17 @@ function titleOf({ carrier, count, waitMs, oneHangs = false }: StartSetup): stri
 function startWork(setup: StartSetup): Work {
   const { name, carrier, count, rounds, waitMs, oneHangs = false, withImport = false } = setup;
   const title = titleOf(setup);
-  const target = { of: 'ratio', atMost: waitMs === undefined ? startBound : waitingBound } as const;
+  const target = ratioAtMost(waitMs === undefined ? startBound : waitingBound);
   return {
     name,
     measures: [
-      ...(count > 1 ? [{ id: 'first', title: `${title}: first`, unit: 'ms' } as const] : []),
-      { id: 'all', title: `${title}: all`, unit: 'ms', target },
-      ...(withImport
-        ? [{ id: 'withImport', title: `import and ${title}`, unit: 'ms', target } as const]
-        : []),
+      ...(count > 1 ? [measure('first', `${title}: first`, 'ms')] : []),
+      measure('all', `${title}: all`, 'ms', target),
+      ...(withImport ? [measure('withImport', `import and ${title}`, 'ms', target)] : []),
     ],
     rounds,
     async run(context) {
-      const host = carrier === 'http' ? await startHttpHost() : undefined;
+      const host = carrier === 'http' ? await startHttpServers() : undefined;
       // In the middle, so that it hinders those after it.
       const hanging = oneHangs ? [`server${Math.floor(count / 2)}`] : [];
       const servers = Array.from({ length: count }, (_, index): BenchServer => {

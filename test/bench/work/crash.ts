@@ -3,8 +3,7 @@
 import type { BenchServer, Fleet } from '../contender.ts';
 import { baseline, entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
+import { atMost, isolatedRounds, measure, perhapsNever, type Work } from '../work.ts';
 
 interface CrashTask {
   readonly contender: string;
@@ -65,28 +64,16 @@ async function job({ contender, servers }: CrashTask): Promise<unknown> {
   return { seen, back, share: pauseMs === undefined ? null : back / (pauseMs + raw) };
 }
 
+const title = 'kill -9 of a stdio server';
+
 export const crashWork: Work = {
   name: 'crash',
   measures: [
-    {
-      id: 'seen',
-      title: 'kill -9 of a stdio server: status says so',
-      unit: 'ms',
-      target: { of: 'value', atMost: 100 },
-    },
-    {
-      id: 'back',
-      title: 'kill -9 of a stdio server: next good call',
-      unit: 'ms',
-      absent: 'never',
-    },
-    {
-      id: 'share',
-      title: 'kill -9 of a stdio server: next good call / (backoff + cold start by hand)',
-      unit: '',
-      absent: 'never',
-      target: { of: 'value', atMost: 1 },
-    },
+    measure('seen', `${title}: status says so`, 'ms', atMost(100)),
+    perhapsNever(measure('back', `${title}: next good call`, 'ms')),
+    perhapsNever(
+      measure('share', `${title}: next good call / (backoff + cold start by hand)`, '', atMost(1)),
+    ),
   ],
   rounds: { full: 7, quick: 3 },
   run(context) {

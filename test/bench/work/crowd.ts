@@ -7,13 +7,12 @@
  */
 
 import { availableParallelism } from 'node:os';
+import { childrenOf, commandOf, stateOf } from '../../lab/processes.ts';
 import type { BenchServer, Start } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
 import { median, percentile } from '../statistics.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
-import { childrenOf, commandOf, stateOf } from './processes.ts';
+import { always, atMost, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface CrowdTask {
   readonly contender: string;
@@ -82,28 +81,18 @@ const title = `cold start, ${count} stdio servers`;
 export const crowdWork: Work = {
   name: 'start-100',
   measures: [
-    { id: 'all', title: `${title}: all`, unit: 'ms' },
-    {
-      id: 'missing',
-      title: `${title}: never ready`,
-      unit: '',
-      target: { of: 'value', atMost: 0, inEveryRound: true },
-    },
-    {
-      id: 'working',
-      title: `${title}: most that work at once`,
-      unit: '',
-      target: { of: 'value', atMost: permitsPerCore * availableParallelism(), inEveryRound: true },
-    },
-    { id: 'workingMost', title: `${title}: that work at once, 95 % of the time`, unit: '' },
-    { id: 'starting', title: `${title}: most under way at once`, unit: '' },
-    {
-      id: 'wait',
-      // In a line that moves evenly the last waits twice as long as the one in the middle.
-      title: `${title}: longest wait for a permit / median`,
-      unit: '',
-      target: { of: 'value', atMost: 2.5 },
-    },
+    measure('all', `${title}: all`, 'ms'),
+    measure('missing', `${title}: never ready`, '', always(atMost(0))),
+    measure(
+      'working',
+      `${title}: most that work at once`,
+      '',
+      always(atMost(permitsPerCore * availableParallelism())),
+    ),
+    measure('workingMost', `${title}: that work at once, 95 % of the time`, ''),
+    measure('starting', `${title}: most under way at once`, ''),
+    // In a line that moves evenly the last waits twice as long as the one in the middle.
+    measure('wait', `${title}: longest wait for a permit / median`, '', atMost(2.5)),
   ],
   rounds: { full: 3, quick: 1 },
   run(context) {

@@ -9,8 +9,8 @@ import type { Troupe } from '../../../src/index.ts';
 import type { StdioServer } from '../contender.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
-import type { Work } from '../work.ts';
-import { ownRounds } from '../work.ts';
+import { always, atMost, below, measure, ownRounds, type Work } from '../work.ts';
+import { heapBytes } from './memory.ts';
 
 // As actors/settings/stream.ts has it: a deliberate wait is not a cost.
 const debounceMs = 300;
@@ -117,15 +117,10 @@ const oneTitle = `edit of 1 of ${serverCount} stdio servers in a file, after the
 const oneWork: Work = {
   name: 'edit',
   measures: [
-    { id: 'pass', title: `${oneTitle}: planned`, unit: 'ms' },
-    { id: 'ended', title: `${oneTitle}: then the end of the old process`, unit: 'ms' },
-    {
-      id: 'applied',
-      // The end of the old process is in it, the start of the new one is not.
-      title: `${oneTitle}: ready, beyond its own start`,
-      unit: 'ms',
-      target: { of: 'value', below: 50 },
-    },
+    measure('pass', `${oneTitle}: planned`, 'ms'),
+    measure('ended', `${oneTitle}: then the end of the old process`, 'ms'),
+    // The end of the old process is in it, the start of the new one is not.
+    measure('applied', `${oneTitle}: ready, beyond its own start`, 'ms', below(50)),
   ],
   rounds: { full: 3, quick: 2 },
   run(context) {
@@ -147,11 +142,6 @@ function mostInASecond(times: readonly number[]): number {
     0,
     ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length),
   );
-}
-
-function heapBytes(): number {
-  for (let turn = 0; turn < 4; turn += 1) globalThis.gc?.();
-  return process.memoryUsage().heapUsed;
 }
 
 /**
@@ -186,14 +176,14 @@ async function jobOfStorm({ edits, durationMs }: StormTask): Promise<unknown> {
     // A file and a host take turns, so that both ways of telling an edit are crowded.
     if (edit % 2 === 0) await settings.write(stormSettings(edit, 'file'));
     else troupe.send({ type: 'settings.changed', settings: stormSettings(edit, 'host') });
-    if (edit === Math.floor(edits / 2)) halfway = heapBytes();
+    if (edit === Math.floor(edits / 2)) halfway = await heapBytes();
     const aheadMs = (edit / edits) * durationMs - (performance.now() - from);
     if (aheadMs > 1) await pause(aheadMs);
   }
   const seconds = (performance.now() - from) / 1_000;
   // Longer than any wait for calm.
   await pause(3_000);
-  const growth = heapBytes() - halfway;
+  const growth = (await heapBytes()) - halfway;
   const wanted = [stormSettings(edits, 'file'), stormSettings(edits - 1, 'host')].flatMap(
     ({ mcpServers }) => Object.keys(mcpServers),
   );
@@ -219,27 +209,12 @@ const stormTitle = 'an edit every 6 ms for a minute (--quick: 10 s)';
 const stormWork: Work = {
   name: 'edit-storm',
   measures: [
-    {
-      id: 'wrong',
-      title: `${stormTitle}: servers wrong in the end`,
-      unit: '',
-      target: { of: 'value', atMost: 0, inEveryRound: true },
-    },
-    {
-      id: 'passRate',
-      title: `${stormTitle}: passes per second`,
-      unit: '',
-      target: { of: 'value', atMost: 4, inEveryRound: true },
-    },
+    measure('wrong', `${stormTitle}: servers wrong in the end`, '', always(atMost(0))),
+    measure('passRate', `${stormTitle}: passes per second`, '', always(atMost(4))),
     // A pass counts when it is told, which a busy machine delays: one more may fall into a second.
-    { id: 'most', title: `${stormTitle}: most passes in a second`, unit: '' },
-    { id: 'rate', title: `${stormTitle}: edits per second`, unit: '' },
-    {
-      id: 'growth',
-      title: `${stormTitle}: heap of the second half`,
-      unit: 'MB',
-      target: { of: 'value', below: 1 },
-    },
+    measure('most', `${stormTitle}: most passes in a second`, ''),
+    measure('rate', `${stormTitle}: edits per second`, ''),
+    measure('growth', `${stormTitle}: heap of the second half`, 'MB', below(1)),
   ],
   rounds: { full: 1, quick: 1 },
   run: (context) => ownRounds(context, stormWork, context.isQuick === true ? quick : full, 180_000),

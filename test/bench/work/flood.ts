@@ -7,7 +7,7 @@ import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
 import { percentile } from '../statistics.ts';
-import { isolatedRounds, type Values, type Work } from '../work.ts';
+import { below, isolatedRounds, measure, type Values, type Work } from '../work.ts';
 
 interface FloodTask {
   readonly contender: string;
@@ -56,14 +56,9 @@ const title = `a call while another server sends ${notifications} notifications`
 export const floodWork: Work = {
   name: 'flood',
   measures: [
-    { id: 'before', title: 'a call while the other server is quiet, p99', unit: 'ms' },
-    { id: 'during', title: `${title}, p99`, unit: 'ms' },
-    {
-      id: 'delay',
-      title: `${title}: later by, p99`,
-      unit: 'ms',
-      target: { of: 'value', below: 50 },
-    },
+    measure('before', 'a call while the other server is quiet, p99', 'ms'),
+    measure('during', `${title}, p99`, 'ms'),
+    measure('delay', `${title}: later by, p99`, 'ms', below(50)),
   ],
   rounds: { full: 5, quick: 2 },
   run(context) {

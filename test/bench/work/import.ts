@@ -1,8 +1,7 @@
 /** How long the import takes in a fresh process, with the files in the system's cache. */
 
 import { entryOf } from '../contenders.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
+import { isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
 
 async function job({ contender }: { readonly contender: string }): Promise<unknown> {
   const { importOnly } = entryOf(contender);
@@ -13,7 +12,7 @@ async function job({ contender }: { readonly contender: string }): Promise<unkno
 
 export const importWork: Work = {
   name: 'import',
-  measures: [{ id: 'time', title: 'import', unit: 'ms', target: { of: 'ratio', atMost: 1.3 } }],
+  measures: [measure('time', 'import', 'ms', ratioAtMost(1.3))],
   rounds: { full: 11, quick: 5 },
   async run(context) {
     const rounds = await isolatedRounds(

@@ -12,10 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 
-import { compiledFolder, rootFolder } from '../build.ts';
+import { compiledFolder, rootFolder } from '../../lab/build.ts';
 import { changesPerSecond, fleetCount, startBusyFleet } from '../busy-fleet.ts';
 import { median } from '../statistics.ts';
-import { ownRounds, turnsOf, type Values, type Work } from '../work.ts';
+import { below, measure, ownRounds, turnsOf, type Values, type Work } from '../work.ts';
 
 const blockMs = 2_000;
 const blocks = 8;
@@ -65,17 +65,12 @@ async function watchJob(reader: string): Promise<Values> {
 export const inspectorWork: Work = {
   name: 'inspector',
   measures: [
-    { id: 'rate', title: `${title}: changes reached in a second`, unit: '' },
-    { id: 'off', title: `${title}, nothing recorded: CPU in a second`, unit: 'ms' },
-    { id: 'on', title: 'the same, recorded', unit: 'ms' },
-    { id: 'watching', title: 'the same, recorded and sent to a page', unit: 'ms' },
-    { id: 'recordedRatio', title: 'recorded, times nothing recorded', unit: '' },
-    {
-      id: 'ratio',
-      title: 'recorded and sent to a page, times recorded',
-      unit: '',
-      target: { of: 'value', below: 1.1 },
-    },
+    measure('rate', `${title}: changes reached in a second`, ''),
+    measure('off', `${title}, nothing recorded: CPU in a second`, 'ms'),
+    measure('on', 'the same, recorded', 'ms'),
+    measure('watching', 'the same, recorded and sent to a page', 'ms'),
+    measure('recordedRatio', 'recorded, times nothing recorded', ''),
+    measure('ratio', 'recorded and sent to a page, times recorded', '', below(1.1)),
   ],
   rounds: { full: 3, quick: 1 },
   run: (context) => ownRounds(context, inspectorWork, readerFile, limitMs),
@@ -145,25 +140,10 @@ export const inspectorPageWork: Work = {
   lacks: () =>
     existsSync(chromium) ? undefined : `there is no ${chromium}; install it or set CHROME_BIN`,
   measures: [
-    {
-      id: 'ready',
-      title: `page of ${title}: navigation to the first tile`,
-      unit: 'ms',
-      target: { of: 'value', below: 1_000 },
-    },
-    {
-      id: 'frames',
-      title: 'the same: frames drawn in a second',
-      unit: '',
-      target: { of: 'value', atLeast: 30 },
-    },
-    { id: 'rate', title: 'the same: changes reached in a second', unit: '' },
-    {
-      id: 'bundle',
-      title: 'all files of the page, gzip',
-      unit: 'KB',
-      target: { of: 'value', below: 250 },
-    },
+    measure('ready', `page of ${title}: navigation to the first tile`, 'ms', below(1_000)),
+    measure('frames', 'the same: frames drawn in a second', '', { of: 'value', atLeast: 30 }),
+    measure('rate', 'the same: changes reached in a second', ''),
+    measure('bundle', 'all files of the page, gzip', 'KB', below(250)),
   ],
   rounds: { full: 3, quick: 1 },
   async run(context) {

@@ -7,13 +7,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-
+import { descendantsOf, killAll, processesWith, survivorsOf } from '../../lab/processes.ts';
 import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { launchedServer } from '../servers.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
-import { descendantsOf, killAll, survivorsOf, withWord } from './processes.ts';
+import { always, atMost, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface LeftOverTask {
   readonly contender: string;
@@ -57,7 +55,7 @@ async function leftAfter(task: LeftOverTask, ending: Ending): Promise<number> {
   const descendants = child.pid === undefined ? [] : descendantsOf(child.pid);
   await end(child, ending);
   const left = await survivorsOf(
-    () => [...new Set([...descendants, ...withWord(task.mark)])],
+    () => [...new Set([...descendants, ...processesWith(task.mark, 'cmdline')])],
     patienceMs,
   );
   killAll(left);
@@ -78,12 +76,14 @@ const titles = {
 
 export const leftOverWork: Work = {
   name,
-  measures: endings.map((id) => ({
-    id,
-    title: `stubborn server behind a launcher, left over after ${titles[id]}`,
-    unit: '',
-    target: { of: 'value', atMost: 0, inEveryRound: true },
-  })),
+  measures: endings.map((id) =>
+    measure(
+      id,
+      `stubborn server behind a launcher, left over after ${titles[id]}`,
+      '',
+      always(atMost(0)),
+    ),
+  ),
   rounds: { full: 3, quick: 1 },
   run: (context) =>
     isolatedRounds(context, name, (contender): LeftOverTask => {

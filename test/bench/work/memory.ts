@@ -4,9 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { BenchServer, Contender, Fleet } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
-import { startHttpHost, stdioServer } from '../servers.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
+import { startHttpServers, stdioServer } from '../servers.ts';
+import { below, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface MemoryTask {
   readonly contender: string;
@@ -15,7 +14,7 @@ interface MemoryTask {
   readonly servers: readonly BenchServer[];
 }
 
-async function heapBytes(): Promise<number> {
+export async function heapBytes(): Promise<number> {
   // What a collection frees may hold what only the next one finds.
   for (let turn = 0; turn < 4; turn += 1) {
     await pause(50);
@@ -49,10 +48,10 @@ const rounds = { full: 3, quick: 2 };
 
 const liveWork: Work = {
   name: 'heap-http',
-  measures: [{ id: 'heap', title: `heap per live HTTP server, ${liveCount}`, unit: 'KB' }],
+  measures: [measure('heap', `heap per live HTTP server, ${liveCount}`, 'KB')],
   rounds,
   async run(context) {
-    const host = await startHttpHost();
+    const host = await startHttpServers();
     const many = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => host.server(`${prefix}${index}`));
     const task = { warmUp: many('warm', warmUpCount), servers: many('server', liveCount) };
@@ -67,14 +66,7 @@ const liveWork: Work = {
 
 const dormantWork: Work = {
   name: 'heap-dormant',
-  measures: [
-    {
-      id: 'heap',
-      title: `heap per dormant server, ${dormantCount}`,
-      unit: 'KB',
-      target: { of: 'value', below: 12 },
-    },
-  ],
+  measures: [measure('heap', `heap per dormant server, ${dormantCount}`, 'KB', below(12))],
   rounds,
   run(context) {
     const many = (prefix: string, count: number) =>

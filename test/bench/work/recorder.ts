@@ -8,7 +8,7 @@ import type { Troupe } from '../../../src/runtime/troupe.ts';
 import type { StdioServer } from '../contender.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
-import { ownRounds, turnsOf, type Values, type Work } from '../work.ts';
+import { below, measure, ownRounds, turnsOf, type Values, type Work } from '../work.ts';
 
 const callsInBlock = 1_000;
 // Enough for the compiler, and for medians that hold.
@@ -95,29 +95,14 @@ async function cycleTimes(truth: TroupeSnapshot): Promise<Values> {
 export const recorderWork: Work = {
   name: 'recorder',
   measures: [
-    { id: 'off', title: 'echo over stdio, nothing recorded, CPU per call', unit: 'us' },
-    { id: 'on', title: 'the same, recorded', unit: 'us' },
-    { id: 'watched', title: 'the same, recorded and read along', unit: 'us' },
-    {
-      id: 'offRatio',
-      title: 'nothing recorded, times the same without the option',
-      unit: '',
-      target: { of: 'value', below: 1.02 },
-    },
-    {
-      id: 'event',
-      title: 'what recording adds to an event of a chart',
-      unit: 'us',
-      target: { of: 'value', below: 2 },
-    },
-    { id: 'cycle', title: 'an event of the smallest chart, nothing recorded', unit: 'us' },
-    { id: 'cycleOn', title: 'the same, recorded', unit: 'us' },
-    {
-      id: 'inspected',
-      title: 'what recording adds to each thing that XState tells',
-      unit: 'us',
-      target: { of: 'value', below: 2 },
-    },
+    measure('off', 'echo over stdio, nothing recorded, CPU per call', 'us'),
+    measure('on', 'the same, recorded', 'us'),
+    measure('watched', 'the same, recorded and read along', 'us'),
+    measure('offRatio', 'nothing recorded, times the same without the option', '', below(1.02)),
+    measure('event', 'what recording adds to an event of a chart', 'us', below(2)),
+    measure('cycle', 'an event of the smallest chart, nothing recorded', 'us'),
+    measure('cycleOn', 'the same, recorded', 'us'),
+    measure('inspected', 'what recording adds to each thing that XState tells', 'us', below(2)),
   ],
   rounds: { full: 5, quick: 3 },
   run: (context) => ownRounds(context, recorderWork, stdioServer('echo'), limitMs),

@@ -1,13 +1,11 @@
 /** The end of fifty servers that mind neither the end of their input nor SIGTERM. */
 
 import { randomUUID } from 'node:crypto';
-
+import { killAll, processesWith, survivorsOf } from '../../lab/processes.ts';
 import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
-import type { Work } from '../work.ts';
-import { isolatedRounds } from '../work.ts';
-import { killAll, survivorsOf, withWord } from './processes.ts';
+import { always, atMost, below, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface StopTask {
   readonly contender: string;
@@ -23,7 +21,7 @@ async function job({ contender, servers, mark }: StopTask): Promise<unknown> {
   await fleet.close();
   const time = performance.now() - from;
   // The kernel may need a moment to take a killed process away.
-  const left = await survivorsOf(() => withWord(mark), 100);
+  const left = await survivorsOf(() => processesWith(mark, 'cmdline'), 100);
   killAll(left);
   return { time, left: left.length };
 }
@@ -33,18 +31,13 @@ const count = 50;
 export const stopWork: Work = {
   name: 'stop-stubborn-50',
   measures: [
-    {
-      id: 'time',
-      title: `stop of ${count} stubborn stdio servers`,
-      unit: 'ms',
-      target: { of: 'value', below: 5_000, inEveryRound: true },
-    },
-    {
-      id: 'left',
-      title: `stop of ${count} stubborn stdio servers: left over then`,
-      unit: '',
-      target: { of: 'value', atMost: 0, inEveryRound: true },
-    },
+    measure('time', `stop of ${count} stubborn stdio servers`, 'ms', always(below(5_000))),
+    measure(
+      'left',
+      `stop of ${count} stubborn stdio servers: left over then`,
+      '',
+      always(atMost(0)),
+    ),
   ],
   rounds: { full: 3, quick: 1 },
   run(context) {

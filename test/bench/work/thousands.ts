@@ -3,8 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { median } from '../statistics.ts';
-import type { Work } from '../work.ts';
-import { ownRounds } from '../work.ts';
+import { below, measure, ownRounds, type Work } from '../work.ts';
 
 const count = 10_000;
 const changedCount = count / 100;
@@ -125,23 +124,16 @@ const isChanged = (name: string): boolean => Number(name.slice(1)) % (count / ch
 
 const title = '10,000 servers';
 
-const thousandsWork: Work = {
+export const thousandsWork: Work = {
   name: 'servers-10000',
   measures: [
-    {
-      id: 'plan',
-      title: `${title}, 1 % changed: plan`,
-      unit: 'ms',
-      target: { of: 'value', below: 100 },
-    },
-    { id: 'planCpu', title: `${title}, 1 % changed: plan, CPU`, unit: 'ms' },
-    { id: 'edit', title: `${title}, 1 % changed: read and applied, CPU`, unit: 'ms' },
-    { id: 'snapshot', title: `${title}: snapshot()`, unit: 'ms' },
-    { id: 'status', title: `${title}: one changes its status`, unit: 'ms' },
+    measure('plan', `${title}, 1 % changed: plan`, 'ms', below(100)),
+    measure('planCpu', `${title}, 1 % changed: plan, CPU`, 'ms'),
+    measure('edit', `${title}, 1 % changed: read and applied, CPU`, 'ms'),
+    measure('snapshot', `${title}: snapshot()`, 'ms'),
+    measure('status', `${title}: one changes its status`, 'ms'),
   ],
   rounds: { full: 3, quick: 1 },
   run: (context) => ownRounds(context, thousandsWork, null, 180_000),
   job,
 };
-
-export const thousandsWorks: readonly Work[] = [thousandsWork];

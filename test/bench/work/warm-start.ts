@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer } from '../servers.ts';
-import { type Round, turnsOf, type Values, type Work } from '../work.ts';
+import { always, atMost, measure, type Round, turnsOf, type Values, type Work } from '../work.ts';
 
 interface WarmTask {
   readonly contender: string;
@@ -57,18 +57,8 @@ const servers = (doesHang: boolean): readonly BenchServer[] =>
 export const warmStartWork: Work = {
   name: 'start-warm-30',
   measures: [
-    {
-      id: 'ready',
-      title: `${title}: the host may go on`,
-      unit: 'ms',
-      target: { of: 'value', atMost: 300, inEveryRound: true },
-    },
-    {
-      id: 'missing',
-      title: `${title}: others without tools then`,
-      unit: '',
-      target: { of: 'value', atMost: 0, inEveryRound: true },
-    },
+    measure('ready', `${title}: the host may go on`, 'ms', always(atMost(300))),
+    measure('missing', `${title}: others without tools then`, '', always(atMost(0))),
   ],
   rounds: { full: 5, quick: 2 },
   async run({ contenders, rounds, child }) {

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Work } from '../work.ts';
-import { ownRounds } from '../work.ts';
+import { below, measure, ownRounds, type Work } from '../work.ts';
 
 const count = 1_000;
 const idleMs = 5_000;
@@ -55,19 +54,9 @@ const title = `${count} watched settings files`;
 export const watchWork: Work = {
   name: 'watch-1000',
   measures: [
-    {
-      id: 'cpu',
-      title: `${title}, idle: CPU in a second`,
-      unit: 'ms',
-      target: { of: 'value', below: 5 },
-    },
-    {
-      id: 'wakeUps',
-      title: `${title}, idle: wake-ups in a second`,
-      unit: '',
-      target: { of: 'value', below: 10 },
-    },
-    { id: 'edit', title: `${title}: edit of one seen, with the debounce`, unit: 'ms' },
+    measure('cpu', `${title}, idle: CPU in a second`, 'ms', below(5)),
+    measure('wakeUps', `${title}, idle: wake-ups in a second`, '', below(10)),
+    measure('edit', `${title}: edit of one seen, with the debounce`, 'ms'),
   ],
   rounds: { full: 2, quick: 1 },
   run: (context) => ownRounds(context, watchWork, null, 120_000),

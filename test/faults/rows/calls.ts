@@ -1,19 +1,18 @@
 /** E: calls that fail, hang, flood or come at the wrong moment. */
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import type { Expectation, Seen } from '../expectation.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
+import type { Row, Rows } from '../row.ts';
 import type { CallEnd, Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { callOf, readyServer, seenOf } from './one-server.ts';
+import { besideCalls, called, readyServer, seenOf, tallyOf } from './one-server.ts';
 
 const times = <Value>(count: number, make: (n: number) => Value): Value[] =>
   Array.from({ length: count }, (_, n) => make(n));
 
-const dying: readonly Row[] = [
-  {
-    id: 'F62',
-    variant: 'crash-on-call',
+const dying: Rows = {
+  'F62/crash-on-call': {
     inject: 's:crash-on-call, five others in flight',
     expect: {
       state: 'backingOff',
@@ -39,9 +38,7 @@ const dying: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F62',
-    variant: 'crash-after',
+  'F62/crash-after': {
     inject: 's:crash-after --n 1, between calls',
     expect: { first: true, next: true, starts: 2 },
     async run(stage) {
@@ -52,8 +49,7 @@ const dying: readonly Row[] = [
       return { first, next, starts: log.count('start') };
     },
   },
-  {
-    id: 'F64',
+  F64: {
     inject: 's:crash-first-life-call',
     expect: { code: 'CRASHED', outcome: 'unknown', next: true, effects: 1, starts: 2 },
     async run(stage) {
@@ -63,34 +59,22 @@ const dying: readonly Row[] = [
       return { code, outcome, next, effects: log.count('effect'), starts: log.count('start') };
     },
   },
-  {
-    id: 'F76',
+  F76: {
     inject: 's:crash-after --n 10, 100 calls with reconnects',
-    expect: { settled: 100, twice: 0, lost: 0, notExecutedButRan: 0 },
+    expect: { settled: 100, twice: 0, lost: 0, ranAnyway: 0 },
     limitMs: 40_000,
     async run(stage) {
       const { log } = await readyServer(stage, stage.stdio('crash-after', ['--n', '10']));
-      const ends = await Promise.all(
+      const calls = await Promise.all(
         times(100, async (n) => {
           await pause(n * 30);
           return { n, end: await stage.call('bad', 'echo', { n }, 12_000) };
         }),
       );
-      const effects = log.all('effect').map(({ n = -1 }) => n);
-      const ran = new Set(effects);
-      return {
-        settled: ends.length,
-        isOk: ends.filter(({ end }) => end.isOk).length,
-        unknown: ends.filter(({ end }) => end.outcome === 'unknown').length,
-        effects: effects.length,
-        twice: effects.length - ran.size,
-        lost: ends.filter(({ n, end }) => end.isOk && !ran.has(n)).length,
-        notExecutedButRan: ends.filter(({ n, end }) => end.outcome === 'not_executed' && ran.has(n))
-          .length,
-      };
+      return tallyOf(calls, log);
     },
   },
-];
+};
 
 /** Opens the circuit by five failing calls. */
 async function opened(stage: Stage, peer: Peer): Promise<void> {
@@ -99,15 +83,14 @@ async function opened(stage: Stage, peer: Peer): Promise<void> {
   await until(() => stage.status('bad').circuit === 'open', 'the circuit to open');
 }
 
-const circuit: readonly Row[] = [
-  {
-    id: 'F66',
-    inject: 's:progress-forever (timeoutMs 800)',
-    expect: { code: 'TIMEOUT', outcome: 'unknown', callMs: { atMost: 1_500 }, state: 'ready' },
-    run: (stage) => callOf(stage, 'progress-forever', [], 800),
-  },
-  {
-    id: 'F68',
+const circuit: Rows = {
+  F66: called('s:progress-forever (timeoutMs 800)', {
+    code: 'TIMEOUT',
+    outcome: 'unknown',
+    callMs: { atMost: 1_500 },
+    state: 'ready',
+  }),
+  F68: {
     inject: 's:fail-every-other, 20 calls',
     expect: { circuit: 'closed', failed: 10, state: 'ready' },
     async run(stage) {
@@ -118,8 +101,7 @@ const circuit: readonly Row[] = [
       return { state, circuit: after, failed: ends.filter(({ isOk }) => !isOk).length };
     },
   },
-  {
-    id: 'F69',
+  F69: {
     inject: 's:fail-first-calls --n 5, then 50 callers',
     expect: {
       refused: 50,
@@ -152,8 +134,7 @@ const circuit: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F70',
+  F70: {
     inject: 's:hang-later-tools at the probe',
     expect: { reopened: true, code: 'CIRCUIT_OPEN', probes: { atLeast: 1 } },
     speed: 20,
@@ -168,11 +149,10 @@ const circuit: readonly Row[] = [
       return { reopened: true, code, probeMs, probes: peer.log.count('tools/list') - 1 };
     },
   },
-];
+};
 
-const crowds: readonly Row[] = [
-  {
-    id: 'F71',
+const crowds: Rows = {
+  F71: {
     inject: '1,000 calls at once to s:counts-at-work',
     expect: {
       mostAtWork: 16,
@@ -185,21 +165,19 @@ const crowds: readonly Row[] = [
     async run(stage) {
       const peer = stage.stdio('counts-at-work', ['--ms', '300']);
       const { log } = await readyServer(stage, peer, { good: stage.stdio('ok') });
-      await stage.reaches('good', 'ready');
-      const endCalling = stage.keepCalling('good');
-      const ends = await Promise.all(times(1_000, () => stage.call('bad', 'echo')));
-      const refused = ends.filter(({ code }) => code === 'OVERLOADED');
-      return {
-        mostAtWork: Math.max(...log.all('at-work').map(({ n = 0 }) => n)),
-        done: ends.filter(({ isOk }) => isOk).length,
-        overloaded: refused.length,
-        slowestRefusalMs: Math.max(...refused.map(({ ms }) => ms)),
-        othersP99Ms: await endCalling(),
-      };
+      return besideCalls(stage, async () => {
+        const ends = await Promise.all(times(1_000, () => stage.call('bad', 'echo')));
+        const refused = ends.filter(({ code }) => code === 'OVERLOADED');
+        return {
+          mostAtWork: Math.max(...log.all('at-work').map(({ n = 0 }) => n)),
+          done: ends.filter(({ isOk }) => isOk).length,
+          overloaded: refused.length,
+          slowestRefusalMs: Math.max(...refused.map(({ ms }) => ms)),
+        };
+      });
     },
   },
-  {
-    id: 'F72',
+  F72: {
     inject: 's:server-requests --n 1000 during a call',
     expect: { isOk: true, answers: 1_000, granted: 0, state: 'ready', grownMb: { atMost: 64 } },
     async run(stage) {
@@ -219,8 +197,7 @@ const crowds: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F73',
+  F73: {
     inject: 's:input-required-loop (2026-07-28)',
     expect: {
       isOk: false,
@@ -235,47 +212,38 @@ const crowds: readonly Row[] = [
       return { ...seen, rounds: log.count('tools/call') };
     },
   },
-];
+};
 
-function contentRow(
-  variant: string,
-  expect: Expectation,
-  look: (stage: Stage, end: CallEnd) => Seen,
-): Row {
+/** A row whose server answers a call with odd content. */
+function contentRow(mode: string, expect: Expectation, look = (): Seen => ({})): Row {
   return {
-    id: 'F74',
-    variant,
-    inject: `s:result-${variant}`,
-    expect,
+    inject: `s:${mode}`,
+    expect: { state: 'ready', ...expect },
     async run(stage) {
-      await readyServer(stage, stage.stdio(`result-${variant}`));
-      const end = await stage.call('bad', 'echo');
-      return { ...seenOf(stage, end), ...look(stage, end) };
+      await readyServer(stage, stage.stdio(mode));
+      return { ...seenOf(stage, await stage.call('bad', 'echo')), ...look() };
     },
   };
 }
 
-const contents: readonly Row[] = [
-  contentRow('traversal', { isOk: true, state: 'ready' }, () => ({})),
-  contentRow('proto', { isPolluted: false, state: 'ready' }, () => ({
+const contents: Rows = {
+  'F74/traversal': contentRow('result-traversal', { isOk: true }),
+  'F74/proto': contentRow('result-proto', { isPolluted: false }, () => ({
     isPolluted: 'polluted' in {} || Object.keys(Object.prototype).length > 0,
   })),
-  // A result is the caller's, escapes and all; what people see of it is cleaned where it is shown.
-  contentRow('ansi', { isOk: true, state: 'ready' }, () => ({})),
-  contentRow('bad-content', { code: 'BAD_RESPONSE', state: 'ready' }, () => ({})),
-];
+  // A result is the caller's, escapes included; what users see of it is cleaned where it is shown.
+  'F74/ansi': contentRow('result-ansi', { isOk: true }),
+  'F74/bad-content': contentRow('result-bad-content', { code: 'BAD_RESPONSE' }),
+};
 
 /** A call at each moment in the life of a server. */
 function callWhile(
-  variant: string,
   inject: string,
   expect: Expectation,
   prepare: (stage: Stage) => Promise<unknown>,
   timeoutMs = 400,
 ): Row {
   return {
-    id: 'F75',
-    variant,
     inject,
     expect,
     async run(stage) {
@@ -287,9 +255,8 @@ function callWhile(
 
 const refused = { isOk: false, outcome: 'not_executed', callMs: { atMost: 700 } } as const;
 
-const moments: readonly Row[] = [
-  callWhile(
-    'connecting',
+const moments: Rows = {
+  'F75/connecting': callWhile(
     'call while s:hang-init connects (timeoutMs 400)',
     { ...refused, code: 'CONNECTING' },
     async (stage) => {
@@ -297,8 +264,7 @@ const moments: readonly Row[] = [
       await stage.reaches('bad', 'connecting');
     },
   ),
-  callWhile(
-    'connects',
+  'F75/connects': callWhile(
     'call while s:slow-init --ms 500 connects',
     { isOk: true, text: 'hi' },
     async (stage) => {
@@ -307,8 +273,7 @@ const moments: readonly Row[] = [
     },
     10_000,
   ),
-  callWhile(
-    'loading',
+  'F75/loading': callWhile(
     'call while s:hang-tools lists (timeoutMs 400)',
     { ...refused, code: 'CONNECTING' },
     async (stage) => {
@@ -316,8 +281,7 @@ const moments: readonly Row[] = [
       await stage.reaches('bad', 'loadingTools');
     },
   ),
-  callWhile(
-    'backing-off',
+  'F75/backing-off': callWhile(
     'call while it backs off (timeoutMs 50)',
     { ...refused, code: 'BACKING_OFF' },
     async (stage) => {
@@ -326,8 +290,7 @@ const moments: readonly Row[] = [
     },
     50,
   ),
-  callWhile(
-    'failed',
+  'F75/failed': callWhile(
     'call when its attempts ran out',
     { ...refused, code: 'FAILED', state: 'failed' },
     async (stage) => {
@@ -335,8 +298,7 @@ const moments: readonly Row[] = [
       await stage.reaches('bad', 'failed');
     },
   ),
-  callWhile(
-    'stopped',
+  'F75/stopped': callWhile(
     'call when it was stopped',
     { ...refused, code: 'STOPPED', state: 'stopped' },
     async (stage) => {
@@ -345,8 +307,7 @@ const moments: readonly Row[] = [
       await stage.rests('bad', 'stopped');
     },
   ),
-  callWhile(
-    'stopping',
+  'F75/stopping': callWhile(
     'call while it stops, s:slow-exit',
     { ...refused, code: 'STOPPED' },
     async (stage) => {
@@ -358,8 +319,7 @@ const moments: readonly Row[] = [
       await stage.rests('bad', 'stopping');
     },
   ),
-  callWhile(
-    'dormant',
+  'F75/dormant': callWhile(
     'call of a lazy server',
     { isOk: true, text: 'hi', state: 'ready' },
     async (stage) => {
@@ -368,8 +328,7 @@ const moments: readonly Row[] = [
     },
     10_000,
   ),
-  callWhile(
-    'shutting-down',
+  'F75/shutting-down': callWhile(
     'call while the troupe stops',
     { ...refused, code: 'SHUTTING_DOWN' },
     async (stage) => {
@@ -380,8 +339,7 @@ const moments: readonly Row[] = [
       void stage.troupe.stop();
     },
   ),
-  callWhile(
-    'disabled',
+  'F75/disabled': callWhile(
     'call of a disabled server',
     { ...refused, code: 'DISABLED', state: 'disabled' },
     async (stage) => {
@@ -389,12 +347,12 @@ const moments: readonly Row[] = [
       await stage.rests('bad', 'disabled');
     },
   ),
-];
+};
 
-export const callRows: readonly AnyRow[] = [
+export const callRows: Rows = {
   ...dying,
   ...circuit,
   ...crowds,
   ...contents,
   ...moments,
-];
+};

@@ -1,30 +1,17 @@
 /** C: which answer belongs to which request. */
 
-import type { AnyRow } from '../row.ts';
-import { callOf, readyServer } from './one-server.ts';
+import type { Rows } from '../row.ts';
+import { called, readyServer } from './one-server.ts';
 
-export const correlationRows: readonly AnyRow[] = [
-  {
-    id: 'F37',
-    variant: 'string-id',
-    // The same number as text is taken for the same id: no other request can be meant.
-    inject: 's:string-id',
-    expect: { isOk: true, text: 'as text', state: 'ready' },
-    run: (stage) => callOf(stage, 'string-id'),
-  },
-  {
-    id: 'F37',
-    variant: 'null-id',
-    inject: 's:null-id (timeoutMs 800)',
-    expect: {
-      isOk: false,
-      code: ['TIMEOUT', 'SERVER_ERROR', 'BAD_RESPONSE'],
-      callMs: { atMost: 2_000 },
-    },
-    run: (stage) => callOf(stage, 'null-id', [], 800),
-  },
-  {
-    id: 'F38',
+export const correlationRows: Rows = {
+  // The same number as text is taken for the same id: no other request can be meant.
+  'F37/string-id': called('s:string-id', { isOk: true, text: 'as text', state: 'ready' }),
+  'F37/null-id': called('s:null-id (timeoutMs 800)', {
+    isOk: false,
+    code: ['TIMEOUT', 'SERVER_ERROR', 'BAD_RESPONSE'],
+    callMs: { atMost: 2_000 },
+  }),
+  F38: {
     inject: 's:dup-response, 20 calls at once',
     expect: { own: 20, state: 'ready' },
     async run(stage) {
@@ -35,8 +22,7 @@ export const correlationRows: readonly AnyRow[] = [
       return { own, state: stage.status('bad').state };
     },
   },
-  {
-    id: 'F40',
+  F40: {
     inject: 's:late-response --ms 900 (timeoutMs 300)',
     expect: { code: 'TIMEOUT', outcome: 'unknown', next: 'second', isIdNew: true, state: 'ready' },
     async run(stage) {
@@ -54,8 +40,7 @@ export const correlationRows: readonly AnyRow[] = [
       };
     },
   },
-  {
-    id: 'F42',
+  F42: {
     inject: 's:error-huge, 1 MB',
     expect: { code: 'SERVER_ERROR', length: { atMost: 4_400 }, state: 'ready' },
     async run(stage) {
@@ -64,4 +49,4 @@ export const correlationRows: readonly AnyRow[] = [
       return { code, outcome, length: message.length, state: stage.status('bad').state };
     },
   },
-];
+};

@@ -1,8 +1,9 @@
 /** Servers that send without end: what their neighbours notice, and what becomes of them. */
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import type { Seen } from '../expectation.ts';
-import { pause } from '../pause.ts';
-import type { Row } from '../row.ts';
+import { eachOf, type Row, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 
 const lines = [
@@ -17,7 +18,7 @@ const lines = [
   'notifications',
   'large-notifications',
   'list-changed',
-] as const;
+];
 
 // The aim is 50 ms; a busy machine with a flood on one of its two cores has slower moments.
 const othersP99Ms = { atMost: 100 };
@@ -43,10 +44,8 @@ async function besideFlood(stage: Stage, mode: string, args: readonly string[]):
   return { state, reason, code: first.code, othersP99Ms: p99Ms, controlP99Ms, stopMs };
 }
 
-function floodRow(variant: string, args: readonly string[]): Row {
+function floodRow(args: readonly string[]): Row {
   return {
-    id: 'F90',
-    variant: `flood-${variant}`,
     inject: `s:flood ${args.join(' ')}`,
     expect: { state: 'degraded', reason: 'flooding', othersP99Ms, stopMs: { atMost: 5_000 } },
     limitMs: 30_000,
@@ -55,21 +54,17 @@ function floodRow(variant: string, args: readonly string[]): Row {
   };
 }
 
-export const floodRows: readonly Row[] = [
-  floodRow('stderr', ['--to', 'stderr', '--line', 'one-letter']),
-  ...lines.map((line) => floodRow(line, ['--line', line])),
-  {
-    id: 'F90',
-    variant: 'huge-result',
+export const floodRows: Rows = {
+  'F90/flood-stderr': floodRow(['--to', 'stderr', '--line', 'one-letter']),
+  ...eachOf(lines, (line) => [`F90/flood-${line}`, floodRow(['--line', line])]),
+  'F90/huge-result': {
     inject: 's:huge-result, 16 MB of 8 million values',
     expect: { state: 'ready', code: 'RESULT_TOO_LARGE', othersP99Ms },
     limitMs: 30_000,
     isAlone: true,
     run: (stage) => besideFlood(stage, 'huge-result', []),
   },
-  {
-    id: 'F90',
-    variant: 'flood-for-ever',
+  'F90/flood-for-ever': {
     inject: 's:flood --line answers, called again whenever it is back',
     expect: { state: 'suspended', reason: 'reconnectStorm' },
     limitMs: 120_000,
@@ -87,4 +82,4 @@ export const floodRows: readonly Row[] = [
       return stage.seen(stage.status('bad'));
     },
   },
-];
+};

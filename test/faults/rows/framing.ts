@@ -1,36 +1,39 @@
 /** B: how messages are put on the wire. */
 
 import type { Seen } from '../expectation.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { eachOf, type Row, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
-import { backingOff, callOf, readyServer, seenOf, startOf } from './one-server.ts';
+import {
+  backingOff,
+  besideCalls,
+  called,
+  faultIn,
+  readyServer,
+  seenOf,
+  started,
+} from './one-server.ts';
 
 const answered = { isOk: true, state: 'ready', text: 'hi' } as const;
 
-/** Starts a server that talks besides its protocol, and counts how often people are warned of it. */
-async function noisy(stage: Stage, mode: string): Promise<Seen> {
-  await readyServer(stage, stage.stdio(mode));
-  const seen = seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }));
-  return { ...seen, warnings: stage.warnings.filter((line) => line.includes('not MCP')).length };
+/** A row with a server that writes more than its protocol; counts how often users are warned. */
+function noisy(inject: string): Row {
+  const { mode } = faultIn(inject);
+  return {
+    inject,
+    expect: { ...answered, warnings: 1 },
+    async run(stage) {
+      await readyServer(stage, stage.stdio(mode));
+      const seen = seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }));
+      const warnings = stage.warnings.filter((line) => line.includes('not MCP')).length;
+      return { ...seen, warnings };
+    },
+  };
 }
 
-const noise: readonly Row[] = [
-  {
-    id: 'F22',
-    variant: 'text',
-    inject: 's:noise',
-    expect: { ...answered, warnings: 1 },
-    run: (stage) => noisy(stage, 'noise'),
-  },
-  {
-    id: 'F22',
-    variant: 'json',
-    inject: 's:noise-json',
-    expect: { ...answered, warnings: 1 },
-    run: (stage) => noisy(stage, 'noise-json'),
-  },
-  {
-    id: 'F23',
+const noise: Rows = {
+  'F22/text': noisy('s:noise'),
+  'F22/json': noisy('s:noise-json'),
+  F23: {
     // The young generation of V8 alone takes up to 48 MB of garbage before it collects.
     inject: 's:noise-flood --mb 50',
     expect: {
@@ -44,110 +47,76 @@ const noise: readonly Row[] = [
         good: stage.stdio('ok'),
         bad: stage.stdio('noise-flood', [], { startup: 'lazy' }),
       });
-      await stage.reaches('good', 'ready');
-      const endCalling = stage.keepCalling('good');
-      const grown = stage.measureMemory();
-      stage.troupe.send({ type: 'server.start', server: 'bad' });
-      const status = await stage.reaches('bad', 'ready', 'backingOff');
-      return { ...stage.seen(status), grownMb: grown(), othersP99Ms: await endCalling() };
+      return besideCalls(stage, async () => {
+        const grown = stage.measureMemory();
+        stage.troupe.send({ type: 'server.start', server: 'bad' });
+        const status = await stage.reaches('bad', 'ready', 'backingOff');
+        return { ...stage.seen(status), grownMb: grown() };
+      });
     },
   },
-];
+};
 
-/** What cannot be understood must not be waited for without a word about why. */
+/** The reason that a timeout must give when the output could not be parsed. */
 const saysWhy = /not MCP|Content-Length|one message per line|jsonrpc|wrote/iu;
 
-const foreign: readonly Row[] = [
-  {
-    id: 'F26',
-    variant: 'crlf',
-    inject: 's:crlf',
-    expect: answered,
-    run: (stage) => callOf(stage, 'crlf'),
-  },
-  {
-    id: 'F26',
-    variant: 'bare-cr',
-    inject: 's:bare-cr (connectTimeoutMs 2000)',
-    expect: { ...backingOff, code: ['BAD_RESPONSE', 'TIMEOUT'] },
-    run: (stage) => startOf(stage, 'bare-cr'),
-  },
-  {
-    id: 'F27',
-    variant: 'pretty-json',
-    inject: 's:pretty-json (connectTimeoutMs 2000)',
-    expect: { ...backingOff, code: ['BAD_RESPONSE', 'TIMEOUT'], says: saysWhy },
-    run: (stage) => startOf(stage, 'pretty-json'),
-  },
-  {
-    id: 'F27',
-    variant: 'content-length',
-    inject: 's:content-length',
-    expect: {
-      ...backingOff,
-      code: 'BAD_RESPONSE',
-      says: /Content-Length/u,
-      settledMs: { atMost: 3_000 },
-    },
-    run: (stage) => startOf(stage, 'content-length', [], { connectTimeoutMs: 10_000 }),
-  },
-  {
-    id: 'F27',
-    variant: 'nul-bytes',
-    inject: 's:nul-bytes (connectTimeoutMs 2000)',
-    expect: { ...backingOff, code: ['BAD_RESPONSE', 'TIMEOUT'], says: saysWhy },
-    run: (stage) => startOf(stage, 'nul-bytes'),
-  },
-  {
-    id: 'F27',
-    variant: 'batch',
-    // The 2025-03-26 revision allowed them, so they may be read.
-    inject: 's:batch',
-    expect: { state: 'ready' },
-    run: (stage) => startOf(stage, 'batch'),
-  },
-  {
-    id: 'F27',
-    variant: 'no-jsonrpc',
-    inject: 's:no-jsonrpc',
-    expect: { ...backingOff, code: 'BAD_RESPONSE', says: /jsonrpc/u, settledMs: { atMost: 3_000 } },
-    run: (stage) => startOf(stage, 'no-jsonrpc', [], { connectTimeoutMs: 10_000 }),
-  },
-];
+const foreign: Rows = {
+  'F26/crlf': called('s:crlf', answered),
+  'F26/bare-cr': started('s:bare-cr (connectTimeoutMs 2000)', {
+    ...backingOff,
+    code: ['BAD_RESPONSE', 'TIMEOUT'],
+  }),
+  'F27/pretty-json': started('s:pretty-json (connectTimeoutMs 2000)', {
+    ...backingOff,
+    code: ['BAD_RESPONSE', 'TIMEOUT'],
+    says: saysWhy,
+  }),
+  'F27/content-length': started('s:content-length (connectTimeoutMs 10000)', {
+    ...backingOff,
+    code: 'BAD_RESPONSE',
+    says: /Content-Length/u,
+    settledMs: { atMost: 3_000 },
+  }),
+  'F27/nul-bytes': started('s:nul-bytes (connectTimeoutMs 2000)', {
+    ...backingOff,
+    code: ['BAD_RESPONSE', 'TIMEOUT'],
+    says: saysWhy,
+  }),
+  // The 2025-03-26 revision allowed them, so they may be read.
+  'F27/batch': started('s:batch', { state: 'ready' }),
+  'F27/no-jsonrpc': started('s:no-jsonrpc (connectTimeoutMs 10000)', {
+    ...backingOff,
+    code: 'BAD_RESPONSE',
+    says: /jsonrpc/u,
+    settledMs: { atMost: 3_000 },
+  }),
+};
 
 const umlauts = 'grüße 🦉 日本';
 
-async function saidBack(stage: Stage, mode: string, args: readonly string[] = []): Promise<Seen> {
-  await readyServer(stage, stage.stdio(mode, args));
-  const { isOk, text } = await stage.call('bad', 'echo', { text: umlauts });
-  return { isOk, isExact: text === umlauts };
+/** A row whose server must return a text unchanged. */
+function saidBack(inject: string): Row {
+  const { mode, args } = faultIn(inject);
+  return {
+    inject,
+    expect: { isOk: true, isExact: true },
+    async run(stage) {
+      await readyServer(stage, stage.stdio(mode, args));
+      const { isOk, text } = await stage.call('bad', 'echo', { text: umlauts });
+      return { isOk, isExact: text === umlauts };
+    },
+  };
 }
 
-const bytes: readonly Row[] = [
-  {
-    id: 'F28',
-    variant: 'invalid-utf8',
-    inject: 's:invalid-utf8',
-    expect: { isOk: true, state: 'ready', text: /^a\uFFFD+z$/u },
-    run: (stage) => callOf(stage, 'invalid-utf8'),
-  },
-  {
-    id: 'F28',
-    variant: 'slow-drip',
-    inject: 's:slow-drip, one byte at a time',
-    expect: { isOk: true, isExact: true },
-    run: (stage) => saidBack(stage, 'slow-drip'),
-  },
-  ...[1, 2, 3].map(
-    (seed): Row => ({
-      id: 'F29',
-      variant: `seed-${seed}`,
-      inject: `s:random-splits --seed ${seed}`,
-      expect: { isOk: true, isExact: true },
-      run: (stage) => saidBack(stage, 'random-splits', ['--seed', String(seed)]),
-    }),
-  ),
-];
+const bytes: Rows = {
+  'F28/invalid-utf8': called('s:invalid-utf8', {
+    isOk: true,
+    state: 'ready',
+    text: /^a\uFFFD+z$/u,
+  }),
+  'F28/slow-drip': saidBack('s:slow-drip, one byte at a time'),
+  ...eachOf([1, 2, 3], (seed) => [`F29/seed-${seed}`, saidBack(`s:random-splits --seed ${seed}`)]),
+};
 
 /** A big answer while five other calls are at work. */
 async function bigResult(stage: Stage, megabytes: number): Promise<Seen> {
@@ -168,17 +137,13 @@ async function bigResult(stage: Stage, megabytes: number): Promise<Seen> {
   };
 }
 
-const sizes: readonly Row[] = [
-  {
-    id: 'F31',
-    variant: 'below',
+const sizes: Rows = {
+  'F31/below': {
     inject: 's:big-result --mb 12, beside 5 calls',
     expect: { state: 'ready', megabytes: 12, othersOk: 5 },
     run: (stage) => bigResult(stage, 12),
   },
-  {
-    id: 'F31',
-    variant: 'above',
+  'F31/above': {
     inject: 's:big-result --mb 17, beside 5 calls',
     expect: {
       state: 'ready',
@@ -190,40 +155,20 @@ const sizes: readonly Row[] = [
     },
     run: (stage) => bigResult(stage, 17),
   },
-  {
-    id: 'F33',
-    variant: 'line',
-    inject: 's:deep-array, 200,000 brackets',
-    expect: answered,
-    run: (stage) => callOf(stage, 'deep-array'),
-  },
-  {
-    id: 'F33',
-    variant: 'result',
-    inject: 's:deep-result --n 5000',
-    expect: { isOk: false, code: 'RESULT_TOO_LARGE', state: 'ready', callMs: { atMost: 2_000 } },
-    run: (stage) => callOf(stage, 'deep-result', ['--n', '5000']),
-  },
-  {
-    id: 'F34',
-    variant: 'partial',
-    inject: 's:partial-exit',
-    expect: { code: 'CRASHED', outcome: 'unknown', callMs: { atMost: 1_000 } },
-    run: (stage) => callOf(stage, 'partial-exit'),
-  },
-  {
-    id: 'F34',
-    variant: 'whole',
-    inject: 's:no-final-newline-exit',
-    expect: { isOk: true, text: 'whole' },
-    run: (stage) => callOf(stage, 'no-final-newline-exit'),
-  },
-  {
-    id: 'F35',
-    inject: 's:dup-keys',
-    expect: { isOk: true, text: 'last', state: 'ready' },
-    run: (stage) => callOf(stage, 'dup-keys'),
-  },
-];
+  'F33/line': called('s:deep-array, 200,000 brackets', answered),
+  'F33/result': called('s:deep-result --n 5000', {
+    isOk: false,
+    code: 'RESULT_TOO_LARGE',
+    state: 'ready',
+    callMs: { atMost: 2_000 },
+  }),
+  'F34/partial': called('s:partial-exit', {
+    code: 'CRASHED',
+    outcome: 'unknown',
+    callMs: { atMost: 1_000 },
+  }),
+  'F34/whole': called('s:no-final-newline-exit', { isOk: true, text: 'whole' }),
+  F35: called('s:dup-keys', { isOk: true, text: 'last', state: 'ready' }),
+};
 
-export const framingRows: readonly AnyRow[] = [...noise, ...foreign, ...bytes, ...sizes];
+export const framingRows: Rows = { ...noise, ...foreign, ...bytes, ...sizes };

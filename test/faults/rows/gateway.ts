@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 
 import type { Seen } from '../expectation.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { eachOf, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 
 interface Door {
@@ -65,9 +65,8 @@ async function openSession({ url, headers }: Door): Promise<string> {
   return response.headers.get('mcp-session-id') ?? '';
 }
 
-const ran: readonly Row[] = [
-  {
-    id: 'F164',
+const ran: Rows = {
+  F164: {
     inject: 'two clients, the same ids, 1,000 calls between each other',
     expect: { calls: 1_000, astray: 0 },
     limitMs: 90_000,
@@ -94,8 +93,7 @@ const ran: readonly Row[] = [
       return { calls, astray };
     },
   },
-  {
-    id: 'F165',
+  F165: {
     inject: 'Host of somebody else, an address of a proxy, on every path',
     expect: { asked: 30, status: '403' },
     async run(stage) {
@@ -116,8 +114,7 @@ const ran: readonly Row[] = [
       ]);
     },
   },
-  {
-    id: 'F166',
+  F166: {
     inject: 'Origin null, of another port, of a file, of a name like ours',
     expect: { asked: 24, status: '403' },
     async run(stage) {
@@ -133,8 +130,7 @@ const ran: readonly Row[] = [
       );
     },
   },
-  {
-    id: 'F167',
+  F167: {
     inject: 'no token, a wrong one, half of it, 10 KB of it, in the address',
     expect: { asked: 20, status: '401' },
     async run(stage) {
@@ -156,8 +152,7 @@ const ran: readonly Row[] = [
       ]);
     },
   },
-  {
-    id: 'F180',
+  F180: {
     inject: 'the port of troupe serve is taken',
     expect: { exitCode: 2, says: /is in use; choose another port/u },
     async run(stage) {
@@ -167,7 +162,7 @@ const ran: readonly Row[] = [
       return { exitCode: exitCode ?? undefined, says: up.stderr };
     },
   },
-];
+};
 
 const shown: readonly (readonly [id: string, inject: string, test: string])[] = [
   ['F168', 'posts of forms and plain text, preflights', 'gateway/http-strangers.test.ts'],
@@ -192,7 +187,7 @@ const shown: readonly (readonly [id: string, inject: string, test: string])[] = 
   ['F179', 'credentials of clients on the way to servers', 'gateway/http-strangers.test.ts'],
 ];
 
-export const gatewayRows: readonly AnyRow[] = [
+export const gatewayRows: Rows = {
   ...ran,
-  ...shown.map(([id, inject, test]) => ({ id, inject, absent: `shown by test/${test}` })),
-];
+  ...eachOf(shown, ([id, inject, test]) => [id, { inject, absent: `shown by test/${test}` }]),
+};

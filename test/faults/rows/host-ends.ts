@@ -1,9 +1,9 @@
 /** F85: the end of the host, however it comes. */
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import type { Seen } from '../expectation.ts';
-import { leftOver } from '../marked-processes.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { eachOf, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 import type { TroupeProcess } from '../troupe-process.ts';
 
@@ -27,34 +27,28 @@ async function threeServers(
 async function endOf(stage: Stage, up: TroupeProcess, from: number): Promise<Seen> {
   const { exitCode, signal } = await up.ended;
   const endMs = Math.round(performance.now() - from);
-  const left = (await leftOver(stage.mark, 5_000)).length;
+  const left = await stage.leftOver(5_000);
   return { exitCode: exitCode ?? undefined, signal: signal ?? undefined, endMs, left };
 }
 
-const bySignal = (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).map(
-  (signal): Row => ({
-    id: 'F85',
-    variant: signal,
-    inject: `${signal} to troupe up with a server that ignores SIGTERM`,
-    expect: {
-      exitCode: { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }[signal],
-      left: 0,
-      endMs: { atMost: 5_500 },
-    },
-    async run(stage) {
-      const up = await threeServers(stage);
-      const from = performance.now();
-      up.child.kill(signal);
-      return endOf(stage, up, from);
-    },
-  }),
-);
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+const exitCodes = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 } as const;
 
-export const hostEndRows: readonly AnyRow[] = [
-  ...bySignal,
-  {
-    id: 'F85',
-    variant: 'twice',
+export const hostEndRows: Rows = {
+  ...eachOf(signals, (signal) => [
+    `F85/${signal}`,
+    {
+      inject: `${signal} to troupe up with a server that ignores SIGTERM`,
+      expect: { exitCode: exitCodes[signal], left: 0, endMs: { atMost: 5_500 } },
+      async run(stage) {
+        const up = await threeServers(stage);
+        const from = performance.now();
+        up.child.kill(signal);
+        return endOf(stage, up, from);
+      },
+    },
+  ]),
+  'F85/twice': {
     inject: 'SIGINT twice to troupe up',
     expect: { exitCode: 130, left: 0, endMs: { atMost: 900 } },
     async run(stage) {
@@ -66,9 +60,7 @@ export const hostEndRows: readonly AnyRow[] = [
       return endOf(stage, up, from);
     },
   },
-  {
-    id: 'F85',
-    variant: 'uncaught',
+  'F85/uncaught': {
     inject: 'an uncaught exception in troupe up',
     expect: { exitCode: 1, left: 0, endMs: { atMost: 5_500 } },
     async run(stage) {
@@ -82,9 +74,7 @@ export const hostEndRows: readonly AnyRow[] = [
       return endOf(stage, up, from);
     },
   },
-  {
-    id: 'F85',
-    variant: 'SIGKILL',
+  'F85/SIGKILL': {
     inject: 'SIGKILL to troupe up',
     expect: { signal: 'SIGKILL', left: 0 },
     async run(stage) {
@@ -94,9 +84,7 @@ export const hostEndRows: readonly AnyRow[] = [
       return endOf(stage, up, from);
     },
   },
-  {
-    id: 'F85',
-    variant: 'gateway',
+  'F85/gateway': {
     inject: 'stdin of troupe serve closes, with a server that ignores SIGTERM',
     expect: { exitCode: 0, left: 0, endMs: { atMost: 5_500 } },
     async run(stage) {
@@ -106,4 +94,4 @@ export const hostEndRows: readonly AnyRow[] = [
       return endOf(stage, up, from);
     },
   },
-];
+};

@@ -1,11 +1,13 @@
 /** J: the host itself, and time. */
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import type { Seen } from '../expectation.ts';
-import { leftOver } from '../marked-processes.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
-import type { Stage } from '../stage.ts';
+import type { HttpPeer } from '../http-peer.ts';
+import type { Row, Rows } from '../row.ts';
+import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
+import { readyServer } from './one-server.ts';
 
 /** Keeps the host from doing anything else. */
 function stall(ms: number): void {
@@ -14,7 +16,6 @@ function stall(ms: number): void {
 }
 
 const sleeping: Row = {
-  id: 'F159',
   inject: 'SIGSTOP to troupe up for 4 s under 4 servers, p:blackhole on one',
   expect: {
     state: 'ready ready ready ready',
@@ -53,32 +54,24 @@ const sleeping: Row = {
   },
 };
 
-const stalls: readonly Row[] = [
-  {
-    id: 'F160',
-    variant: 'stdio',
+const stalls: Rows = {
+  'F160/stdio': {
     inject: 'the host stalls 2 s in a listener (timeoutMs 1000)',
     expect: { isOk: true, state: 'ready', others: 5 },
     isAlone: true,
     run: (stage) => stalledCall(stage, stage.stdio('ok')),
   },
-  {
-    id: 'F160',
-    variant: 'http',
+  'F160/http': {
     inject: 'the host stalls 2 s in a listener (timeoutMs 1000)',
     expect: { isOk: true, state: 'ready', others: 5 },
     isAlone: true,
     run: async (stage) => stalledCall(stage, await stage.http('ok')),
   },
-];
+};
 
-/** Stalls while answers are on their way: they are there before the time is found to be up. */
-async function stalledCall(
-  stage: Stage,
-  peer: Parameters<Stage['start']>[0][string],
-): Promise<Seen> {
-  stage.start({ bad: peer });
-  await stage.reaches('bad', 'ready');
+/** Stalls while answers are on their way: they are read before the deadline is checked. */
+async function stalledCall(stage: Stage, peer: Peer | HttpPeer): Promise<Seen> {
+  await readyServer(stage, peer);
   await stage.call('bad', 'echo');
   const calls = Array.from({ length: 6 }, () => stage.call('bad', 'slow', { ms: 100 }, 1_000));
   // Long enough for them to leave, too short to be answered.
@@ -94,7 +87,6 @@ async function stalledCall(
 }
 
 const listeners: Row = {
-  id: 'F162',
   inject: 'listeners of every event throw',
   // The host is told of each throw by a warning, which is not counted as a fault here.
   expect: { state: 'ready', isOk: true, hasThrown: true },
@@ -119,7 +111,6 @@ const listeners: Row = {
 };
 
 const output: Row = {
-  id: 'F163',
   inject: 'troupe up, whose output nobody reads any more',
   expect: { hasStarted: true, exitCode: 0, left: 0 },
   async run(stage) {
@@ -133,9 +124,9 @@ const output: Row = {
     const [pid] = stage.processes();
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
     const { exitCode } = await up.ended;
-    const left = (await leftOver(stage.mark, 3_000)).length;
+    const left = await stage.leftOver(3_000);
     return { hasStarted, exitCode: exitCode ?? undefined, left };
   },
 };
 
-export const hostRows: readonly AnyRow[] = [sleeping, ...stalls, listeners, output];
+export const hostRows: Rows = { F159: sleeping, ...stalls, F162: listeners, F163: output };

@@ -1,10 +1,11 @@
 /** G: what an HTTP server answers, and how slowly. */
 
+import { setTimeout as pause } from 'node:timers/promises';
+
 import type { Expectation, Seen } from '../expectation.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { eachOf, type Row, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
-import { seenOf } from './one-server.ts';
+import { faultIn, readyHttp, readyServer, seenOf } from './one-server.ts';
 
 /** Calls a tool of one mode, and tells how that ended and what the server was asked. */
 async function callOf(
@@ -14,8 +15,7 @@ async function callOf(
   timeoutMs = 5_000,
 ): Promise<Seen> {
   const peer = await stage.http(mode, args);
-  stage.start({ bad: peer.with({ headers: { 'X-API-Key': 'hunter2-hunter2' } }) });
-  await stage.reaches('bad', 'ready');
+  await readyServer(stage, peer.with({ headers: { 'X-API-Key': 'hunter2-hunter2' } }));
   const grown = stage.measureMemory();
   const call = await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs);
   // What follows from the call is known only after a moment.
@@ -24,16 +24,15 @@ async function callOf(
   return { ...seenOf(stage, call), calls, hungUp: peer.log.count('hung-up'), grownMb: grown() };
 }
 
-function answerRow(id: string, mode: string, expect: Expectation, timeoutMs?: number): Row {
-  const note = timeoutMs === undefined ? '' : ` (timeoutMs ${timeoutMs})`;
-  return {
-    id,
-    variant: mode,
-    inject: `h:${mode}${note}`,
-    expect,
-    run: (stage) => callOf(stage, mode, [], timeoutMs),
-  };
+/** A row that calls a tool of the HTTP server it describes. */
+function answerRow(inject: string, expect: Expectation): Row {
+  const { mode, args, timeoutMs } = faultIn(inject);
+  return { inject, expect, run: (stage) => callOf(stage, mode, args, timeoutMs) };
 }
+
+/** One such row for each mode. */
+const answerRows = (id: string, modes: readonly string[], expect: Expectation, note = '') =>
+  eachOf(modes, (mode) => [`${id}/${mode}`, answerRow(`h:${mode}${note}`, expect)]);
 
 const fast = { callMs: { atMost: 1_500 } } as const;
 const badResponse = { code: 'BAD_RESPONSE', outcome: 'unknown', calls: 1, ...fast } as const;
@@ -45,50 +44,54 @@ const late = {
   callMs: { atMost: 2_000 },
 } as const;
 
-const slow: readonly Row[] = [
-  ...['hang', 'slow-headers', 'slow-body'].map((mode) => answerRow('F102', mode, late, 600)),
-  answerRow('F118', 'sse-never', late, 600),
-  answerRow('F66', 'sse-progress-forever', late, 600),
-  answerRow('F103', 'reset-call', lost),
-  answerRow('F103', 'reset-mid-body', lost),
-  answerRow('F103', 'sse-drop', lost),
-];
+const slow: Rows = {
+  ...answerRows('F102', ['hang', 'slow-headers', 'slow-body'], late, ' (timeoutMs 600)'),
+  ...answerRows('F118', ['sse-never'], late, ' (timeoutMs 600)'),
+  ...answerRows('F66', ['sse-progress-forever'], late, ' (timeoutMs 600)'),
+  ...answerRows('F103', ['reset-call', 'reset-mid-body', 'sse-drop'], lost),
+};
 
-const answers: readonly Row[] = [
-  answerRow('F113', '500-call', { code: 'UNAVAILABLE', outcome: 'unknown', calls: 1, ...fast }),
-  answerRow('F113', '502-html', {
+const answers: Rows = {
+  'F113/500-call': answerRow('h:500-call', {
+    code: 'UNAVAILABLE',
+    outcome: 'unknown',
+    calls: 1,
+    ...fast,
+  }),
+  'F113/502-html': answerRow('h:502-html', {
     code: 'UNAVAILABLE',
     outcome: 'unknown',
     says: /^(?!.*<script>)/u,
     ...fast,
   }),
-  ...['200-html', '200-empty', '200-truncated', '202-on-request', '204-on-request'].map((mode) =>
-    answerRow('F115', mode, badResponse),
+  ...answerRows(
+    'F115',
+    ['200-html', '200-empty', '200-truncated', '202-on-request', '204-on-request'],
+    badResponse,
   ),
-  ...['bad-chunk', 'not-http', 'header-flood', 'gzip-lie'].map((mode) =>
-    answerRow('F122', mode, badResponse),
-  ),
-  answerRow('F122', 'short-length', { ...lost, code: ['STREAM_LOST', 'BAD_RESPONSE'] }),
-  answerRow('F122', 'endless-body', {
+  ...answerRows('F122', ['bad-chunk', 'not-http', 'header-flood', 'gzip-lie'], badResponse),
+  'F122/short-length': answerRow('h:short-length', {
+    ...lost,
+    code: ['STREAM_LOST', 'BAD_RESPONSE'],
+  }),
+  'F122/endless-body': answerRow('h:endless-body', {
     code: ['RESULT_TOO_LARGE', 'BAD_RESPONSE'],
     says: /16 MB/u,
     grownMb: { atMost: 160 },
   }),
-  answerRow('F122', 'sse-huge-event', {
+  'F122/sse-huge-event': answerRow('h:sse-huge-event', {
     code: ['RESULT_TOO_LARGE', 'BAD_RESPONSE', 'STREAM_LOST'],
     grownMb: { atMost: 160 },
     callMs: { atMost: 4_000 },
   }),
-  answerRow('F120', 'ok-sse', { isOk: true, text: 'hi', state: 'ready' }),
-  answerRow('F120', 'sse-odd-legal', { isOk: true, text: 'hi', state: 'ready' }),
-];
+  ...answerRows('F120', ['ok-sse', 'sse-odd-legal'], { isOk: true, text: 'hi', state: 'ready' }),
+};
 
-const redirects: readonly Row[] = [
-  ...['redirect-other', 'redirect-loop', 'redirect-file'].map(
-    (mode): Row => ({
-      id: 'F116',
-      variant: mode.slice('redirect-'.length),
-      inject: `h:${mode}`,
+const redirects: Rows = {
+  ...eachOf(['other', 'loop', 'file'], (kind) => [
+    `F116/${kind}`,
+    {
+      inject: `h:redirect-${kind}`,
       expect: {
         state: ['backingOff', 'failed'],
         code: 'REDIRECT_BLOCKED',
@@ -97,18 +100,16 @@ const redirects: readonly Row[] = [
       },
       async run(stage) {
         const canary = await stage.canary();
-        const peer = await stage.http(mode, ['--to', canary.url]);
+        const peer = await stage.http(`redirect-${kind}`, ['--to', canary.url]);
         stage.start({
           bad: peer.with({ headers: { 'X-API-Key': 'hunter2-hunter2' }, connectTimeoutMs: 3_000 }),
         });
         const status = await stage.reaches('bad', 'ready', 'backingOff', 'failed');
         return { ...stage.seen(status), visits: canary.visits(), requests: peer.log.all().length };
       },
-    }),
-  ),
-  {
-    id: 'F116',
-    variant: 'late',
+    },
+  ]),
+  'F116/late': {
     inject: 'h:redirect-late, of a call',
     expect: { code: 'REDIRECT_BLOCKED', visits: 0, state: 'ready', ...fast },
     async run(stage) {
@@ -117,29 +118,24 @@ const redirects: readonly Row[] = [
       return { ...seen, visits: canary.visits() };
     },
   },
-];
+};
 
-const streams: readonly Row[] = [
-  ...['sse-retry-0', 'sse-retry-huge'].map(
-    (mode): Row => ({
-      id: 'F119',
-      variant: mode.slice('sse-'.length),
-      inject: `h:${mode}, 30 s of the troupe`,
+const streams: Rows = {
+  ...eachOf(['retry-0', 'retry-huge'], (kind) => [
+    `F119/${kind}`,
+    {
+      inject: `h:sse-${kind}, 30 s of the troupe`,
       expect: { state: 'ready', listens: { atMost: 10 }, isOk: true },
       speed: 8,
       async run(stage) {
-        const peer = await stage.http(mode);
-        stage.start({ bad: peer });
-        await stage.reaches('bad', 'ready');
+        const peer = await readyHttp(stage, `sse-${kind}`);
         await pause(30_000 / 8);
         const { isOk } = await stage.call('bad', 'echo');
         return { state: stage.status('bad').state, listens: peer.log.count('GET'), isOk };
       },
-    }),
-  ),
-  {
-    id: 'F59',
-    variant: 'http-storm',
+    },
+  ]),
+  'F59/http-storm': {
     inject: 'h:sse-storm, 10,000 changes',
     expect: {
       state: ['ready', 'degraded'],
@@ -149,9 +145,7 @@ const streams: readonly Row[] = [
     },
     isAlone: true,
     async run(stage) {
-      const peer = await stage.http('sse-storm');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, 'sse-storm');
       await peer.log.nth('GET');
       const { isOk, ms } = await stage.call('bad', 'echo');
       await pause(2_500);
@@ -163,15 +157,11 @@ const streams: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F72',
-    variant: 'http',
+  'F72/http': {
     inject: 'h:sse-server-requests, 200 in one answer',
     expect: { isOk: true, granted: 0, state: 'ready' },
     async run(stage) {
-      const peer = await stage.http('sse-server-requests');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, 'sse-server-requests');
       const { isOk, text } = await stage.call('bad', 'echo');
       await pause(500);
       const answered = peer.log.all('answer');
@@ -179,31 +169,25 @@ const streams: readonly Row[] = [
       return { isOk, text, answers: answered.length, granted, state: stage.status('bad').state };
     },
   },
-];
+};
 
-const sessions: readonly Row[] = [
-  {
-    id: 'F121',
-    variant: 'spaces',
+const sessions: Rows = {
+  'F121/spaces': {
     inject: 'h:session-bad-id "a b c"',
     expect: { isSent: false },
     run: (stage) => sessionIdOf(stage, 'session-bad-id', []),
   },
-  {
-    id: 'F121',
-    variant: 'long',
+  'F121/long': {
     inject: 'h:session-bad-id of 12 KB',
     expect: { isSent: false },
     run: (stage) => sessionIdOf(stage, 'session-bad-id', ['--long', '12000']),
   },
-  {
-    id: 'F121',
-    variant: 'rotates',
+  'F121/rotates': {
     inject: 'h:session-rotates with every answer',
     expect: { state: 'ready', ids: 1, isOk: true },
     run: (stage) => sessionIdOf(stage, 'session-rotates', []),
   },
-];
+};
 
 /** Which ids of sessions came back to the server that gave out bad ones. */
 async function sessionIdOf(stage: Stage, mode: string, args: readonly string[]): Promise<Seen> {
@@ -217,10 +201,10 @@ async function sessionIdOf(stage: Stage, mode: string, args: readonly string[]):
   return { ...stage.seen(status), ids: sent.size, isSent, isOk };
 }
 
-export const httpAnswerRows: readonly AnyRow[] = [
+export const httpAnswerRows: Rows = {
   ...slow,
   ...answers,
   ...redirects,
   ...streams,
   ...sessions,
-];
+};

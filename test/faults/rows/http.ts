@@ -1,14 +1,13 @@
 /** G: HTTP servers, and the network in between. */
 
-import type { Expectation, Seen } from '../expectation.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+
+import type { Expectation } from '../expectation.ts';
+import { eachOf, type Row, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 import { until } from '../until.ts';
 import { httpAnswerRows } from './http-answers.ts';
-import { backingOff, seenOf } from './one-server.ts';
-
-type Entry = Readonly<Record<string, unknown>>;
+import { backingOff, faultIn, readyHttp, readyServer, seenOf, tallyOf } from './one-server.ts';
 
 /** Starts a server behind a proxy, and settles when it is ready. */
 async function proxied(stage: Stage, mode = 'ok') {
@@ -19,10 +18,8 @@ async function proxied(stage: Stage, mode = 'ok') {
   return { peer, proxy };
 }
 
-const network: readonly Row[] = [
-  {
-    id: 'F100',
-    variant: 'refused',
+const network: Rows = {
+  'F100/refused': {
     inject: 'p:refuse from the start',
     expect: { ...backingOff, code: 'UNAVAILABLE', says: /ECONNREFUSED/u, later: 'ready' },
     async run(stage) {
@@ -36,15 +33,12 @@ const network: readonly Row[] = [
       return { ...stage.seen(status), later };
     },
   },
-  {
-    id: 'F100',
-    variant: 'flap',
+  'F100/flap': {
     inject: 'h:flap, killed and started again under calls',
     expect: { state: 'ready', settled: 60, twice: 0, lost: 0, ranAnyway: 0 },
     async run(stage) {
       const peer = await stage.http('ok');
-      stage.start({ bad: peer.with({ timeoutMs: 4_000 }) });
-      await stage.reaches('bad', 'ready');
+      await readyServer(stage, peer.with({ timeoutMs: 4_000 }));
       const calls = Array.from({ length: 60 }, async (_, n) => {
         await pause(n * 50);
         return { n, end: await stage.call('bad', 'echo', { n }) };
@@ -56,22 +50,11 @@ const network: readonly Row[] = [
         await peer.revive();
       }
       const ends = await Promise.all(calls);
-      const effects = peer.log.all('effect').map(({ n = -1 }) => n);
-      const ran = new Set(effects);
       const { state } = await stage.rests('bad', 'ready');
-      return {
-        state,
-        settled: ends.length,
-        isOk: ends.filter(({ end }) => end.isOk).length,
-        twice: effects.length - ran.size,
-        lost: ends.filter(({ n, end }) => end.isOk && !ran.has(n)).length,
-        ranAnyway: ends.filter(({ n, end }) => end.outcome === 'not_executed' && ran.has(n)).length,
-      };
+      return { state, ...tallyOf(ends, peer.log) };
     },
   },
-  {
-    id: 'F100',
-    variant: 'blackhole',
+  'F100/blackhole': {
     inject: 'p:blackhole during a call (timeoutMs 1000)',
     expect: { code: 'TIMEOUT', outcome: 'unknown', callMs: { atMost: 2_000 }, next: true },
     async run(stage) {
@@ -84,9 +67,7 @@ const network: readonly Row[] = [
       return { ...seen, next };
     },
   },
-  {
-    id: 'F100',
-    variant: 'half-open',
+  'F100/half-open': {
     inject: 'p:blackhole and no call: the other side is gone in silence',
     expect: {
       state: 'ready',
@@ -100,9 +81,7 @@ const network: readonly Row[] = [
       return seenOf(stage, await stage.call('bad', 'echo', {}, 1_000));
     },
   },
-  {
-    id: 'F100',
-    variant: 'reset',
+  'F100/reset': {
     inject: 'p:reset of all connections during a call',
     expect: { code: 'STREAM_LOST', outcome: 'unknown', callMs: { atMost: 1_500 }, next: true },
     async run(stage) {
@@ -115,9 +94,7 @@ const network: readonly Row[] = [
       return { ...seen, next };
     },
   },
-  {
-    id: 'F100',
-    variant: 'slice',
+  'F100/slice': {
     inject: 'p:slice, 3 bytes at a time',
     expect: { isOk: true, isExact: true, state: 'ready' },
     async run(stage) {
@@ -127,9 +104,7 @@ const network: readonly Row[] = [
       return { isOk, isExact: text === 'grüße 🦉', state: stage.status('bad').state };
     },
   },
-  {
-    id: 'F100',
-    variant: 'cut',
+  'F100/cut': {
     inject: 'p:reset after 40 bytes of an answer',
     expect: { code: 'STREAM_LOST', outcome: 'unknown', callMs: { atMost: 1_500 } },
     async run(stage) {
@@ -139,59 +114,44 @@ const network: readonly Row[] = [
       return seenOf(stage, await stage.call('bad', 'echo'));
     },
   },
-  {
-    id: 'F103',
-    variant: 'keepalive',
+  'F103/keepalive': {
     inject: 'h:keepalive-reset, 10 calls on stale connections',
     // A tool call that may have been read must not be sent again; none was read here.
     expect: { settled: 10, twice: 0, lost: 0, ranAnyway: 0, state: 'ready' },
     async run(stage) {
-      const peer = await stage.http('keepalive-reset');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, 'keepalive-reset');
       const ends = [];
       for (let n = 0; n < 10; n += 1) {
-        ends.push(await stage.call('bad', 'echo', { n }, 4_000));
+        ends.push({ n, end: await stage.call('bad', 'echo', { n }, 4_000) });
         await pause(20);
       }
-      const effects = peer.log.all('effect').map(({ n = -1 }) => n);
-      const ran = new Set(effects);
       const { state } = await stage.rests('bad', 'ready');
-      return {
-        state,
-        settled: ends.length,
-        isOk: ends.filter(({ isOk }) => isOk).length,
-        twice: effects.length - ran.size,
-        lost: ends.filter(({ isOk }, n) => isOk && !ran.has(n)).length,
-        ranAnyway: ends.filter(({ outcome }, n) => outcome === 'not_executed' && ran.has(n)).length,
-      };
+      return { state, ...tallyOf(ends, peer.log) };
     },
   },
-];
+};
 
-/** Starts one mode, and tells where it comes to rest and what it was asked on the way. */
-async function restOf(
-  stage: Stage,
-  mode: string,
-  args: readonly string[] = [],
-  more: Entry = {},
-): Promise<Seen> {
-  const peer = await stage.http(mode, args);
-  stage.start({ bad: peer.with({ connectTimeoutMs: 3_000, ...more }) });
-  const status = await stage.reaches('bad', 'ready', 'authRequired', 'backingOff', 'failed');
-  const inits = peer.log.count('initialize');
-  return { ...stage.seen(status), era: status.era, inits, action: status.action };
+/** A row that starts the HTTP server it describes, and reports the first state that lasts. */
+function rested(inject: string, expect: Expectation): Row {
+  const { mode, args } = faultIn(inject);
+  return {
+    inject,
+    expect,
+    async run(stage) {
+      const peer = await stage.http(mode, args);
+      stage.start({ bad: peer.with({ connectTimeoutMs: 3_000 }) });
+      const status = await stage.reaches('bad', 'ready', 'authRequired', 'backingOff', 'failed');
+      const inits = peer.log.count('initialize');
+      return { ...stage.seen(status), era: status.era, inits, action: status.action };
+    },
+  };
 }
 
-const parked: readonly Row[] = [
-  ...[
-    { id: 'F104', mode: '401' },
-    { id: 'F109', mode: '403' },
-  ].map(
-    ({ id, mode }): Row => ({
-      id,
-      variant: mode,
-      inject: `h:${mode}`,
+const parked: Rows = {
+  ...eachOf(['F104/401', 'F109/403'], (name) => [
+    name,
+    {
+      inject: `h:${name.slice(5)}`,
       expect: {
         state: 'authRequired',
         code: 'AUTH_REQUIRED',
@@ -201,7 +161,7 @@ const parked: readonly Row[] = [
         callCode: 'AUTH_REQUIRED',
       },
       async run(stage) {
-        const peer = await stage.http(mode);
+        const peer = await stage.http(name.slice(5));
         stage.start({ bad: peer });
         const status = await stage.reaches('bad', 'authRequired', 'backingOff', 'failed');
         const requests = peer.log.all().length;
@@ -210,11 +170,9 @@ const parked: readonly Row[] = [
         const { code: callCode } = await stage.call('bad', 'echo');
         return { ...stage.seen(status), action: status.action, requests, later, callCode };
       },
-    }),
-  ),
-  {
-    id: 'F104',
-    variant: '401-after',
+    },
+  ]),
+  'F104/401-after': {
     inject: 'h:401-after a call, then signed in',
     expect: {
       state: 'authRequired',
@@ -223,9 +181,7 @@ const parked: readonly Row[] = [
       later: 'ready',
     },
     async run(stage) {
-      const peer = await stage.http('401-after');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, '401-after');
       const { code: callCode, outcome } = await stage.call('bad', 'echo');
       const status = await stage.rests('bad', 'authRequired');
       await peer.kill();
@@ -235,21 +191,16 @@ const parked: readonly Row[] = [
       return { ...stage.seen(status), callCode, outcome, later };
     },
   },
-  {
-    id: 'F109',
-    variant: 'scope-loop',
+  'F109/scope-loop': {
     inject: 'h:403-scope-loop, a call',
     expect: { code: 'AUTH_REQUIRED', outcome: 'unknown', calls: { atMost: 2 } },
     async run(stage) {
-      const peer = await stage.http('403-scope-loop');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, '403-scope-loop');
       const seen = seenOf(stage, await stage.call('bad', 'echo'));
       return { ...seen, calls: peer.log.count('tools/call') };
     },
   },
-  {
-    id: 'F111',
+  F111: {
     inject: 'h:404-session-loop',
     expect: { state: ['backingOff', 'suspended'], inits: { atMost: 3 } },
     speed: 4,
@@ -262,14 +213,11 @@ const parked: readonly Row[] = [
       return { ...stage.seen(stage.status('bad')), inits: peer.log.count('initialize') };
     },
   },
-  {
-    id: 'F112',
+  F112: {
     inject: 'h:404-transient without a session',
     expect: { isOk: false, state: 'ready', next: true, inits: 1 },
     async run(stage) {
-      const peer = await stage.http('404-transient');
-      stage.start({ bad: peer });
-      await stage.reaches('bad', 'ready');
+      const peer = await readyHttp(stage, '404-transient');
       const seen = seenOf(stage, await stage.call('bad', 'echo'));
       const { isOk: next } = await stage.call('bad', 'echo');
       return {
@@ -280,9 +228,7 @@ const parked: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F113',
-    variant: '503-after',
+  'F113/503-after': {
     inject: 'h:503-after, Retry-After: 3',
     expect: {
       ...backingOff,
@@ -299,47 +245,21 @@ const parked: readonly Row[] = [
       return { ...stage.seen(status), waitMs, later };
     },
   },
-  {
-    id: 'F113',
-    variant: '500',
-    inject: 'h:500',
-    expect: { ...backingOff, code: 'UNAVAILABLE' },
-    run: (stage) => restOf(stage, '500'),
-  },
-];
+  'F113/500': rested('h:500', { ...backingOff, code: 'UNAVAILABLE' }),
+};
 
-const eras: readonly Row[] = [
-  ...(
-    [
-      ['legacy-only', 'ok', { state: 'ready', era: 'legacy' }],
-      ['modern-only', 'modern-only', { state: 'ready', era: 'modern', inits: 0 }],
-      ['405', '405-discover', { state: 'ready', era: 'legacy' }],
-      ['500', '500-discover', { ...backingOff, code: 'UNAVAILABLE', inits: 0 }],
-    ] as readonly (readonly [string, string, Expectation])[]
-  ).map(
-    ([variant, mode, expect]): Row => ({
-      id: 'F123',
-      variant,
-      inject: `h:${mode}`,
-      expect,
-      run: (stage) => restOf(stage, mode),
-    }),
-  ),
-  {
-    id: 'F18',
-    variant: 'http',
-    inject: 'h:modern-bad-version',
-    expect: {
-      state: 'failed',
-      reason: 'versionUnsupported',
-      code: 'VERSION_UNSUPPORTED',
-      inits: 0,
-    },
-    run: (stage) => restOf(stage, 'modern-bad-version'),
-  },
-  {
-    id: 'F123',
-    variant: 'changes',
+const eras: Rows = {
+  'F123/legacy-only': rested('h:ok', { state: 'ready', era: 'legacy' }),
+  'F123/modern-only': rested('h:modern-only', { state: 'ready', era: 'modern', inits: 0 }),
+  'F123/405': rested('h:405-discover', { state: 'ready', era: 'legacy' }),
+  'F123/500': rested('h:500-discover', { ...backingOff, code: 'UNAVAILABLE', inits: 0 }),
+  'F18/http': rested('h:modern-bad-version', {
+    state: 'failed',
+    reason: 'versionUnsupported',
+    code: 'VERSION_UNSUPPORTED',
+    inits: 0,
+  }),
+  'F123/changes': {
     inject: 'a modern server is replaced by a legacy one',
     expect: { before: 'modern', after: 'legacy', isOk: true },
     async run(stage) {
@@ -355,29 +275,30 @@ const eras: readonly Row[] = [
       return { before, after, isOk };
     },
   },
-];
+};
 
-const absent: readonly AnyRow[] = [
-  ...[
-    'issuer-mismatch',
-    'resource-mismatch',
-    'metadata-hang',
-    'token-hang',
-    'token-html',
-    'token-bad',
-  ].map((kind) => ({ id: 'F108', variant: kind, inject: `h:401-${kind}`, absent: 'needs OAuth' })),
-  {
-    id: 'F104',
-    variant: 'forever',
+const absent: Rows = {
+  ...eachOf(
+    [
+      'issuer-mismatch',
+      'resource-mismatch',
+      'metadata-hang',
+      'token-hang',
+      'token-html',
+      'token-bad',
+    ],
+    (kind) => [`F108/${kind}`, { inject: `h:401-${kind}`, absent: 'needs OAuth' }],
+  ),
+  'F104/forever': {
     inject: 'h:401-forever, signing in again and again',
     absent: 'needs OAuth',
   },
-];
+};
 
-export const httpRows: readonly AnyRow[] = [
+export const httpRows: Rows = {
   ...network,
   ...parked,
   ...httpAnswerRows,
   ...eras,
   ...absent,
-];
+};

@@ -1,39 +1,42 @@
 /** D: lists of tools that never end, lie, flood or change. */
 
-import type { Seen } from '../expectation.ts';
-import { pause } from '../pause.ts';
-import type { AnyRow, Row } from '../row.ts';
-import type { Peer, Stage } from '../stage.ts';
-import { until } from '../until.ts';
-import { backingOff, readyServer } from './one-server.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 
-/** Lets a server list its tools, and tells what came of them. */
-async function listOf(stage: Stage, peer: Peer): Promise<Seen> {
-  const stalls = stage.measureStalls();
-  const troupe = stage.start({ bad: peer });
-  const status = await stage.reaches('bad', 'ready', 'degraded', 'backingOff', 'failed');
-  await until(() => peer.log.count('tools/list') > 0 || status.state === 'backingOff', 'a list');
-  // A status may follow the listing at once.
-  await pause(50);
-  const tools = troupe.tools();
+import type { Expectation } from '../expectation.ts';
+import { eachOf, type Row, type Rows } from '../row.ts';
+import { until } from '../until.ts';
+import { backingOff, besideCalls, faultIn, readyServer } from './one-server.ts';
+
+/** A row that lets the server it describes list its tools. */
+function listed(inject: string, expect: Expectation): Row {
+  const { mode, args } = faultIn(inject);
   return {
-    ...stage.seen(stage.status('bad')),
-    tools: tools.length,
-    names: tools
-      .slice(0, 4)
-      .map(({ tool }) => tool)
-      .join(' '),
-    longest: Math.max(0, ...tools.map(({ description = '' }) => description.length)),
-    lists: peer.log.count('tools/list'),
-    longestStallMs: stalls(),
+    inject,
+    expect,
+    async run(stage) {
+      const peer = stage.stdio(mode, args);
+      const troupe = stage.start({ bad: peer });
+      const { state } = await stage.reaches('bad', 'ready', 'degraded', 'backingOff', 'failed');
+      await until(() => peer.log.count('tools/list') > 0 || state === 'backingOff', 'a list');
+      // A status may follow the listing at once.
+      await pause(50);
+      const tools = troupe.tools();
+      const names = tools.slice(0, 4).map(({ tool }) => tool);
+      return {
+        ...stage.seen(stage.status('bad')),
+        tools: tools.length,
+        names: names.join(' '),
+        longest: Math.max(0, ...tools.map(({ description = '' }) => description.length)),
+        lists: peer.log.count('tools/list'),
+      };
+    },
   };
 }
 
 const partial = { state: 'degraded', reason: 'partialCatalog' } as const;
 
-const pages: readonly Row[] = [
-  {
-    id: 'F43',
+const pages: Rows = {
+  F43: {
     inject: 's:hang-tools',
     expect: { ...backingOff, code: 'TIMEOUT', tools: 0, readyMs: { atMost: 1_500 }, left: 0 },
     speed: 20,
@@ -51,34 +54,16 @@ const pages: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F44',
-    variant: 'endless',
-    inject: 's:endless-pages',
-    expect: { ...partial, lists: 64, tools: 64, says: /64 pages/u },
-    run: (stage) => listOf(stage, stage.stdio('endless-pages')),
-  },
-  ...['loop', 'cycle', 'empty'].map(
-    (kind): Row => ({
-      id: 'F44',
-      variant: kind,
-      inject: `s:${kind}-cursor`,
-      expect: { ...partial, lists: { atMost: 4 }, says: /repeats/u },
-      run: (stage) => listOf(stage, stage.stdio(`${kind}-cursor`)),
-    }),
-  ),
-  {
-    id: 'F46',
-    inject: 's:page-error',
-    expect: { ...backingOff, tools: 0, says: /second page is lost/u },
-    run: (stage) => listOf(stage, stage.stdio('page-error')),
-  },
-];
+  'F44/endless': listed('s:endless-pages', { ...partial, lists: 64, tools: 64, says: /64 pages/u }),
+  ...eachOf(['loop', 'cycle', 'empty'], (kind) => [
+    `F44/${kind}`,
+    listed(`s:${kind}-cursor`, { ...partial, lists: { atMost: 4 }, says: /repeats/u }),
+  ]),
+  F46: listed('s:page-error', { ...backingOff, tools: 0, says: /second page is lost/u }),
+};
 
-const sizes: readonly Row[] = [
-  {
-    id: 'F47',
-    variant: 'many-tools',
+const sizes: Rows = {
+  'F47/many-tools': {
     inject: 's:many-tools --n 50000',
     expect: {
       ...partial,
@@ -100,23 +85,13 @@ const sizes: readonly Row[] = [
       return { ...stage.seen(status), tools, longestStallMs: stalls() };
     },
   },
-  {
-    id: 'F47',
-    variant: 'long-desc',
-    inject: 's:long-desc, 5 MB',
-    expect: { state: 'ready', tools: 1, longest: 2_048 },
-    run: (stage) => listOf(stage, stage.stdio('long-desc')),
-  },
-  {
-    id: 'F48',
-    variant: 'one-server',
-    inject: 's:dup-tools',
-    expect: { ...partial, tools: 1, says: /"echo" is listed twice/u },
-    run: (stage) => listOf(stage, stage.stdio('dup-tools')),
-  },
-  {
-    id: 'F48',
-    variant: 'two-servers',
+  'F47/long-desc': listed('s:long-desc, 5 MB', { state: 'ready', tools: 1, longest: 2_048 }),
+  'F48/one-server': listed('s:dup-tools', {
+    ...partial,
+    tools: 1,
+    says: /"echo" is listed twice/u,
+  }),
+  'F48/two-servers': {
     inject: 'the same tools from two servers',
     expect: {
       names: 'mcp__a__echo mcp__a__slow mcp__b__echo mcp__b__slow',
@@ -133,33 +108,27 @@ const sizes: readonly Row[] = [
       return { names: names.join(' '), answers: answers.map(({ text }) => text).join(', ') };
     },
   },
-  {
-    id: 'F51',
-    variant: 'null-tool',
-    inject: 's:null-tool',
-    expect: { ...partial, tools: 2, names: 'echo slow', says: /number 1.*number 3/u },
-    run: (stage) => listOf(stage, stage.stdio('null-tool')),
-  },
-  {
-    id: 'F51',
-    variant: 'bad-schema',
-    inject: 's:bad-schema',
-    expect: { ...partial, tools: 1, names: 'echo', says: /worse.*none.*odd/u },
-    run: (stage) => listOf(stage, stage.stdio('bad-schema')),
-  },
-  {
-    id: 'F51',
-    variant: 'list-wrong-shape',
-    inject: 's:list-wrong-shape',
-    expect: { ...partial, tools: 0, says: /without a list/u },
-    run: (stage) => listOf(stage, stage.stdio('list-wrong-shape')),
-  },
-];
+  'F51/null-tool': listed('s:null-tool', {
+    ...partial,
+    tools: 2,
+    names: 'echo slow',
+    says: /number 1.*number 3/u,
+  }),
+  'F51/bad-schema': listed('s:bad-schema', {
+    ...partial,
+    tools: 1,
+    names: 'echo',
+    says: /worse.*none.*odd/u,
+  }),
+  'F51/list-wrong-shape': listed('s:list-wrong-shape', {
+    ...partial,
+    tools: 0,
+    says: /without a list/u,
+  }),
+};
 
-const lies: readonly Row[] = [
-  {
-    id: 'F53',
-    variant: 'poison-desc',
+const lies: Rows = {
+  'F53/poison-desc': {
     inject: 's:poison-desc with escapes and hidden characters',
     expect: { state: 'ready', server: 'bad', isClean: true, keepsMeaning: true },
     async run(stage) {
@@ -174,9 +143,7 @@ const lies: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F53',
-    variant: 'lying-annotations',
+  'F53/lying-annotations': {
     inject: 's:lying-annotations, dies after the effect',
     expect: { code: 'CRASHED', outcome: 'unknown', effects: 1 },
     async run(stage) {
@@ -186,9 +153,7 @@ const lies: readonly Row[] = [
       return { code, outcome, effects: log.count('effect') };
     },
   },
-  {
-    id: 'F53',
-    variant: 'bad-icons',
+  'F53/bad-icons': {
     inject: 's:bad-icons',
     expect: { state: 'ready', hasIcons: false },
     async run(stage) {
@@ -197,10 +162,9 @@ const lies: readonly Row[] = [
       return { state: stage.status('bad').state, hasIcons };
     },
   },
-  ...['schema-bomb', 'redos-schema'].map(
-    (mode): Row => ({
-      id: 'F54',
-      variant: mode,
+  ...eachOf(['schema-bomb', 'redos-schema'], (mode) => [
+    `F54/${mode}`,
+    {
       inject: `s:${mode}`,
       expect: { state: 'ready', isOk: true, callMs: { atMost: 500 } },
       async run(stage) {
@@ -208,11 +172,9 @@ const lies: readonly Row[] = [
         const { isOk, ms } = await stage.call('bad', 'echo', { text: `${'a'.repeat(40)}!` });
         return { state: stage.status('bad').state, isOk, callMs: ms };
       },
-    }),
-  ),
-  {
-    id: 'F54',
-    variant: 'remote-ref',
+    },
+  ]),
+  'F54/remote-ref': {
     inject: 's:remote-ref to a canary',
     expect: { state: 'ready', isOk: true, visits: 0 },
     async run(stage) {
@@ -222,11 +184,10 @@ const lies: readonly Row[] = [
       return { state: stage.status('bad').state, isOk, visits: canary.visits() };
     },
   },
-];
+};
 
-const changes: readonly Row[] = [
-  {
-    id: 'F58',
+const changes: Rows = {
+  F58: {
     inject: 's:flip-flop, 40 calls in 2 s',
     expect: { lists: { atMost: 5 }, last: 'even', state: ['ready', 'degraded'] },
     async run(stage) {
@@ -242,9 +203,7 @@ const changes: readonly Row[] = [
       return { lists: log.count('tools/list'), last: last(), state: stage.status('bad').state };
     },
   },
-  {
-    id: 'F59',
-    variant: 'storm',
+  'F59/storm': {
     inject: 's:list-changed-storm --n 10000',
     expect: {
       isOk: true,
@@ -258,22 +217,20 @@ const changes: readonly Row[] = [
     async run(stage) {
       const peer = stage.stdio('list-changed-storm');
       const { log } = await readyServer(stage, peer, { good: stage.stdio('ok') });
-      await stage.reaches('good', 'ready');
-      const endCalling = stage.keepCalling('good');
-      const { isOk, ms } = await stage.call('bad', 'echo', {}, 8_000);
-      const othersP99Ms = await endCalling();
+      const seen = await besideCalls(stage, async () => {
+        const { isOk, ms } = await stage.call('bad', 'echo', {}, 8_000);
+        return { isOk, callMs: ms };
+      });
       await pause(2_500);
       const lists = log.count('tools/list');
       await pause(1_500);
       const after = log.count('tools/list') - lists;
       const wasFlooding = stage.history('bad').some(({ reason }) => reason === 'flooding');
       const { state } = stage.status('bad');
-      return { state, wasFlooding, isOk, callMs: ms, lists, after, othersP99Ms };
+      return { state, wasFlooding, ...seen, lists, after };
     },
   },
-  {
-    id: 'F59',
-    variant: 'feedback',
+  'F59/feedback': {
     inject: 's:list-changed-feedback, 5 s',
     expect: { lists: { atMost: 7 }, isOk: true, state: ['ready', 'degraded'] },
     async run(stage) {
@@ -283,8 +240,7 @@ const changes: readonly Row[] = [
       return { lists: log.count('tools/list'), isOk, state: stage.status('bad').state };
     },
   },
-  {
-    id: 'F61',
+  F61: {
     inject: 's:removes-slow while it is being called',
     expect: { running: true, code: 'TOOL_UNKNOWN', outcome: 'not_executed', tools: 1 },
     async run(stage) {
@@ -297,16 +253,15 @@ const changes: readonly Row[] = [
       return { running: isOk, code, outcome, tools: stage.troupe.tools().length };
     },
   },
-];
+};
 
-export const listRows: readonly AnyRow[] = [
+export const listRows: Rows = {
   ...pages,
   ...sizes,
   ...lies,
-  {
-    id: 'F55',
+  F55: {
     inject: 's:rug-pull',
     absent: 'shown by test/runtime/user/approvals.test.ts',
   },
   ...changes,
-];
+};

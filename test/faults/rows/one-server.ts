@@ -1,16 +1,49 @@
-/** The two stories that most rows tell: one server that starts, and one that is called. */
+/** The two stories of most rows: a server starts, and a tool of it is called. */
 
-import type { Seen } from '../expectation.ts';
-import type { CallEnd, Peer, Stage } from '../stage.ts';
+import type { EventLog } from '../event-log.ts';
+import type { Expectation, Seen } from '../expectation.ts';
+import type { HttpPeer } from '../http-peer.ts';
+import type { Row } from '../row.ts';
+import type { CallEnd, Entry, Stage } from '../stage.ts';
 
 export const backingOff = { state: 'backingOff', reason: 'retrying' } as const;
 
-/** Lets one mode start, and tells where it first comes to rest. */
+/** What the description of a fault says: `s:MODE --option value (timeoutMs 800), a remark`. */
+export function faultIn(inject: string) {
+  const [, mode = '', options = ''] = /^[sh]:([\w-]+)((?: --\w+ [^\s,]+)*)/u.exec(inject) ?? [];
+  const limit = (name: string): number | undefined => {
+    const [, ms] = new RegExp(`\\(${name} (\\d+)\\)`, 'u').exec(inject) ?? [];
+    return ms === undefined ? undefined : Number(ms);
+  };
+  const args = options.split(' ').filter((word) => word !== '');
+  return { mode, args, timeoutMs: limit('timeoutMs'), connectTimeoutMs: limit('connectTimeoutMs') };
+}
+
+/** A row that starts the server it describes. */
+export function started(inject: string, expect: Expectation): Row {
+  const { mode, args, connectTimeoutMs = 2_000 } = faultIn(inject);
+  return { inject, expect, run: (stage) => startOf(stage, mode, args, { connectTimeoutMs }) };
+}
+
+/** A row that calls a tool of the server it describes. */
+export function called(inject: string, expect: Expectation): Row {
+  const { mode, args, timeoutMs = 5_000 } = faultIn(inject);
+  return {
+    inject,
+    expect,
+    async run(stage) {
+      await readyServer(stage, stage.stdio(mode, args));
+      return seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs));
+    },
+  };
+}
+
+/** Starts a server in one mode and reports the first state that lasts. */
 export async function startOf(
   stage: Stage,
   mode: string,
   args: readonly string[] = [],
-  more: object = {},
+  more: Entry = {},
 ): Promise<Seen> {
   const peer = stage.stdio(mode, args, { connectTimeoutMs: 2_000, ...more });
   const from = performance.now();
@@ -23,22 +56,27 @@ export async function startOf(
   return { ...stage.seen(status), exitCode, signal, lastWords, settledMs, restarts };
 }
 
-/** Starts a server as `bad`, and settles when it is ready. */
-export async function readyServer(stage: Stage, peer: Peer, others: object = {}): Promise<Peer> {
+/** Starts a server as `bad`; resolves when it is ready. */
+export async function readyServer<Some extends { readonly entry: Entry }>(
+  stage: Stage,
+  peer: Some,
+  others: object = {},
+): Promise<Some> {
   stage.start({ bad: peer, ...others });
   await stage.reaches('bad', 'ready', 'degraded');
   return peer;
 }
 
-/** Calls a tool of one mode, and tells how that ended and how the server is then. */
-export async function callOf(
-  stage: Stage,
-  mode: string,
-  args: readonly string[] = [],
-  timeoutMs = 5_000,
-): Promise<Seen> {
-  await readyServer(stage, stage.stdio(mode, args));
-  return seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs));
+export async function readyHttp(stage: Stage, mode: string): Promise<HttpPeer> {
+  return readyServer(stage, await stage.http(mode));
+}
+
+/** Acts while a healthy neighbour is called, and adds how long 99 of 100 of those calls took. */
+export async function besideCalls(stage: Stage, act: () => Promise<Seen>): Promise<Seen> {
+  await stage.reaches('good', 'ready');
+  const endCalling = stage.keepCalling('good');
+  const seen = await act();
+  return { ...seen, othersP99Ms: await endCalling() };
 }
 
 export function seenOf(stage: Stage, call: CallEnd): Seen {
@@ -47,4 +85,22 @@ export function seenOf(stage: Stage, call: CallEnd): Seen {
   const shown = text?.slice(0, 40);
   const says = message.slice(0, 300);
   return { state, reason, isOk, code, outcome, says, text: shown, callMs: ms };
+}
+
+/** Compares the outcomes of numbered calls with the calls that the server ran. */
+export function tallyOf(
+  calls: readonly { readonly n: number; readonly end: CallEnd }[],
+  log: EventLog,
+): Seen {
+  const effects = log.all('effect').map(({ n = -1 }) => n);
+  const ran = new Set(effects);
+  return {
+    settled: calls.length,
+    isOk: calls.filter(({ end }) => end.isOk).length,
+    unknown: calls.filter(({ end }) => end.outcome === 'unknown').length,
+    effects: effects.length,
+    twice: effects.length - ran.size,
+    lost: calls.filter(({ n, end }) => end.isOk && !ran.has(n)).length,
+    ranAnyway: calls.filter(({ n, end }) => end.outcome === 'not_executed' && ran.has(n)).length,
+  };
 }

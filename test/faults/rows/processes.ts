@@ -4,12 +4,11 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import type { Seen } from '../expectation.ts';
-import { leftOver } from '../marked-processes.ts';
-import type { AnyRow, Row } from '../row.ts';
+import type { Expectation, Seen } from '../expectation.ts';
+import type { Row, Rows } from '../row.ts';
 import type { CallEnd, Peer, Stage } from '../stage.ts';
 import { hostEndRows } from './host-ends.ts';
-import { readyServer, seenOf } from './one-server.ts';
+import { besideCalls, faultIn, readyServer, seenOf } from './one-server.ts';
 import { stopRows } from './stops.ts';
 
 /** Stops a server that is ready, and tells how long that took and who is left. */
@@ -20,7 +19,7 @@ async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
   stage.troupe.send({ type: 'server.stop', server: 'bad' });
   const { state } = await stage.rests('bad', 'stopped');
   const stopMs = Math.round(performance.now() - from);
-  const left = (await leftOver(stage.mark, 200)).length;
+  const left = await stage.leftOver(200);
   return { state, before, left, stopMs };
 }
 
@@ -34,9 +33,8 @@ function written(stage: Stage): string {
   return existsSync(stateFile(stage)) ? readFileSync(stateFile(stage), 'utf8') : 'nothing';
 }
 
-const stubborn: readonly Row[] = [
-  {
-    id: 'F77',
+const stubborn: Rows = {
+  F77: {
     inject: 's:ignore-term',
     expect: { ...gone, order: 'stdin-end signal', stopMs: { atMost: 1_800 } },
     speed: 4,
@@ -47,8 +45,7 @@ const stubborn: readonly Row[] = [
       return { ...seen, order: order.map(({ event }) => event).join(' ') };
     },
   },
-  {
-    id: 'F78',
+  F78: {
     inject: 's:slow-exit --ms 1500',
     expect: { ...gone, written: 'flushed' },
     async run(stage) {
@@ -56,8 +53,7 @@ const stubborn: readonly Row[] = [
       return { ...seen, written: written(stage) };
     },
   },
-  {
-    id: 'F79',
+  F79: {
     inject: 's:term-only',
     expect: { ...gone, written: 'term' },
     speed: 4,
@@ -66,53 +62,45 @@ const stubborn: readonly Row[] = [
       return { ...seen, written: written(stage) };
     },
   },
-  {
-    id: 'F80',
-    variant: 'grandchild',
+  'F80/grandchild': {
     inject: 's:grandchild that holds our pipes',
     expect: { ...gone, before: 2 },
     speed: 4,
     run: (stage) => stopOf(stage, stage.stdio('grandchild')),
   },
-  {
-    id: 'F80',
-    variant: 'fork-many',
+  'F80/fork-many': {
     inject: 's:fork-many --n 20',
     expect: { ...gone, before: 21 },
     speed: 4,
     run: (stage) => stopOf(stage, stage.stdio('fork-many', ['--n', '20'])),
   },
-  {
-    id: 'F80',
-    variant: 'crash',
+  'F80/crash': {
     inject: 's:grandchild-holds-pipes, the server dies',
     expect: { code: 'CRASHED', outcome: 'unknown', callMs: { atMost: 250 }, left: 0 },
     async run(stage) {
       await readyServer(stage, stage.stdio('grandchild-holds-pipes', [], { restart: 'never' }));
       const seen = seenOf(stage, await stage.call('bad', 'echo'));
-      return { ...seen, left: (await leftOver(stage.mark, 1_000)).length };
+      return { ...seen, left: await stage.leftOver(1_000) };
     },
   },
-  {
-    id: 'F81',
+  F81: {
     inject: 's:grandchild-setsid',
     expect: { state: 'stopped', leftOrTold: true },
     speed: 4,
     async run(stage) {
       const seen = await stopOf(stage, stage.stdio('grandchild-setsid'));
-      const left = (await leftOver(stage.mark, 1_000)).length;
+      const left = await stage.leftOver(1_000);
       const isTold = stage.warnings.some((line) => /left|process \d+/u.test(line));
       return { ...seen, left, leftOrTold: left === 0 || isTold };
     },
   },
-  {
-    id: 'F83',
+  F83: {
     inject: 'sh -c "node server; true", the shape of npx',
     expect: { ...gone, before: 2 },
     speed: 4,
     run: (stage) => stopOf(stage, launcher(stage)),
   },
-];
+};
 
 function launcher(stage: Stage): Peer {
   const { entry } = stage.stdio('ok');
@@ -120,10 +108,8 @@ function launcher(stage: Stage): Peer {
   return stage.program('/bin/sh', ['-c', `"${process.execPath}" "${script}" ignore-term; true`]);
 }
 
-const sick: readonly Row[] = [
-  {
-    id: 'F86',
-    variant: 'call',
+const sick: Rows = {
+  'F86/call': {
     inject: 's:stop-self (timeoutMs 400), then a stop',
     expect: { code: 'TIMEOUT', outcome: 'unknown', stopped: 'stopped', left: 0 },
     speed: 4,
@@ -132,11 +118,10 @@ const sick: readonly Row[] = [
       const seen = seenOf(stage, await stage.call('bad', 'echo', {}, 400));
       stage.troupe.send({ type: 'server.stop', server: 'bad' });
       const { state } = await stage.rests('bad', 'stopped');
-      return { ...seen, stopped: state, left: (await leftOver(stage.mark, 200)).length };
+      return { ...seen, stopped: state, left: await stage.leftOver(200) };
     },
   },
-  {
-    id: 'F87',
+  F87: {
     inject: 's:deaf, 1,000 calls of 64 KB (timeoutMs 1500)',
     // Some of those in line were called a little later, and get a place when the first time out:
     // no more of them than it takes to open the circuit.
@@ -171,8 +156,7 @@ const sick: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F89',
+  F89: {
     inject: 's:close-stdin while it lives, then 20 calls',
     expect: { state: 'backingOff', code: 'UNAVAILABLE', settled: 20, remarks: { atMost: 2 } },
     async run(stage) {
@@ -186,9 +170,7 @@ const sick: readonly Row[] = [
       return { ...seen, says, settled: ends.length, remarks: stage.remarks.length };
     },
   },
-  {
-    id: 'F90',
-    variant: 'flood',
+  'F90/flood': {
     inject: 's:stderr-flood --mb 100',
     expect: {
       state: 'ready',
@@ -200,18 +182,15 @@ const sick: readonly Row[] = [
     async run(stage) {
       const bad = stage.stdio('stderr-flood', ['--mb', '100'], { startup: 'lazy' });
       stage.start({ good: stage.stdio('ok'), bad });
-      await stage.reaches('good', 'ready');
-      const endCalling = stage.keepCalling('good');
-      const grown = stage.measureMemory();
-      stage.troupe.send({ type: 'server.start', server: 'bad' });
-      const { state } = await stage.reaches('bad', 'ready', 'backingOff');
-      const remarks = stage.remarks.length;
-      return { state, grownMb: grown(), remarks, othersP99Ms: await endCalling() };
+      return besideCalls(stage, async () => {
+        const grown = stage.measureMemory();
+        stage.troupe.send({ type: 'server.start', server: 'bad' });
+        const { state } = await stage.reaches('bad', 'ready', 'backingOff');
+        return { state, grownMb: grown(), remarks: stage.remarks.length };
+      });
     },
   },
-  {
-    id: 'F90',
-    variant: 'no-newline',
+  'F90/no-newline': {
     inject: 's:stderr-no-newline, 4 MB',
     expect: { code: 'CRASHED', longest: { atMost: 2_000 }, tailBytes: { atMost: 65_536 } },
     async run(stage) {
@@ -223,9 +202,7 @@ const sick: readonly Row[] = [
       return { code, longest, lines: tail.length, tailBytes: tail.join('').length };
     },
   },
-  {
-    id: 'F90',
-    variant: 'secrets',
+  'F90/secrets': {
     inject: 's:stderr-secrets, forged lines and escapes',
     expect: { leaks: 0, escapes: 0, unattributed: 0, lines: { atLeast: 2 } },
     async run(stage) {
@@ -245,43 +222,37 @@ const sick: readonly Row[] = [
       };
     },
   },
-  ...[
-    { variant: 'cpu', mode: 'cpu-spin', code: 'TIMEOUT' },
-    { variant: 'memory', mode: 'mem-hog', code: undefined },
-  ].map(
-    ({ variant, mode, code }): Row => ({
-      id: 'F91',
-      variant,
-      inject: `s:${mode} (timeoutMs 1000)`,
-      expect: {
-        ...(code === undefined ? {} : { code }),
-        othersP99Ms: { atMost: 250 },
-        stopped: 'stopped',
-      },
-      isAlone: true,
-      speed: 4,
-      async run(stage) {
-        await readyServer(stage, stage.stdio(mode), { good: stage.stdio('ok') });
-        await stage.reaches('good', 'ready');
-        const endCalling = stage.keepCalling('good');
-        const { code: seenCode, outcome } = await stage.call('bad', 'echo', {}, 1_000);
-        const othersP99Ms = await endCalling();
-        stage.troupe.send({ type: 'server.stop', server: 'bad' });
-        const { state: stopped } = await stage.rests('bad', 'stopped');
-        return { code: seenCode, outcome, othersP99Ms, stopped };
-      },
-    }),
-  ),
-  {
-    id: 'F92',
+  'F91/cpu': hogging('s:cpu-spin (timeoutMs 1000)', { code: 'TIMEOUT' }),
+  'F91/memory': hogging('s:mem-hog (timeoutMs 1000)', {}),
+  F92: {
     inject: 's:write-after-eof',
     expect: gone,
     run: (stage) => stopOf(stage, stage.stdio('write-after-eof')),
   },
-];
+};
+
+/** A row whose server takes all of a core or much memory. */
+function hogging(inject: string, expect: Expectation): Row {
+  const { mode } = faultIn(inject);
+  return {
+    inject,
+    expect: { ...expect, othersP99Ms: { atMost: 250 }, stopped: 'stopped' },
+    isAlone: true,
+    speed: 4,
+    async run(stage) {
+      await readyServer(stage, stage.stdio(mode), { good: stage.stdio('ok') });
+      const seen = await besideCalls(stage, async () => {
+        const { code, outcome } = await stage.call('bad', 'echo', {}, 1_000);
+        return { code, outcome };
+      });
+      stage.troupe.send({ type: 'server.stop', server: 'bad' });
+      const { state: stopped } = await stage.rests('bad', 'stopped');
+      return { ...seen, stopped };
+    },
+  };
+}
 
 const registry: Row = {
-  id: 'F94',
   inject: 'what an earlier run registered names a live foreign pid',
   expect: { isRegistered: true, isStrangerAlive: true, state: 'ready' },
   async run(stage) {
@@ -297,7 +268,7 @@ const registry: Row = {
     const texts = files.map(read);
     first.child.kill('SIGKILL');
     await first.ended;
-    await leftOver(stage.mark, 5_000);
+    await stage.leftOver(5_000);
     // Whatever was written down about that process now speaks of the stranger.
     for (const [index, file] of files.entries()) {
       const text = (texts[index] ?? '').replaceAll(
@@ -323,16 +294,14 @@ function read(file: string): string {
   return readFileSync(file, 'utf8');
 }
 
-export const processRows: readonly AnyRow[] = [
+export const processRows: Rows = {
   ...stubborn,
   ...hostEndRows,
   ...sick,
-  {
-    id: 'F86',
-    variant: 'health',
+  'F86/health': {
     inject: 's:stop-self',
     absent: 'shown by test/machines/server/traces.test.ts',
   },
-  registry,
+  F94: registry,
   ...stopRows,
-];
+};

@@ -6,13 +6,12 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { Seen } from '../expectation.ts';
-import type { AnyRow } from '../row.ts';
+import type { Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import type { TroupeProcess } from '../troupe-process.ts';
 
-export const scarcityRows: readonly AnyRow[] = [
-  {
-    id: 'F05',
+export const scarcityRows: Rows = {
+  F05: {
     inject: 'prlimit --nofile=64, 24 servers; then 1024',
     expect: { code: 'CONNECTING', says: /too many files/u, ready: 24, exitCode: 143, left: 0 },
     limitMs: 60_000,
@@ -26,9 +25,8 @@ export const scarcityRows: readonly AnyRow[] = [
       return afterScarcity(stage, up, 'nofile=1024');
     },
   },
-  canBecomeAnother()
+  F06: canBecomeAnother()
     ? {
-        id: 'F06',
         inject: 'prlimit --nproc for four more, 12 servers; then 1024',
         expect: {
           code: 'CONNECTING',
@@ -50,11 +48,10 @@ export const scarcityRows: readonly AnyRow[] = [
         },
       }
     : {
-        id: 'F06',
         inject: 'prlimit --nproc',
         absent: 'only root may become another user, who must be able to read this folder',
       },
-];
+};
 
 function canBecomeAnother(): boolean {
   let folder = fileURLToPath(new URL('.', import.meta.url));

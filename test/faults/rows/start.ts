@@ -4,10 +4,10 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Seen } from '../expectation.ts';
-import type { AnyRow, Row } from '../row.ts';
+import { eachOf, type Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { backingOff, startOf } from './one-server.ts';
+import { backingOff, started, startOf } from './one-server.ts';
 import { scarcityRows } from './scarcity.ts';
 
 /** One bad server beside a good one, which must not notice. */
@@ -21,9 +21,8 @@ async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }):
   return { ...stage.seen(status), callCode, outcome };
 }
 
-const missing: readonly Row[] = [
-  {
-    id: 'F01',
+const missing: Rows = {
+  F01: {
     inject: 'command: no-such-command',
     expect: {
       ...backingOff,
@@ -34,9 +33,7 @@ const missing: readonly Row[] = [
     },
     run: (stage) => besideGood(stage, { entry: { command: 'no-such-command' } }),
   },
-  {
-    id: 'F02',
-    variant: 'not-executable',
+  'F02/not-executable': {
     inject: 'command: a file without the right to execute',
     expect: { ...backingOff, code: 'UNAVAILABLE', says: /not executable/u },
     run(stage) {
@@ -46,16 +43,12 @@ const missing: readonly Row[] = [
       return besideGood(stage, { entry: { command: file } });
     },
   },
-  {
-    id: 'F02',
-    variant: 'folder',
+  'F02/folder': {
     inject: 'command: a folder',
     expect: { ...backingOff, code: 'UNAVAILABLE', says: /not executable/u },
     run: (stage) => besideGood(stage, { entry: { command: stage.folder } }),
   },
-  {
-    id: 'F03',
-    variant: 'known',
+  'F03/known': {
     inject: 'cwd: /no/such',
     expect: {
       state: 'blocked',
@@ -65,9 +58,7 @@ const missing: readonly Row[] = [
     },
     run: (stage) => besideGood(stage, stage.stdio('ok', [], { cwd: '/no/such' })),
   },
-  {
-    id: 'F03',
-    variant: 'vanishes',
+  'F03/vanishes': {
     inject: 'cwd: a folder that is gone at a restart',
     // What the settings named was there when they were read; the next attempt says what is wrong.
     expect: { ...backingOff, code: 'UNAVAILABLE', says: /working folder.*gone.*does not exist/u },
@@ -81,17 +72,11 @@ const missing: readonly Row[] = [
       return stage.seen(await stage.reaches('bad', 'backingOff', 'failed', 'blocked'));
     },
   },
-];
+};
 
-const leaving: readonly Row[] = [
-  {
-    id: 'F07',
-    inject: 's:exit-0',
-    expect: { ...backingOff, code: 'CRASHED', exitCode: 0 },
-    run: (stage) => startOf(stage, 'exit-0'),
-  },
-  {
-    id: 'F08',
+const leaving: Rows = {
+  F07: started('s:exit-0', { ...backingOff, code: 'CRASHED', exitCode: 0 }),
+  F08: {
     inject: 's:exit-1',
     expect: { ...backingOff, code: 'CRASHED', exitCode: 1, lastWords: 'the key is [redacted]' },
     async run(stage) {
@@ -99,14 +84,8 @@ const leaving: readonly Row[] = [
       return startOf(stage, 'exit-1', [], { env: { API_KEY: '${FAULTS_SECRET}' } });
     },
   },
-  {
-    id: 'F09',
-    inject: 's:segv',
-    expect: { ...backingOff, code: 'CRASHED', signal: 'SIGSEGV', says: /SIGSEGV/u },
-    run: (stage) => startOf(stage, 'segv'),
-  },
-  {
-    id: 'F10',
+  F09: started('s:segv', { ...backingOff, code: 'CRASHED', signal: 'SIGSEGV', says: /SIGSEGV/u }),
+  F10: {
     inject: 's:hang-init (connectTimeoutMs 500)',
     expect: { ...backingOff, code: 'TIMEOUT', alive: 0, settledMs: { atMost: 3_500 } },
     async run(stage) {
@@ -114,9 +93,7 @@ const leaving: readonly Row[] = [
       return { ...seen, alive: stage.processes().length };
     },
   },
-  {
-    id: 'F11',
-    variant: 'cold',
+  'F11/cold': {
     inject: 's:slow-init --ms 1500',
     expect: { state: 'ready', pending: 'bad', readyMs: { atMost: 1_000 }, tools: 2 },
     async run(stage) {
@@ -127,8 +104,7 @@ const leaving: readonly Row[] = [
       return { ...stage.seen(status), pending: pending.join(' '), readyMs: elapsedMs, tools };
     },
   },
-  {
-    id: 'F12',
+  F12: {
     inject: 's:flaky-start --n 3',
     expect: { state: 'ready', starts: 4, toolChanges: 1, gapsOk: true },
     async run(stage) {
@@ -151,9 +127,7 @@ const leaving: readonly Row[] = [
       };
     },
   },
-  {
-    id: 'F14',
-    variant: 'auto',
+  'F14/auto': {
     inject: 's:clean-exit-after-ready',
     expect: { state: 'failed', reason: 'restartNever', starts: 1 },
     async run(stage) {
@@ -163,9 +137,7 @@ const leaving: readonly Row[] = [
       return { ...stage.seen(status), starts: peer.log.count('start') };
     },
   },
-  {
-    id: 'F14',
-    variant: 'always',
+  'F14/always': {
     inject: 's:clean-exit-after-ready, restart: always',
     expect: { state: 'ready', starts: 2 },
     async run(stage) {
@@ -176,18 +148,14 @@ const leaving: readonly Row[] = [
       return { ...stage.seen(status), starts: peer.log.count('start') };
     },
   },
-  {
-    id: 'F15',
-    variant: 'waiting',
+  'F15/waiting': {
     inject: '100 servers whose handshake waits 0.2 s',
     expect: { ready: 100, readyMs: { atMost: 20_000 } },
     limitMs: 60_000,
     isAlone: true,
     run: (stage) => manyStarts(stage, 100, { SLOW: '0.2' }),
   },
-  {
-    id: 'F15',
-    variant: 'working',
+  'F15/working': {
     inject: '40 servers whose handshake works 0.2 s, slots.local: 3',
     // Three begin each second at least, because permits lapse; on a busy machine a start takes up
     // to four seconds.
@@ -196,7 +164,7 @@ const leaving: readonly Row[] = [
     isAlone: true,
     run: (stage) => manyStarts(stage, 40, { WORK: '250000' }, { slots: { local: 3 } }),
   },
-];
+};
 
 async function manyStarts(
   stage: Stage,
@@ -231,9 +199,8 @@ function mostStartingAtOnce(peers: readonly Peer[]): Seen {
   return { mostAtOnce, afterMs };
 }
 
-const handshakes: readonly Row[] = [
-  {
-    id: 'F16',
+const handshakes: Rows = {
+  F16: {
     inject: 's:exit-on-discover',
     expect: { state: 'ready', starts: { atMost: 2 }, era: 'legacy' },
     async run(stage) {
@@ -243,8 +210,7 @@ const handshakes: readonly Row[] = [
       return { ...stage.seen(status), starts: peer.log.count('start'), era: status.era };
     },
   },
-  {
-    id: 'F17',
+  F17: {
     inject: 's:hang-discover, then a restart',
     expect: { state: 'ready', firstMs: { atMost: 4_000 }, discovers: 1, starts: 2 },
     async run(stage) {
@@ -258,9 +224,7 @@ const handshakes: readonly Row[] = [
       return { ...stage.seen(status), firstMs, discovers, starts: peer.log.count('start') };
     },
   },
-  {
-    id: 'F18',
-    variant: 'stdio',
+  'F18/stdio': {
     inject: 's:discover-no-common',
     expect: {
       state: 'failed',
@@ -277,17 +241,15 @@ const handshakes: readonly Row[] = [
       return { ...stage.seen(status), inits, starts: peer.log.count('start') };
     },
   },
-  ...['"1900-01-01"', '"2099-01-01"', '""', '5'].map(
-    (version): Row => ({
-      id: 'F19',
-      variant: version.replaceAll('"', '') || 'empty',
-      inject: `s:init-version-unknown ${version}`,
-      expect: { state: 'failed', reason: 'versionUnsupported', code: 'VERSION_UNSUPPORTED' },
-      run: (stage) => startOf(stage, 'init-version-unknown', ['--version', version]),
+  ...eachOf(['"1900-01-01"', '"2099-01-01"', '""', '5'], (version) => [
+    `F19/${version.replaceAll('"', '') || 'empty'}`,
+    started(`s:init-version-unknown --version ${version}`, {
+      state: 'failed',
+      reason: 'versionUnsupported',
+      code: 'VERSION_UNSUPPORTED',
     }),
-  ),
-  {
-    id: 'F20',
+  ]),
+  F20: {
     inject: 's:init-no-tools',
     expect: { state: ['ready', 'failed'], tools: 0, starts: 1 },
     async run(stage) {
@@ -298,38 +260,22 @@ const handshakes: readonly Row[] = [
       return { ...stage.seen(status), tools, starts: peer.log.count('start') };
     },
   },
-  {
-    id: 'F21',
-    variant: 'error',
-    inject: 's:init-error',
-    expect: { ...backingOff, says: /not today/u },
-    run: (stage) => startOf(stage, 'init-error'),
-  },
-  {
-    id: 'F21',
-    variant: 'wrong-shape',
-    inject: 's:init-wrong-shape',
-    expect: { ...backingOff, code: 'BAD_RESPONSE', settledMs: { atMost: 2_000 } },
-    run: (stage) => startOf(stage, 'init-wrong-shape', [], { connectTimeoutMs: 10_000 }),
-  },
-  {
-    id: 'F21',
-    variant: 'twice',
-    inject: 's:init-twice',
-    expect: { state: 'ready', restarts: 0 },
-    run: (stage) => startOf(stage, 'init-twice'),
-  },
-];
+  'F21/error': started('s:init-error', { ...backingOff, says: /not today/u }),
+  'F21/wrong-shape': started('s:init-wrong-shape (connectTimeoutMs 10000)', {
+    ...backingOff,
+    code: 'BAD_RESPONSE',
+    settledMs: { atMost: 2_000 },
+  }),
+  'F21/twice': started('s:init-twice', { state: 'ready', restarts: 0 }),
+};
 
-export const startRows: readonly AnyRow[] = [
+export const startRows: Rows = {
   ...missing,
   ...scarcityRows,
   ...leaving,
-  {
-    id: 'F11',
-    variant: 'warm',
+  'F11/warm': {
     inject: 's:slow-init, started before',
     absent: 'shown by test/runtime/catalog/catalogs.test.ts',
   },
   ...handshakes,
-];
+};

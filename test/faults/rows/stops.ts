@@ -1,23 +1,16 @@
 /** F95 to F99: stops, starts and reconnects at every moment. */
 
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
-import { pause } from '../pause.ts';
-import type { Row } from '../row.ts';
+import type { Row, Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
 import { readyServer } from './one-server.ts';
 
 /** Stops a server in one of its states: it must end at once, and nothing may start afterwards. */
-function stopIn(
-  variant: string,
-  inject: string,
-  prepare: (stage: Stage) => Promise<Peer>,
-  speed = 4,
-): Row {
+function stopIn(inject: string, prepare: (stage: Stage) => Promise<Peer>, speed = 4): Row {
   return {
-    id: 'F95',
-    variant,
     inject,
     expect: { state: 'stopped', left: 0, laterStarts: 0, stopMs: { atMost: 1_500 } },
     speed,
@@ -36,27 +29,26 @@ function stopIn(
   };
 }
 
-export const stopRows: readonly Row[] = [
-  stopIn('connecting', 'stop while s:hang-init connects', async (stage) => {
+export const stopRows: Rows = {
+  'F95/connecting': stopIn('stop while s:hang-init connects', async (stage) => {
     const peer = stage.stdio('hang-init');
     stage.start({ bad: peer });
     await peer.log.nth('initialize');
     return peer;
   }),
-  stopIn('loading', 'stop while s:hang-tools lists', async (stage) => {
+  'F95/loading': stopIn('stop while s:hang-tools lists', async (stage) => {
     const peer = stage.stdio('hang-tools');
     stage.start({ bad: peer });
     await peer.log.nth('tools/list');
     return peer;
   }),
-  stopIn('backing-off', 'stop while s:exit-1 backs off', async (stage) => {
+  'F95/backing-off': stopIn('stop while s:exit-1 backs off', async (stage) => {
     const peer = stage.stdio('exit-1');
     stage.start({ bad: peer });
     await stage.reaches('bad', 'backingOff');
     return peer;
   }),
-  stopIn(
-    'half-open',
+  'F95/half-open': stopIn(
     'stop while the circuit probes s:hang-later-tools',
     async (stage) => {
       const peer = await readyServer(stage, stage.stdio('hang-later-tools'));
@@ -66,8 +58,7 @@ export const stopRows: readonly Row[] = [
     },
     20,
   ),
-  {
-    id: 'F96',
+  F96: {
     inject: 'two reconnects at once',
     expect: { state: 'ready', starts: 2 },
     async run(stage) {
@@ -78,8 +69,7 @@ export const stopRows: readonly Row[] = [
       return { state: statuses[0]?.state, starts: log.count('start'), isSame: first === second };
     },
   },
-  {
-    id: 'F97',
+  F97: {
     inject: 'two stops of the troupe at once, s:slow-exit',
     expect: { leftAtFirst: 0, leftAtSecond: 0 },
     async run(stage) {
@@ -93,8 +83,7 @@ export const stopRows: readonly Row[] = [
       return { leftAtFirst, leftAtSecond };
     },
   },
-  {
-    id: 'F98',
+  F98: {
     inject: 'stop of the troupe during a backoff',
     expect: { stopMs: { atMost: 300 } },
     async run(stage) {
@@ -103,8 +92,7 @@ export const stopRows: readonly Row[] = [
       return { stopMs: await stage.stop() };
     },
   },
-  {
-    id: 'F99',
+  F99: {
     inject: 'start after a stop',
     expect: { state: 'ready', isOk: true, starts: 2 },
     async run(stage) {
@@ -117,4 +105,4 @@ export const stopRows: readonly Row[] = [
       return { state, isOk, starts: log.count('start') };
     },
   },
-];
+};

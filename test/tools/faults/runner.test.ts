@@ -2,36 +2,33 @@ import { describe, expect, it } from 'vitest';
 import type { Seen } from '../../faults/expectation.ts';
 import { differences } from '../../faults/judge.ts';
 import { closingLineOf, complaintsOf, tableOf } from '../../faults/report.ts';
-import type { AnyRow, Row } from '../../faults/row.ts';
-import { choose, exitCodeOf, type Perform, runRows } from '../../faults/run-rows.ts';
+import type { Row } from '../../faults/row.ts';
+import { quickNames, rows } from '../../faults/rows.ts';
+import { exitCodeOf, type Perform, runRows } from '../../faults/run-rows.ts';
+import { chosenNames } from '../../lab/command-line.ts';
 
-const row = (id: string, more: Partial<Row> = {}): Row => ({
-  id,
+const row: Row = {
   inject: 's:hang-init',
   expect: { state: 'backingOff', code: 'TIMEOUT' },
   run: () => Promise.resolve({}),
-  ...more,
-});
+};
 
 /** Stands in for the process of a row, and judges as it does. */
 const performing =
   (seen: Seen): Perform =>
-  ({ expect: expected }) =>
+  (_name, { expect: expected }) =>
     Promise.resolve({ seen, problems: differences(expected, seen), ms: 1_234 });
 
 describe('the runner of faults', () => {
   it('passes a row that saw what it expects', async () => {
-    const results = await runRows(
-      [row('F10')],
-      1,
-      performing({ state: 'backingOff', code: 'TIMEOUT' }),
-    );
+    const seen = { state: 'backingOff', code: 'TIMEOUT' };
+    const results = await runRows({ F10: row }, 1, performing(seen));
     expect(results[0]).toMatchObject({ verdict: 'ok', remarks: [] });
     expect(exitCodeOf(results)).toBe(0);
   });
 
   it('reports a row that saw anything else, and fails', async () => {
-    const results = await runRows([row('F10')], 1, performing({ state: 'ready', code: 'TIMEOUT' }));
+    const results = await runRows({ F10: row }, 1, performing({ state: 'ready', code: 'TIMEOUT' }));
     expect(results[0]).toMatchObject({
       verdict: 'not ok',
       remarks: ['state is "ready", not "backingOff"'],
@@ -42,7 +39,7 @@ describe('the runner of faults', () => {
     expect(closingLineOf(results)).toBe('0 ok, 1 not ok, 0 not run here');
   });
 
-  it('takes a fact that is missing for a difference', () => {
+  it('reports a missing fact as a difference', () => {
     expect(differences({ code: 'TIMEOUT' }, {})).toEqual(['code is absent, not "TIMEOUT"']);
   });
 
@@ -54,8 +51,8 @@ describe('the runner of faults', () => {
   });
 
   it('reports a row whose process failed, and runs the others', async () => {
-    const results = await runRows([row('F10'), row('F12')], 2, (next) =>
-      next.id === 'F10'
+    const results = await runRows({ F10: row, F12: row }, 2, (name) =>
+      name === 'F10'
         ? Promise.reject(new Error('the host ended with SIGABRT'))
         : Promise.resolve({ seen: {}, problems: [], ms: 1 }),
     );
@@ -66,10 +63,11 @@ describe('the runner of faults', () => {
     expect(exitCodeOf(results)).toBe(1);
   });
 
-  it('runs a row that measures only when no other does', async () => {
+  it('runs a row that measures only when no other row runs', async () => {
     let running = 0;
     const neighbours: number[] = [];
-    await runRows([row('F23', { isAlone: true }), row('F10'), row('F12')], 3, async (next) => {
+    const alone = { ...row, isAlone: true };
+    await runRows({ F23: alone, F10: row, F12: row }, 3, async (_name, next) => {
       running += 1;
       if (next.isAlone === true) neighbours.push(running);
       await Promise.resolve();
@@ -79,30 +77,24 @@ describe('the runner of faults', () => {
     expect(neighbours).toEqual([1]);
   });
 
-  it('says why a row does not run here, which is no failure', async () => {
-    const absent: AnyRow = { id: 'F108', inject: 'h:401-token-hang', absent: 'needs OAuth' };
-    const results = await runRows(
-      [absent, row('F10')],
-      1,
-      performing({ state: 'backingOff', code: 'TIMEOUT' }),
-    );
+  it('gives the reason for a row that cannot run here, and does not fail', async () => {
+    const absent = { inject: 'h:401-token-hang', absent: 'needs OAuth' };
+    const seen = { state: 'backingOff', code: 'TIMEOUT' };
+    const results = await runRows({ F108: absent, F10: row }, 1, performing(seen));
     expect(results[0]).toMatchObject({ verdict: 'not run', remarks: ['needs OAuth'] });
     expect(exitCodeOf(results)).toBe(0);
     expect(tableOf(results)).toContain('not run: needs OAuth');
   });
 
-  it('fails when nothing was chosen', () => {
+  it('fails without any row', () => {
     expect(exitCodeOf([])).toBe(1);
   });
+});
 
-  it('chooses by id, by name and by a pattern', () => {
-    const rows = [row('F2'), row('F21', { variant: 'error' }), row('F21', { variant: 'twice' })];
-    const chosen = (...patterns: string[]) =>
-      choose(rows, patterns).map(({ variant, id }) => variant ?? id);
-    expect(chosen('F21')).toEqual(['error', 'twice']);
-    expect(chosen('F21/twice')).toEqual(['twice']);
-    expect(chosen('F2*')).toEqual(['F2', 'error', 'twice']);
-    expect(chosen('F2')).toEqual(['F2']);
-    expect(chosen()).toHaveLength(3);
+describe('the quick pass of faults', () => {
+  it('names rows that run', () => {
+    const chosen = chosenNames('--only', quickNames, Object.keys(rows));
+    expect(chosen).toHaveLength(quickNames.length);
+    for (const name of chosen) expect(rows[name]).toHaveProperty('run');
   });
 });

@@ -1,4 +1,4 @@
-/** Looks at processes from outside, the same way for every contender. Linux only. */
+/** Finds and ends processes from outside. Linux only. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,12 +7,12 @@ function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // It is gone.
+    // It has ended, or belongs to another user.
     return '';
   }
 }
 
-/** `R` for one that works or would if a core were free; empty for one that is gone. */
+/** `R` for a process that runs or would if a core were free; empty for one that has ended. */
 export function stateOf(pid: number): string {
   const stat = read(pid, 'stat');
   // The name of the program, in brackets, may itself hold brackets and spaces.
@@ -34,22 +34,22 @@ export function descendantsOf(pid: number): readonly number[] {
 
 export const commandOf = (pid: number): string => read(pid, 'cmdline').replaceAll('\0', ' ');
 
-/** Living processes with this word in their command line. */
-export function withWord(word: string): readonly number[] {
+/** Living processes, but for this one, with a word in their command line or environment. */
+export function processesWith(word: string, where: 'cmdline' | 'environ'): readonly number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/u.test(entry))
     .map(Number)
-    .filter((pid) => pid !== process.pid && commandOf(pid).includes(word) && isAlive(pid));
+    .filter((pid) => pid !== process.pid && read(pid, where).includes(word) && isAlive(pid));
 }
 
-/** Who of these still lives when the time is over, or nobody as soon as nobody does. */
+/** The processes that are still alive after the limit; returns early once there are none. */
 export async function survivorsOf(
-  look: () => readonly number[],
+  find: () => readonly number[],
   limitMs: number,
 ): Promise<readonly number[]> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    const alive = look().filter(isAlive);
+    const alive = find().filter(isAlive);
     if (alive.length === 0 || performance.now() > deadline) return alive;
     await pause(10);
   }
@@ -60,7 +60,7 @@ export function killAll(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It left by itself in between.
+      // It has ended by itself.
     }
   }
 }

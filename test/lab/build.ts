@@ -1,8 +1,8 @@
-/** Compiles the sources and the benchmark's children, as plain as they are published. */
+/** Compiles the sources and the programs of the lab, as plain as they are published. */
 
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -10,19 +10,18 @@ import { promisify } from 'node:util';
 export const rootFolder = fileURLToPath(new URL('../..', import.meta.url));
 // Below node_modules, so that packages are found; a folder for each run, because checkouts may
 // share their node_modules.
-export const compiledFolder = join(
-  rootFolder,
-  `node_modules/.cache/mcp-troupe-bench-${process.pid}`,
-);
+export const compiledFolder = join(rootFolder, `node_modules/.cache/mcp-troupe-lab-${process.pid}`);
 
 /** The folder is removed when the process exits. */
 export async function build(): Promise<void> {
   const remove = (): void => rmSync(compiledFolder, { recursive: true, force: true });
   remove();
   process.once('exit', remove);
+  // One row of the faults runs the troupe as a user who may only read it.
+  await mkdir(compiledFolder, { recursive: true, mode: 0o755 });
   const tsc = join(rootFolder, 'node_modules/typescript/bin/tsc');
-  const words = [tsc, '-p', 'test/bench/tsconfig.json', '--outDir', compiledFolder];
-  await promisify(execFile)(process.execPath, words, { cwd: rootFolder });
-  // There nothing of the project's own package.json is seen.
+  const args = [tsc, '-p', 'test/lab/tsconfig.json', '--outDir', compiledFolder];
+  await promisify(execFile)(process.execPath, args, { cwd: rootFolder });
+  // Hides the project's own package.json.
   await writeFile(join(compiledFolder, 'package.json'), '{ "type": "module" }\n');
 }

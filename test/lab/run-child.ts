@@ -1,0 +1,82 @@
+/** Runs a task in a process of its own, within a time limit. */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+
+export interface ChildTask {
+  /** A program that calls {@link serveTask}. */
+  readonly file: string;
+  /** Sent to the program, so it must survive a copy. */
+  readonly task: unknown;
+  readonly limitMs: number;
+  /** Options for Node. */
+  readonly node?: readonly string[];
+  /** Whether the output is kept for the report instead of being printed. */
+  readonly isQuiet?: boolean;
+}
+
+export interface ChildEnd {
+  /** Undefined when the process ended without an answer. */
+  readonly answer: unknown;
+  /** How the process went wrong; empty when it did not. */
+  readonly problems: readonly string[];
+}
+
+// A process that has answered has nothing left to wait for.
+const exitMs = 2_000;
+
+export async function runChild(launch: ChildTask): Promise<ChildEnd> {
+  const { file, task, limitMs, node = [], isQuiet = false } = launch;
+  const output = isQuiet ? 'pipe' : 'inherit';
+  const child = fork(file, {
+    execArgv: [...node],
+    env: { ...process.env, ...(isQuiet && { NODE_NO_WARNINGS: '1' }) },
+    stdio: ['ignore', output, output, 'ipc'],
+  });
+  const printed = lastOutputOf(child);
+  const problems: string[] = [];
+  const kill = (why: string): void => {
+    problems.push(why);
+    child.kill('SIGKILL');
+  };
+  let answer: unknown;
+  const limit = setTimeout(() => kill(`it did not end within ${limitMs / 1_000} s`), limitMs);
+  let exitLimit: NodeJS.Timeout | undefined;
+  child.once('message', (message: { readonly answer: unknown }) => {
+    ({ answer } = message);
+    exitLimit = setTimeout(() => kill('it did not exit after its answer'), exitMs);
+  });
+  child.send({ task });
+  const [exitCode, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  clearTimeout(limit);
+  clearTimeout(exitLimit);
+  if (answer === undefined && problems.length === 0) {
+    problems.push(`the process ended with ${signal ?? exitCode}: ${printed()}`);
+  }
+  return { answer, problems };
+}
+
+function lastOutputOf(child: ChildProcess): () => string {
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      text = (text + chunk.toString()).slice(-2_000);
+    });
+  }
+  return () => text.trim().slice(-400);
+}
+
+/**
+ * In the child: performs the task it is sent and answers. Then it only disconnects, because
+ * whatever keeps the process alive may be a finding; `leave` can end it instead.
+ */
+export function serveTask<Task>(
+  perform: (task: Task) => Promise<unknown>,
+  leave = (): void => process.disconnect(),
+): void {
+  process.once('message', async ({ task }: { readonly task: Task }) => {
+    // Keeps the process until the answer is sent.
+    process.channel?.ref();
+    process.send?.({ answer: await perform(task) }, leave);
+  });
+}
