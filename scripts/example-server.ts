@@ -1,6 +1,5 @@
 /**
- * Keeps the HTTP server of the examples running: ended by somebody else, it is
- * started again, but not for ever.
+ * Keeps the HTTP server of the examples running: when it ends it is started again, up to five times.
  */
 
 /** What it needs of a child process. */
@@ -11,20 +10,20 @@ export interface EndingProcess {
 export interface KeptServer<Process> {
   /** Changes with every start. */
   current(): Process;
-  /** From now on it stays ended. */
+  /** Stops restarting it. */
   end(): void;
 }
 
-/** Often enough for whoever tries what happens; a server that cannot run is let go after seconds. */
+/** Enough for a user who kills it to see the troupe reconnect; a server that cannot run is given up within seconds. */
 const mostRestarts = 5;
-/** It takes about a second to start; faster would only fill the screen. */
+/** It takes about a second to start; a shorter pause would only fill the screen. */
 const restartAfterMs = 1_000;
 
 export interface Keeping<Process> {
   readonly start: () => Process;
-  /** Hears of each end, in one line. */
+  /** Reports each end in one line. */
   readonly say: (line: string) => void;
-  /** Does something later; tests bring their own. */
+  /** Schedules a function; replaced in tests. */
   readonly later: (run: () => void, ms: number) => void;
 }
 

@@ -1,9 +1,9 @@
 /**
- * `npm start`: the troupe of `examples/`, and beside it the HTTP server that its
- * settings name. More arguments go to `troupe up`.
+ * `npm start`: runs the troupe of `examples/` and the HTTP server that its settings name. Further
+ * arguments go to `troupe up`.
  *
- * The HTTP server ends with us whatever happens: it holds the other end of a pipe
- * of ours, and exits when that breaks, even if we are killed.
+ * The HTTP server always ends with this process, even if that is killed: it holds the other end of
+ * a pipe and exits when the pipe breaks.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -11,21 +11,20 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { runInThisProcess } from '../src/cli/run/run-in-this-process.ts';
+import { freePort } from '../test/fixtures/remote/free-port.ts';
 import { keepRunning } from './example-server.ts';
 
-/** The port in `examples/troupe.json`. */
-const port = 3901;
-/** The server needs one second to start on a busy machine; nobody waits longer for an example. */
+/** The server needs a second to start, and several on a busy machine. */
 const startTimeoutMs = 15_000;
-const lookAgainMs = 50;
-/** Fast enough that a person does not see the example outlive what ran it. */
+const connectAgainMs = 50;
+/** Fast enough that users do not see the example outlive `npm start`. */
 const parentCheckMs = 250;
 
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const everything = '../node_modules/@modelcontextprotocol/server-everything/dist/index.js';
 
-// Runs inside the server before its own code: binds to loopback alone, which it
-// would not by itself, and ends it with the pipe on stdin.
+// Runs inside the server before its own code: binds it to loopback alone, which the server itself
+// does not, and ends it with the pipe on stdin.
 const companion = `
   import net from 'node:net';
   const listen = net.Server.prototype.listen;
@@ -68,7 +67,7 @@ async function untilListening(server: ChildProcess): Promise<boolean> {
   const deadline = performance.now() + startTimeoutMs;
   while (performance.now() < deadline && server.exitCode === null) {
     if (await canConnect()) return true;
-    await delay(lookAgainMs);
+    await delay(connectAgainMs);
   }
   return false;
 }
@@ -78,25 +77,24 @@ function giveUp(message: string): never {
   process.exit(2);
 }
 
-// At a signal, npm ends the shell between us, and the shell tells nobody: unseen,
-// we would hold the port and the servers for ever.
+// On a signal, npm ends the shell between npm and this process, and the shell passes no signal on.
+// Without this check the servers would keep running.
 function stopWithParent(): void {
   const parent = process.ppid;
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (process.ppid === parent) return;
-    clearInterval(looking);
+    clearInterval(checking);
     process.kill(process.pid, 'SIGTERM');
   }, parentCheckMs);
-  looking.unref();
+  checking.unref();
 }
 
 stopWithParent();
-if (await canConnect()) {
-  giveUp(
-    `port ${port} of 127.0.0.1 is taken, and the example server needs it; end what holds it, or change the port in examples/troupe.json and scripts/start.ts`,
-  );
-}
-// Until `up` listens, there is no table that a line could harm.
+// A free one, so that several `npm start` can run side by side.
+const port = await freePort();
+// The settings name it as `${EXAMPLE_PORT}`.
+process.env['EXAMPLE_PORT'] = String(port);
+// Until `up` listens, there is no live table that a line could break.
 let say = (line: string): void => void process.stderr.write(`troupe: ${line}\n`);
 const server = keepRunning({
   start: startHttpServer,
@@ -122,7 +120,7 @@ await runInThisProcess(
   {
     onRemark(listener) {
       say = listener;
-      // `troupe` is on nobody's path in a clone, though every next step that is shown begins with it.
+      // Next steps begin with `troupe`, which is not on the PATH in a clone.
       say('in a second terminal, for troupe: npm run -s troupe -- status --project examples');
     },
   },

@@ -119,7 +119,7 @@ function unitSuffix(unit: Measure['unit']): string {
 }
 
 /** Three digits that count. */
-export function figure(value: number): string {
+function figure(value: number): string {
   if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toString();
   return value.toPrecision(3);
 }

@@ -20,13 +20,13 @@ export function launchedServer(name: string, options: readonly string[]): StdioS
 
 /** One process in which every path is a server of its own. */
 export async function startHttpServers(options: readonly string[] = []) {
-  const { origin, stop } = await startHttpHost(httpFile, options);
+  const host = await startHttpHost(httpFile, options);
   return {
     server: (name: string, query = ''): HttpServer => ({
       kind: 'http',
       name,
-      url: `${origin}/${name}${query}`,
+      url: `${host.origin}/${name}${query}`,
     }),
-    stop,
+    stop: () => host.stop(),
   };
 }

@@ -9,12 +9,12 @@ const textOf = (file: string): string =>
   readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
 describe('the examples', () => {
-  it('name the port that the start script opens', () => {
+  it('take the port of the remote server from the variable that the start script sets', () => {
     const settings = parse(textOf('examples/troupe.json')) as {
       mcpServers: { remote: { url: string } };
     };
-    const [, port] = textOf('scripts/start.ts').match(/const port = (\d+);/) ?? [];
-    expect(settings.mcpServers.remote.url).toBe(`http://127.0.0.1:${port}/mcp`);
+    const [, name] = textOf('scripts/start.ts').match(/process\.env\['(\w+)'\] = /) ?? [];
+    expect(settings.mcpServers.remote.url).toContain(`:\${${name}:-`);
   });
 
   it('bring the servers of the picture in the README, without problems', async () => {

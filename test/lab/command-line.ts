@@ -19,7 +19,7 @@ export function readOrExit<Value>(read: () => Value): Value {
 }
 
 /** Whether a name fits a pattern, in which `*` stands for any letters; `F10` also fits `F10/all`. */
-export function matches(pattern: string, name: string): boolean {
+function matches(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[$()+.?[\\\]^{|}]/gu, '\\$&'));
   return new RegExp(`^${parts.join('.*')}(?:/.*)?$`, 'u').test(name);
 }

@@ -70,13 +70,13 @@ function lastOutputOf(child: ChildProcess): () => string {
  * In the child: performs the task it is sent and answers. Then it only disconnects, because
  * whatever keeps the process alive may be a finding; `leave` can end it instead.
  */
-export function serveTask<Task>(
-  perform: (task: Task) => Promise<unknown>,
+export function serveTask(
+  perform: (task: never) => Promise<unknown>,
   leave = (): void => process.disconnect(),
 ): void {
-  process.once('message', async ({ task }: { readonly task: Task }) => {
+  process.once('message', ({ task }: { readonly task: never }) => {
     // Keeps the process until the answer is sent.
     process.channel?.ref();
-    process.send?.({ answer: await perform(task) }, leave);
+    void perform(task).then((answer) => process.send?.({ answer }, leave));
   });
 }

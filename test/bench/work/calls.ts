@@ -148,7 +148,7 @@ async function serversFor(
   for (const contender of contenders) {
     if (carrier === 'http') {
       const host = await startHttpServers(size);
-      stops.push(host.stop);
+      stops.push(() => host.stop());
       servers[contender] = host.server('echo');
     } else if (carrier === 'stdio') {
       servers[contender] = stdioServer('echo', size);

@@ -62,7 +62,7 @@ async function watchJob(reader: string): Promise<Values> {
   return { rate: median(rates), off, on, watching, recordedRatio: on / off, ratio: watching / on };
 }
 
-export const inspectorWork: Work = {
+const inspectorWork: Work = {
   name: 'inspector',
   measures: [
     measure('rate', `${title}: changes reached in a second`, ''),
@@ -134,7 +134,7 @@ async function pageJob({ bundle }: { readonly bundle: number }): Promise<Values>
   }
 }
 
-export const inspectorPageWork: Work = {
+const inspectorPageWork: Work = {
   name: 'inspector-page',
   isOptional: true,
   lacks: () =>
