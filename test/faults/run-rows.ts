@@ -38,8 +38,7 @@ export async function runRows(
       onResult(result);
     }
   };
-  const isAlone = ([, row]: [string, Rows[string]]): boolean =>
-    'isAlone' in row && row.isAlone === true;
+  const isAlone = ([, row]: [string, Rows[string]]): boolean => 'isAlone' in row && row.isAlone;
   const all = Object.entries(rows);
   const together = all.filter((entry) => !isAlone(entry));
   await Promise.all(Array.from({ length: jobs }, () => work(together)));
