@@ -1,23 +1,20 @@
 /**
- * The fetch of an HTTP session. It reaches only what the session may reach,
- * counts what it reads, fails what can never be answered, and remembers what the
- * SDK's errors leave out of a refusal.
+ * The fetch of an HTTP session. It connects only to addresses that the session may reach, limits
+ * what it reads, and remembers the last refusal.
  *
  * - Scheme: http and https, never with a user name in the address.
- * - Address: the server's own may be in this machine or a private network, since
- *   a person wrote it. Any other origin was named by somebody else and may be
- *   public, or as near as the server itself turned out to be at first. Addresses
- *   where machines get their credentials are never connected to.
- * - Redirects: handed back when the caller asks for that, as the SDK does, which
- *   then asks here again for each hop; else followed within the origin, with the
- *   method kept, five times at most.
- * - Connections are kept for the session and closed with it; see `http-sockets`.
- *   Proxies named in the environment are not used, as Node's own fetch does not.
+ * - Address: the server itself may be on this machine or in a private network, because its
+ *   address comes from the settings. Other origins must be public, or as near as the server
+ *   itself was at first. Metadata services, which give out credentials, are always refused.
+ * - Redirects: followed within the origin, with the method kept, at most five times; returned
+ *   if the caller asks for that.
+ * - Connections are kept for the session and closed with it; see `sockets.ts`. Proxies named in
+ *   the environment are not used, as in Node's own fetch.
  */
 
 import type { IncomingMessage } from 'node:http';
 
-import { type FetchLike, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import { type FetchLike, SdkError } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
@@ -25,49 +22,48 @@ import { maxMessageBytes } from '../connection/connection.ts';
 import { addressOf, RequestFailedError } from '../connection/request-failed.ts';
 import type { AddressRange } from './addresses.ts';
 import { acceptedCodings, openBody } from './body.ts';
-import { type Challenge, challengesOf } from './challenge.ts';
 import { exchange, type Order } from './exchange.ts';
 import { AddressBlockedError, createSockets, type ResolveAll, type Sockets } from './sockets.ts';
 
-// Servers that ask for less would be hammered, those that ask for more forgotten.
+// Bounds on `Retry-After`: neither hammer a server nor forget it.
 const shortestRetryMs = 1_000;
 const longestRetryMs = 300_000;
 
 export interface Refusal {
   readonly status: number;
   readonly retryAfterMs?: number;
-  /** How the server wants to be signed in to. */
-  readonly challenges?: readonly Challenge[];
 }
 
 export interface GuardedFetch {
   readonly fetch: FetchLike;
-  /** Posts to the server, without all that `fetch` is; a short answer of JSON is read at once. */
+  /**
+   * Posts to the server, faster than `fetch`: resolves with the text of a short JSON answer, unless
+   * the whole response is wanted. Redirects that may not be followed are returned.
+   */
   readonly post: (
     headers: Readonly<Record<string, string>>,
     body: string,
     signal: AbortSignal,
+    isWhole: boolean,
   ) => Promise<string | Response>;
-  /** The last answer that was not a success. */
+  /** The last response that was not a success. */
   readonly lastRefusal: () => Refusal | undefined;
-  /** Closes every connection; what is asked for afterwards is refused. */
+  /** Closes every connection; later requests are refused. */
   readonly close: () => void;
 }
 
 export interface GuardedFetchSetup {
-  /** The address that a person chose. */
+  /** The server's address in the settings. */
   readonly home: URL;
   readonly clock: Clock;
   /** Default: the resolver of the system. */
   readonly resolve?: ResolveAll;
-  /** Answers come on another stream, so "accepted" is all that a request is told. */
-  readonly answersElsewhere?: boolean;
 }
 
 // As many as the SDK follows.
 const maxRedirects = 5;
 
-/** An answer that points to where this fetch does not go. */
+/** A redirect that is not followed. */
 class RedirectBlockedError extends Error {
   override readonly name = 'RedirectBlockedError';
   readonly code = 'ERR_REDIRECT_BLOCKED';
@@ -78,12 +74,7 @@ class ClosedError extends Error {
   readonly code = 'CONNECTION_CLOSED';
 }
 
-export function createGuardedFetch({
-  home,
-  clock,
-  resolve,
-  answersElsewhere = false,
-}: GuardedFetchSetup): GuardedFetch {
+export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup): GuardedFetch {
   const reach = createReach(home, clock, resolve);
   let refusal: Refusal | undefined;
   const ask = async <Answer>(
@@ -105,33 +96,32 @@ export function createGuardedFetch({
       throw explain(error);
     }
   };
-  const looked = async (response: Response, body: unknown): Promise<Response> => {
-    if (!response.ok) refusal = refusalOf(response, clock);
-    if (answersElsewhere || !isAcceptedOnly(response) || !isRequest(body)) return response;
-    await response.body?.cancel();
-    throw new SdkError(
-      SdkErrorCode.ClientHttpUnexpectedContent,
-      `The server answered a request with status ${response.status} and no result.`,
-    );
+  const noted = <Answer extends string | Response>(answer: Answer): Answer => {
+    if (typeof answer !== 'string' && !answer.ok) refusal = refusalOf(answer, clock);
+    return answer;
   };
   return {
     lastRefusal: () => refusal,
     close: () => reach.close(),
-    async post(headers, body, signal) {
+    async post(headers, body, signal, isWhole) {
       signal.throwIfAborted();
       const order: Order = { url: home, method: 'POST', headers, body, signal };
-      const answer = await ask<string | Response>(
-        order,
-        (message, explain) => shortJson(message) ?? responseOf(order, message, explain),
+      return noted(
+        await followed(order, 'post', (each) =>
+          ask<string | Response>(each, (message, explain) => {
+            const text = isWhole ? undefined : shortJson(message);
+            return text ?? responseOf(each, message, explain);
+          }),
+        ),
       );
-      return typeof answer === 'string' ? answer : looked(answer, body);
     },
     async fetch(url, init = {}) {
       const order = await orderOf(url, init);
-      const response = await followed(order, init.redirect ?? 'follow', (each) =>
-        ask(each, (message, explain) => responseOf(each, message, explain)),
+      return noted(
+        await followed(order, init.redirect ?? 'follow', (each) =>
+          ask(each, (message, explain) => responseOf(each, message, explain)),
+        ),
       );
-      return looked(response, init.body);
     },
   };
 }
@@ -139,7 +129,7 @@ export function createGuardedFetch({
 type Explain = (error: unknown) => unknown;
 
 interface Reach {
-  /** Throws what is in the way of a connection there. */
+  /** Throws if a connection there is not allowed. */
   socketsFor(url: URL): Sockets;
   close(): void;
 }
@@ -178,37 +168,55 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll): Reach {
   };
 }
 
-type Ask = (order: Order) => Promise<Response>;
-
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-async function followed(
+/** Where a redirect points, without what may be secret; undefined for any other response. */
+export function redirectOf({ status, headers }: Response, from: URL): string | undefined {
+  const location = redirects.has(status) ? headers.get('location') : null;
+  if (location === null) return undefined;
+  return URL.canParse(location, from.href) ? addressOf(new URL(location, from)) : location;
+}
+
+async function followed<Answer extends string | Response>(
   first: Order,
-  mode: NonNullable<RequestInit['redirect']>,
-  ask: Ask,
-): Promise<Response> {
+  mode: NonNullable<RequestInit['redirect']> | 'post',
+  ask: (order: Order) => Promise<Answer>,
+): Promise<Answer> {
   let order = first;
   for (let count = 0; ; count += 1) {
     const response = await ask(order);
+    if (typeof response === 'string' || mode === 'manual') return response;
     const location = redirects.has(response.status) ? response.headers.get('location') : null;
-    if (mode === 'manual' || location === null) return response;
+    if (location === null) return response;
+    const obstacle = obstacleTo(order, response.status, location, mode, count);
+    if (obstacle !== undefined && mode === 'post') return response;
     await response.body?.cancel();
-    const blocked = (why: string): Error =>
-      new RequestFailedError(order.url, new RedirectBlockedError(why), true);
-    if (!URL.canParse(location, order.url.href)) throw blocked('it redirects to no address');
-    const target = new URL(location, order.url);
-    const where = addressOf(target);
-    if (mode === 'error') throw blocked(`it redirects to ${where}, which was not wanted`);
-    if (count === maxRedirects) throw blocked(`it redirects more than ${maxRedirects} times`);
-    if (target.origin !== order.url.origin || target.username !== '' || target.password !== '')
-      throw blocked(`it redirects to ${where}, which is another origin`);
-    const keepsMethod = order.method === 'GET' || order.method === 'HEAD' || response.status > 303;
-    if (!keepsMethod) throw blocked(`it redirects ${order.method} to another method`);
-    order = { ...order, url: target };
+    if (obstacle !== undefined)
+      throw new RequestFailedError(order.url, new RedirectBlockedError(obstacle), true);
+    order = { ...order, url: new URL(location, order.url) };
   }
 }
 
-// How a message is framed and what becomes of its connection is not for callers to say.
+/** Why a redirect may not be followed; undefined if it may be. */
+function obstacleTo(
+  { url, method }: Order,
+  status: number,
+  location: string,
+  mode: string,
+  count: number,
+): string | undefined {
+  if (!URL.canParse(location, url.href)) return 'it redirects to no address';
+  const target = new URL(location, url);
+  const where = addressOf(target);
+  if (mode === 'error') return `it redirects to ${where}, which was not wanted`;
+  if (count === maxRedirects) return `it redirects more than ${maxRedirects} times`;
+  if (target.origin !== url.origin || target.username !== '' || target.password !== '')
+    return `it redirects to ${where}, which is another origin`;
+  const keepsMethod = method === 'GET' || method === 'HEAD' || status > 303;
+  return keepsMethod ? undefined : `it redirects ${method} to another method`;
+}
+
+// Callers decide neither how a message is framed nor whether its connection is kept.
 const ownHeaders: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -226,7 +234,7 @@ const defaultHeaders = {
   'user-agent': `mcp-troupe/${version}`,
 };
 
-/** What is sent where these headers are given. */
+/** The headers to send: the given ones with defaults, without those that are ours. */
 export function sentHeaders(given: Headers): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
   for (const [name, value] of given) if (!ownHeaders.has(name)) headers[name] = value;
@@ -247,7 +255,7 @@ async function orderOf(url: string | URL, init: RequestInit): Promise<Order> {
 
 interface OrderBody {
   readonly body?: string | Uint8Array;
-  /** What it is, unless a header says otherwise. */
+  /** Its type, unless a header says otherwise. */
   readonly type?: string;
 }
 
@@ -255,19 +263,19 @@ async function bodyOf(given: RequestInit['body']): Promise<OrderBody> {
   if (given === undefined || given === null) return {};
   if (typeof given === 'string') return { body: given, type: 'text/plain;charset=UTF-8' };
   if (given instanceof Uint8Array) return { body: given };
-  // Forms and the like, read once so that a redirect can be followed.
+  // Forms and such, read once so that a redirect can be followed.
   const whole = new Response(given);
   const type = whole.headers.get('content-type');
   const body = new Uint8Array(await whole.arrayBuffer());
   return { body, ...(type !== null && { type }) };
 }
 
-/** Reads an answer that is JSON of a known length; leaves any other alone. */
+/** Reads an answer that is JSON of a known length; undefined for any other. */
 function shortJson(message: IncomingMessage): Promise<string> | undefined {
   const { statusCode, headers } = message;
   const isPlain = statusCode === 200 && headers['content-encoding'] === undefined;
   const isJson = headers['content-type']?.toLowerCase().startsWith('application/json') === true;
-  // Node reads no more than was announced.
+  // Node reads no more than the announced length.
   const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
   if (!isPlain || !isJson || length > maxMessageBytes) return undefined;
   return new Promise((resolve, reject) => {
@@ -303,22 +311,7 @@ function responseOf({ url, method }: Order, message: IncomingMessage, explain: E
 
 function refusalOf({ status, headers }: Response, clock: Clock): Refusal {
   const retryAfterMs = retryAfterOf(headers.get('retry-after'), clock);
-  const challenges = challengesOf(headers.get('www-authenticate'));
-  return {
-    status,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(challenges.length > 0 && { challenges }),
-  };
-}
-
-function isAcceptedOnly({ status }: Response): boolean {
-  return status === 202 || status === 204;
-}
-
-function isRequest(body: unknown): boolean {
-  if (typeof body !== 'string') return false;
-  const message = JSON.parse(body) as Record<string, unknown>;
-  return 'id' in message && 'method' in message;
+  return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
 /** The seconds or the date of a Retry-After header, in milliseconds from now. */

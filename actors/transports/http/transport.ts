@@ -1,239 +1,135 @@
 /**
- * Carries a session over Streamable HTTP. HTTP never says that it closed, so a
- * cut stream or a refused request is a hint, on which the server is asked once
- * whether it lives. A request whose response stream ends without an answer is
- * failed at once instead of waiting for its timeout. A request that was given
- * up is broken off: the SDK only says so to servers of the legacy era, and
- * would leave its connection open.
+ * Carries a session over Streamable HTTP: a POST for each message, and a stream for messages of
+ * the server that belong to no request.
+ *
+ * HTTP does not report that a server is gone. A cut stream or a failed request is a hint, after
+ * which the server is probed once. A request whose response stream ends without an answer fails
+ * at once instead of running into its timeout. A request that was given up is broken off.
  */
 
 import {
   type JSONRPCMessage,
+  PROTOCOL_VERSION_META_KEY,
   SdkError,
   SdkErrorCode,
-  StreamableHTTPClientTransport,
-  type Transport,
+  SdkHttpError,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 
-import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
 import type { HttpEndpoint } from '../../values/target.ts';
-import {
-  type Connection,
-  type ConnectionSetup,
-  NotSentError,
-  type Seen,
-  UnwritableError,
-} from '../connection/connection.ts';
+import { BaseTransport, serialize } from '../connection/base.ts';
+import { type ConnectionSetup, NotSentError, type Seen } from '../connection/connection.ts';
 import { describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
-import { MessageStages } from '../connection/stages.ts';
-import { readAnswer } from './answer.ts';
 import { startDeadline } from './deadline.ts';
 import { isEventStream } from './events.ts';
-import { createGuardedFetch, sentHeaders } from './fetch.ts';
+import { createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
-import { NewsStream } from './news.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
+import { NewsStream, readAnswer } from './streams.ts';
 import { tooLongAnswer } from './too-long.ts';
 
-// Some servers keep nothing and put a signed token there, but nobody needs more than this.
+// Stateless servers put a signed token there; even those need no more than this.
 const sessionIdCharacters = 1_024;
-// A courtesy: the server would otherwise keep the session until it forgets it.
+// A courtesy: without it the server keeps the session until it expires.
 const terminateMs = 1_000;
-// As long as a call that has to be sent again waits for the next session.
+// As long as a call that must be resent waits for the next session.
 const drainMs = 1_000;
 
-// Tells our own fetch which message the SDK hands it.
-const postHeader = 'mcp-troupe-post';
-
-interface HandedOver {
-  readonly post: Post;
-  /** What the server answered already. */
-  answer?: Response | undefined;
-  /** The request was serialized and given to the connection, so it may have reached the server. */
-  hasLeft: boolean;
-  /** Called when the stream of the answer is over, and not because it was given up. */
-  readonly onStreamEnd: (() => void) | undefined;
-}
-
-export class HttpTransport implements Transport, Connection {
+export class HttpTransport extends BaseTransport {
   readonly kind = 'http';
-  readonly pid = undefined;
+  // The SDK then aborts the POST of a modern request instead of sending a notification.
   readonly hasPerRequestStream = true;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-
-  readonly stages: MessageStages;
-  readonly #inner: StreamableHTTPClientTransport;
-  // The same object: its class and the interface differ in `undefined` only.
-  readonly #wire: Transport;
-  readonly #setup: ConnectionSetup;
   readonly #url: URL;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #guarded;
   readonly #liveness: Pick<Liveness, 'suspect' | 'heard'>;
   readonly #news: NewsStream;
-  #newsHeaders: Headers | undefined;
-  /** The headers of the last POST of the SDK, for those that it does not make. */
-  #postHeaders: Readonly<Record<string, string>> = {};
-  #protocolVersion: string | undefined;
   readonly #posts: Posts;
-  /** Which POST the SDK is about to make, by the number in a header that stays here. */
-  readonly #handedOver = new Map<string, HandedOver>();
-  #handedOverCount = 0;
-  /** On the response stream of which request a message came. */
+  #sessionId: string | undefined;
+  #protocolVersion: string | undefined;
+  /** The request on whose response stream a message came. */
   readonly #origins = new WeakMap<JSONRPCMessage, string | number>();
-  #isOver = false;
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
-  #remarks = 0;
 
   constructor(
-    endpoint: HttpEndpoint,
+    { url, headers }: HttpEndpoint,
     setup: ConnectionSetup,
     liveness: Pick<Liveness, 'suspect' | 'heard'>,
   ) {
-    this.#setup = setup;
-    this.#url = endpoint.url;
+    super(setup);
+    this.#url = url;
+    this.#headers = sentHeaders(new Headers(headers));
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
-    this.stages = new MessageStages({
-      clock: setup.clock,
-      events: setup.events,
-      send: (message) => this.send(message),
-      lose: (seen) => {
-        if (this.#isOver) return;
-        setup.events.ended(seen);
-        this.#over();
-      },
-    });
-    this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
-    this.#inner = new StreamableHTTPClientTransport(endpoint.url, {
-      requestInit: { headers: { ...endpoint.headers } },
-      fetch: (url, init) => this.#fetch(url, init),
-    });
+    this.#guarded = createGuardedFetch({ home: url, clock: setup.clock });
     this.#news = new NewsStream({
       clock: setup.clock,
       budget: this.stages.budget,
-      ask: (lastEventId, signal) => this.#askForEvents(this.#newsHeaders, lastEventId, signal),
+      ask: (lastEventId, signal) => this.#askForEvents(lastEventId, signal),
       onMessage: (text) => this.#read(text),
       onDoubt: () => this.#suspect(),
       onGap: () => setup.events.missed(),
     });
-    this.#wire = this.#inner as Transport;
-    // Of an error that came with status 400.
-    this.#inner.onmessage = (message) => this.#read(JSON.stringify(message));
-    this.#inner.onerror = (error) => this.#onError(error);
   }
 
-  /** The server owes an answer that may take its time. */
+  /** A request that may take its time is unanswered. */
   get isBusy(): boolean {
     return this.#posts.isWorking;
   }
 
-  // The SDK looks at it through the transport, before connecting and for its own bookkeeping.
+  // The SDK reads it before it connects, and for its own records.
   get sessionId(): string | undefined {
-    return this.#inner.sessionId;
-  }
-
-  get transport(): Transport {
-    return this as Transport;
+    return this.#sessionId;
   }
 
   setProtocolVersion(version: string): void {
     this.#protocolVersion = version;
-    this.#inner.setProtocolVersion(version);
   }
 
   start(): Promise<void> {
-    return this.#inner.start();
+    return Promise.resolve();
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    // Also while nothing is sent any more.
+    // A cancelled request is given up even when nothing can be sent any more.
     this.#giveUp(cancelledBy(message));
-    if (this.#isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
+    if (this.isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
+    const body = serialize(message);
     const post = this.#posts.begin(message);
-    const { id } = post;
-    this.stages.sent(message);
-    if ('method' in message) this.#setup.events.sending(message.method);
-    options?.requestSignal?.addEventListener('abort', () => this.#giveUp(id), { once: true });
-    this.#handedOverCount += 1;
-    const number = String(this.#handedOverCount);
-    const handedOver: HandedOver = {
-      post,
-      hasLeft: false,
-      onStreamEnd: options?.onRequestStreamEnd,
-    };
-    this.#handedOver.set(number, handedOver);
+    this.noteSent(message);
+    options?.requestSignal?.addEventListener('abort', () => this.#giveUp(post.id), { once: true });
+    const isHandshake = 'method' in message && message.method === 'initialize';
     try {
-      if (
-        options === undefined &&
-        this.#knowsHeaders() &&
-        (await this.#sendLightly(message, handedOver))
-      )
-        return;
-      await this.#wire.send(message, { headers: { ...options?.headers, [postHeader]: number } });
+      const headers = this.#headersOf(message, options);
+      const answer = await this.#guarded.post(headers, body, post.signal, isHandshake);
+      if (typeof answer === 'string') return this.#takeAnswer(answer, post);
+      if (isHandshake && answer.ok) this.#sessionId = await sessionIdOf(answer);
+      if (answer.ok) await this.#take(answer, post, options?.onRequestStreamEnd);
+      else await this.#takeRefusal(answer, message, post);
+      if ('method' in message && message.method === 'notifications/initialized') this.#news.start();
     } catch (error) {
-      if (id !== undefined) this.#settled(id);
-      throw handedOver.hasLeft ? error : unsent(error, message);
-    } finally {
-      this.#handedOver.delete(number);
-      if (!post.isStreaming) this.#posts.end(post);
-    }
-  }
-
-  /** Whether the last POST of the SDK was one of this session as it is now. */
-  #knowsHeaders(): boolean {
-    const headers = this.#postHeaders;
-    return (
-      this.#protocolVersion !== undefined &&
-      headers['mcp-protocol-version'] === this.#protocolVersion &&
-      headers['mcp-session-id'] === this.sessionId
-    );
-  }
-
-  /**
-   * Posts a message of ours, which needs nothing of the SDK. False: it was answered in a way that the
-   * SDK is to see, as if it had asked.
-   */
-  async #sendLightly(message: JSONRPCMessage, handedOver: HandedOver): Promise<boolean> {
-    const { post } = handedOver;
-    try {
-      const body = JSON.stringify(message);
-      handedOver.hasLeft = true;
-      const answer = await this.#guarded.post(this.#postHeaders, body, post.signal);
-      if (typeof answer === 'string') this.#takeAnswer(answer, post);
-      else handedOver.answer = answer;
-      return typeof answer === 'string';
-    } catch (error) {
+      if (post.id !== undefined) this.#settled(post.id);
       this.#onError(error as Error);
       throw error;
+    } finally {
+      if (!post.isStreaming) this.#posts.end(post);
     }
-  }
-
-  #takeAnswer(text: string, post: Post): void {
-    this.#read(text);
-    if (this.#posts.isWaitedFor(post)) throw noAnswer();
   }
 
   requestOf(message: JSONRPCMessage): string | number | undefined {
     return this.#origins.get(message);
   }
 
-  context(status?: number): Partial<Seen> {
-    // The errors of the SDK leave the headers out, so the last refusal is remembered.
+  override context(status?: number): Partial<Seen> {
     const refusal = this.#guarded.lastRefusal();
     const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
     return {
-      ...(this.sessionId !== undefined && { hasSessionId: true }),
+      ...(this.#sessionId !== undefined && { hasSessionId: true }),
       ...(waitMs !== undefined && { retryAfterMs: waitMs }),
     };
-  }
-
-  evidence(): SessionEvidence {
-    return {};
   }
 
   close(isLost = false): Promise<void> {
@@ -242,114 +138,130 @@ export class HttpTransport implements Transport, Connection {
   }
 
   drain(): void {
-    if (this.#isOver || this.#stopDrain !== undefined) return;
+    if (this.isOver || this.#stopDrain !== undefined) return;
     this.#news.stop();
-    this.#stopDrain = startDeadline(this.#setup.clock, drainMs, () => void this.close(true));
+    this.#stopDrain = startDeadline(this.setup.clock, drainMs, () => void this.close(true));
     if (this.#posts.unansweredCount === 0) void this.close(true);
   }
 
   dispose(): void {
-    this.#over();
+    this.over();
     this.#posts.breakOffAll();
-    void this.#inner.close().catch(() => {});
     this.#guarded.close();
   }
 
+  protected override over(): void {
+    this.#stopDrain?.();
+    this.#news.stop();
+    super.over();
+  }
+
   async #end(isLost: boolean): Promise<void> {
-    this.#over();
+    this.over();
     this.#posts.breakOffAll();
-    if (!isLost) await this.#terminate();
-    await this.#inner.close().catch(() => {});
+    if (!isLost && this.#sessionId !== undefined) await this.#terminate();
     this.#guarded.close();
   }
 
   async #terminate(): Promise<void> {
-    const { clock } = this.#setup;
-    const terminated = this.#inner.terminateSession().catch(() => {});
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, terminateMs);
-      void terminated.then(() => {
-        clock.clearTimeout(timer);
-        resolve();
-      });
-    });
-  }
-
-  /** The SDK fails all that is in flight; what arrives later is dropped. */
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#stopDrain?.();
-    this.#news.stop();
-    this.stages.stop();
-    this.onclose?.();
-  }
-
-  /** The SDK gives its stream of news up when it fails twice, so that one is ours. */
-  async #fetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
-    if (isForNews(init)) {
-      this.#newsHeaders = new Headers(init.headers);
-      this.#news.start();
-      return new Response(null, { status: 405 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const stop = startDeadline(this.setup.clock, terminateMs, () => controller.abort());
+    try {
+      const init = { method: 'DELETE', headers: this.#sessionHeaders(), signal };
+      await (await this.#guarded.fetch(this.#url, init)).body?.cancel();
+    } catch {
+      // The server forgets the session by itself.
+    } finally {
+      stop();
     }
-    const headers = new Headers(init.headers);
-    const handedOver = this.#handedOver.get(headers.get(postHeader) ?? '');
-    if (handedOver === undefined) return this.#guarded.fetch(url, init);
-    headers.delete(postHeader);
-    handedOver.hasLeft = true;
-    const { post, answer } = handedOver;
-    handedOver.answer = undefined;
-    this.#postHeaders = sentHeaders(headers);
-    const response =
-      answer ?? (await this.#guarded.fetch(url, { ...init, headers, signal: post.signal }));
-    if (this.sessionId === undefined) await assertSessionId(response);
-    return response.ok ? this.#readAnswer(response, headers, handedOver) : response;
   }
 
-  /**
-   * Answers are read here: the SDK would drop a bad one and let its request wait. It gets
-   * to see what refuses a message, and what can be no answer.
-   */
-  async #readAnswer(
-    response: Response,
-    headers: Headers,
-    { post, onStreamEnd }: HandedOver,
-  ): Promise<Response> {
-    const { body } = response;
+  #sessionHeaders(): Record<string, string> {
+    return {
+      ...this.#headers,
+      ...(this.#sessionId !== undefined && { 'mcp-session-id': this.#sessionId }),
+      ...(this.#protocolVersion !== undefined && { 'mcp-protocol-version': this.#protocolVersion }),
+    };
+  }
+
+  #headersOf(message: JSONRPCMessage, options?: TransportSendOptions): Record<string, string> {
+    const { accept } = this.#headers;
+    const wanted = accept === undefined || accept === '*/*' ? '' : `${accept}, `;
+    return {
+      ...options?.headers,
+      ...this.#sessionHeaders(),
+      ...routingHeaders(message),
+      accept: `${wanted}application/json, text/event-stream`,
+      'content-type': 'application/json',
+    };
+  }
+
+  #takeAnswer(text: string, post: Post): void {
+    this.#read(text);
+    if (this.#posts.isWaitedFor(post))
+      throw unexpected('The server answered a request with something that is no answer to it.');
+  }
+
+  async #take(response: Response, post: Post, onStreamEnd?: () => void): Promise<void> {
+    const { body, status, headers } = response;
     const isStream = isEventStream(response) && body !== null;
     if (post.id === undefined) {
-      // There is nothing to say about a notification.
+      // Nothing answers a notification. A plain body is read to its end for the next request.
       if (isStream) await body.cancel();
-      return isStream ? accepted(response) : response;
-    }
-    if (isStream) {
+      else await response.text().catch(() => {});
+    } else if (isStream) {
       post.isStreaming = true;
-      void this.#followAnswer(body, headers, { post, onStreamEnd });
-      return accepted(response);
+      void this.#followAnswer(body, post, onStreamEnd);
+    } else if (isJson(response)) {
+      try {
+        this.#takeAnswer(await response.text(), post);
+      } catch (error) {
+        if (!this.#failTooLong(error, post.id)) throw error;
+      }
+    } else {
+      await body?.cancel();
+      const type = headers.get('content-type') ?? 'none';
+      throw status === 202 || status === 204
+        ? unexpected(`The server answered a request with status ${status} and no result.`)
+        : unexpected(`The server answered a request with the content type ${type}.`);
     }
-    if (!isJson(response)) return response;
-    try {
-      this.#takeAnswer(await response.text(), post);
-    } catch (error) {
-      if (!this.#failTooLong(error, post.id)) throw error;
+  }
+
+  async #takeRefusal(response: Response, message: JSONRPCMessage, post: Post): Promise<void> {
+    const { status, statusText } = response;
+    const text = await response.text().catch(() => '');
+    // Modern servers send some errors of JSON-RPC with this status.
+    if (status === 400 && post.id !== undefined && claimedVersionOf(message) !== undefined) {
+      this.#read(text);
+      if (!this.#posts.isWaitedFor(post)) return;
     }
-    return accepted(response);
+    const target = redirectOf(response, this.#url);
+    const reason =
+      target === undefined
+        ? text
+        : `Redirect to ${target} not followed; use that URL if it is the intended server`;
+    throw new SdkHttpError(
+      SdkErrorCode.ClientHttpNotImplemented,
+      `Error POSTing to endpoint: ${reason}`,
+      { status, statusText, text },
+    );
   }
 
   async #followAnswer(
     body: ReadableStream<Uint8Array>,
-    headers: Headers,
-    { post, onStreamEnd }: Pick<HandedOver, 'post' | 'onStreamEnd'>,
+    post: Post,
+    onStreamEnd?: () => void,
   ): Promise<void> {
     const { signal } = post;
     await readAnswer(body, {
-      clock: this.#setup.clock,
+      clock: this.setup.clock,
       budget: this.stages.budget,
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
       onMessage: (text) => this.#read(text, post.id),
       onTooLong: (error) => this.#failTooLong(error, post.id),
-      resume: (lastEventId) => this.#askForEvents(headers, lastEventId, signal),
+      resume: (lastEventId) => this.#askForEvents(lastEventId, signal),
       onDoubt: () => this.#suspect(),
     });
     this.#posts.end(post);
@@ -358,24 +270,19 @@ export class HttpTransport implements Transport, Connection {
     if (post.id !== undefined) this.#failUnanswered(post.id);
   }
 
-  /** Asks for a stream of news, or for the rest of an answer that was cut after this event. */
-  #askForEvents(
-    headersOf: Headers | undefined,
-    lastEventId: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Response> {
-    const headers = new Headers(headersOf);
-    headers.delete('content-type');
-    headers.set('accept', 'text/event-stream');
-    if (this.sessionId !== undefined) headers.set('mcp-session-id', this.sessionId);
-    if (lastEventId !== undefined) headers.set('last-event-id', lastEventId);
-    return this.#guarded.fetch(this.#url, { headers, signal });
+  /** Requests the stream of news, or the rest of an answer that was cut after this event. */
+  #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
+    const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
+    return this.#guarded.fetch(this.#url, {
+      headers: lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId },
+      signal,
+    });
   }
 
   #read(text: string, origin?: string | number): void {
     this.stages.fence(() => {
       for (const message of this.stages.read(text)) {
-        // Answers say themselves what they are about.
+        // An answer names its request itself.
         if (origin !== undefined && 'method' in message) this.#origins.set(message, origin);
         this.#receive(message);
       }
@@ -383,38 +290,38 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.#liveness.heard();
     const id = answeredBy(message);
     if (id !== undefined) this.#settled(id);
     this.stages.deliver(message, this.onmessage);
   }
 
-  /** Says whether the request had still been waited for. */
+  /** Returns whether the request was still waiting for its answer. */
   #settled(id: string | number): boolean {
     const wasWaitedFor = this.#posts.settle(id);
-    this.#lookForEnd();
+    this.#endDrain();
     return wasWaitedFor;
   }
 
   #giveUp(id: unknown): void {
     this.#posts.breakOff(id);
-    this.#lookForEnd();
+    this.#endDrain();
   }
 
-  #lookForEnd(): void {
-    // Not before whoever waits for it was told.
+  #endDrain(): void {
+    // In a later turn, so that the last answer reaches its caller first.
     if (this.#stopDrain !== undefined && this.#posts.unansweredCount === 0)
-      startDeadline(this.#setup.clock, 0, () => void this.close(true));
+      startDeadline(this.setup.clock, 0, () => void this.close(true));
   }
 
   #failUnanswered(id: string | number): void {
-    if (this.#isOver || !this.#settled(id)) return;
+    if (this.isOver || !this.#settled(id)) return;
     const lost = ownErrorFor(id, streamLost, 'The response stream ended before the answer.');
     this.stages.deliver(lost, this.onmessage);
   }
 
-  /** The request alone is told; says whether it was its answer. */
+  /** Fails the request whose answer is too long; returns whether the error was about that. */
   #failTooLong(error: unknown, id: string | number | undefined): boolean {
     const answer = tooLongAnswer(error, id);
     if (answer !== undefined) this.#receive(answer);
@@ -422,69 +329,75 @@ export class HttpTransport implements Transport, Connection {
   }
 
   #onError(error: Error): void {
-    if (this.#isOver || error instanceof BrokenOffError) return;
-    const seen = describeError(error, this.#setup.secrets);
-    // With a status it is the answer to a request, and whoever asked is told.
+    if (this.isOver || error instanceof BrokenOffError) return;
+    const seen = describeError(error, this.setup.secrets);
+    // An error with a status is the answer to a request, which reports it.
     if (seen.status === undefined) {
-      if (isAboutTheWire(seen)) this.#suspect();
-      else this.#remark(seen.message);
+      if (isOfNetwork(seen)) this.#suspect();
+      else this.remarkOnce(seen.message);
     }
     this.onerror?.(error);
   }
 
   #suspect(): void {
-    if (!this.#isOver) this.#liveness.suspect();
+    if (!this.isOver) this.#liveness.suspect();
   }
-
-  #remark(message: string): void {
-    this.#remarks += 1;
-    if (this.#remarks === 1) this.#setup.events.remark(message);
-  }
-}
-
-function isForNews({ method, headers }: RequestInit): boolean {
-  return method === 'GET' && !new Headers(headers).has('last-event-id');
 }
 
 function isJson({ headers }: Response): boolean {
   return headers.get('content-type')?.toLowerCase().startsWith('application/json') === true;
 }
 
-/** What the SDK gets to see of a message that is taken care of. */
-function accepted({ headers }: Response): Response {
-  return new Response(null, { status: 202, headers });
+function unexpected(message: string): SdkError {
+  return new SdkError(SdkErrorCode.ClientHttpUnexpectedContent, message);
 }
 
-function noAnswer(): SdkError {
-  return new SdkError(
-    SdkErrorCode.ClientHttpUnexpectedContent,
-    'The server answered a request with something that is no answer to it.',
-  );
-}
-
-/** It goes back in a header of every request. */
-async function assertSessionId(response: Response): Promise<void> {
+/** The id of the session that a server opened, which goes back in a header of every request. */
+async function sessionIdOf(response: Response): Promise<string | undefined> {
   const id = response.headers.get('mcp-session-id');
-  if (id === null || (id.length <= sessionIdCharacters && /^[!-~]+$/u.test(id))) return;
+  if (id === null || id === '') return undefined;
+  if (id.length <= sessionIdCharacters && /^[!-~]+$/u.test(id)) return id;
   await response.body?.cancel();
-  throw new SdkError(
-    SdkErrorCode.ClientHttpUnexpectedContent,
+  throw unexpected(
     `The server gave the session an id that is not 1 to ${sessionIdCharacters} visible ASCII characters.`,
   );
 }
 
-/** Explains why a message has not left: the SDK serializes it and does not say whether that failed. */
-function unsent(error: unknown, message: JSONRPCMessage): unknown {
-  try {
-    JSON.stringify(message);
-    return error;
-  } catch {
-    return new UnwritableError(error);
-  }
+/** The parameter that names the target of a request, by method. */
+const nameFields: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+]);
+
+/** Headers by which servers of the 2026-07-28 revision route a request without reading its body. */
+function routingHeaders(message: JSONRPCMessage): Record<string, string> {
+  const version = claimedVersionOf(message);
+  if (version === undefined || !('method' in message)) return {};
+  const name = message.params?.[nameFields.get(message.method) ?? ''];
+  return {
+    'mcp-protocol-version': version,
+    'mcp-method': message.method,
+    ...(typeof name === 'string' && { 'mcp-name': encodedName(name) }),
+  };
 }
 
-function isAboutTheWire({ message, code, causes = [] }: Seen): boolean {
-  if (/SSE stream|reconnect/iu.test(message)) return true;
+/** The protocol version that a modern request carries in its metadata. */
+function claimedVersionOf(message: JSONRPCMessage): string | undefined {
+  if (!('method' in message && 'id' in message)) return undefined;
+  const meta = message.params?.['_meta'];
+  const version = isRecord(meta) ? meta[PROTOCOL_VERSION_META_KEY] : undefined;
+  return typeof version === 'string' ? version : undefined;
+}
+
+/** A header holds plain ASCII; the revision has other names written in base64. */
+function encodedName(name: string): string {
+  const isPlain =
+    /^[\t -~]+$/u.test(name) && name.trim() === name && !/^=\?base64\?.*\?=$/u.test(name);
+  return isPlain ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
+}
+
+function isOfNetwork({ code, causes = [] }: Seen): boolean {
   return [code, ...causes.map((cause) => cause.code)].some(
     (it) => it !== undefined && /^(E[A-Z]|UND_ERR)/u.test(it),
   );

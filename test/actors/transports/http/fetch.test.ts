@@ -123,39 +123,14 @@ describe('an answer', () => {
     },
   );
 
-  it.each([202, 204])(
-    'of status %i and no result fails a request, but no notification',
-    async (status) => {
-      const { origin } = await peer((_request, response) => void response.writeHead(status).end());
-      const { fetch } = guarded(origin);
-      const send = (message: object) =>
-        fetch(origin, { method: 'POST', body: JSON.stringify(message) });
-      expect(await send({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
-        status,
-      });
-      expect(await errorOf(send({ jsonrpc: '2.0', id: 1, method: 'ping' }))).toMatchObject({
-        code: 'CLIENT_HTTP_UNEXPECTED_CONTENT',
-      });
-    },
-  );
-
   it('that refuses is remembered with what the server wants', async () => {
     const { origin } = await peer((_request, response) => {
-      const challenge = 'Bearer resource_metadata="https://a.test/x", scope="a b"';
-      response.writeHead(401, { 'retry-after': '7', 'www-authenticate': challenge }).end();
+      response.writeHead(401, { 'retry-after': '7' }).end();
     });
     const { fetch, lastRefusal } = guarded(origin);
     expect(lastRefusal()).toBeUndefined();
     await fetch(origin);
-    const parameters = new Map([
-      ['resource_metadata', 'https://a.test/x'],
-      ['scope', 'a b'],
-    ]);
-    expect(lastRefusal()).toEqual({
-      status: 401,
-      retryAfterMs: 7_000,
-      challenges: [{ scheme: 'bearer', parameters }],
-    });
+    expect(lastRefusal()).toEqual({ status: 401, retryAfterMs: 7_000 });
   });
 
   it.each([

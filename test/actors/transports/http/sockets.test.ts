@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
 import { rangeOf } from '../../../../actors/transports/http/addresses.ts';
-import { challengesOf } from '../../../../actors/transports/http/challenge.ts';
 import { startDeadline } from '../../../../actors/transports/http/deadline.ts';
 import type { GuardedFetch } from '../../../../actors/transports/http/fetch.ts';
 import { announcedIdleMs } from '../../../../actors/transports/http/sockets.ts';
@@ -271,54 +270,5 @@ describe('an origin that the server named', () => {
     expect(await errorOf(post(one, 'http://169.254.169.254/'))).toMatchObject({
       cause: { code: 'ERR_ADDRESS_BLOCKED' },
     });
-  });
-});
-
-describe('WWW-Authenticate', () => {
-  const read = (header: string | null) =>
-    challengesOf(header).map(({ scheme, parameters }) => [scheme, Object.fromEntries(parameters)]);
-
-  it.each([
-    [null, []],
-    ['', []],
-    ['Bearer', [['bearer', {}]]],
-    ['Bearer realm="a, b=\\"c\\"", Scope=one', [['bearer', { realm: 'a, b="c"', scope: 'one' }]]],
-    [
-      'Basic realm="x", Bearer error="invalid_token", scope="a b"',
-      [
-        ['basic', { realm: 'x' }],
-        ['bearer', { error: 'invalid_token', scope: 'a b' }],
-      ],
-    ],
-    [
-      'Negotiate, Bearer a=1',
-      [
-        ['negotiate', {}],
-        ['bearer', { a: '1' }],
-      ],
-    ],
-    [
-      'Negotiate YWJj==, Bearer a=1',
-      [
-        ['negotiate', {}],
-        ['bearer', { a: '1' }],
-      ],
-    ],
-    [', , Bearer a=1,, b=2', [['bearer', { a: '1', b: '2' }]]],
-    ['Bearer a=1, a=2', [['bearer', { a: '1' }]]],
-    ['Bearer __proto__=1', [['bearer', { ['__proto__']: '1' }]]],
-    ['Bearer realm="never closed', [['bearer', {}]]],
-    ['Bearer a=1, "?', [['bearer', { a: '1' }]]],
-  ])('%s is read', (header, challenges) => {
-    expect(read(header)).toEqual(challenges);
-  });
-
-  it('is read for 8 KB and eight challenges', () => {
-    expect(read('Bearer, '.repeat(20))).toHaveLength(8);
-    const lengthOf = (count: number) =>
-      challengesOf(`Bearer a="${'x'.repeat(count)}"`)[0]?.parameters.get('a')?.length;
-    const frame = 'Bearer a=""'.length;
-    expect(lengthOf(8_192 - frame)).toBe(8_192 - frame);
-    expect(lengthOf(8_193 - frame)).toBeUndefined();
   });
 });

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
-import { readAnswer } from '../../../../actors/transports/http/answer.ts';
-import { NewsStream } from '../../../../actors/transports/http/news.ts';
+import { NewsStream, readAnswer } from '../../../../actors/transports/http/streams.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentInput } from '../../../fixtures/silent-input.ts';
 import { turn } from './bench.ts';

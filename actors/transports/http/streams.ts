@@ -1,0 +1,204 @@
+/**
+ * Event streams of Streamable HTTP that end and are reopened: the answer to one request, and the
+ * stream of news, on which a server sends what belongs to no request.
+ */
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { InputBudget } from '../connection/input-budget.ts';
+import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './events.ts';
+import { retryAfterOf } from './fetch.ts';
+import { Reopening } from './reopening.ts';
+import { TooLongError } from './too-long.ts';
+
+// In a row; a stream that opens resets the count.
+const maxRefusedResumes = 2;
+// News are not urgent: a server that wants shorter pauses does not get them.
+const shortestPauseMs = 5_000;
+
+/**
+ * How a stream ended.
+ * - `cut`: the connection broke off; `unreachable`: the server could not be reached.
+ * - `ended`: the server ended it; `paused`: the server ended it and wants it to be requested again,
+ *   which it says by naming a wait or another event ("Sending Messages to the Server" in the MCP
+ *   specification of transports).
+ * - `refused`: the server is busy; `absent`: there is no such stream.
+ */
+type StreamEnd = 'cut' | 'unreachable' | 'ended' | 'paused' | 'refused' | 'absent';
+
+interface StreamListeners {
+  readonly clock: Clock;
+  readonly budget: InputBudget;
+  /** Nothing is delivered once it is aborted. */
+  readonly signal: AbortSignal;
+  readonly onMessage: (text: string) => void;
+  /** A message exceeded the limit, which ended the reading. */
+  readonly onTooLong?: (error: TooLongError) => void;
+}
+
+/** Remembers how far a stream was read, however often it is reopened. */
+class Bookmark {
+  /** The last event that was read. */
+  lastEventId: string | undefined;
+  /** How long the server wants us to wait, in milliseconds. */
+  waitMs = 0;
+  #retryMs = 0;
+  readonly #listeners: StreamListeners;
+
+  constructor(listeners: StreamListeners) {
+    this.#listeners = listeners;
+  }
+
+  /** Reads a requested stream to its end. Never rejects. */
+  async follow(asking: Promise<Response>, onOpen?: () => void): Promise<StreamEnd> {
+    this.waitMs = this.#retryMs;
+    const response = await asking.catch(() => undefined);
+    if (response === undefined) return 'unreachable';
+    const { ok, body, headers } = response;
+    if (ok && body !== null && isEventStream(response)) {
+      onOpen?.();
+      return this.read(body);
+    }
+    await body?.cancel();
+    this.waitMs = retryAfterOf(headers.get('retry-after'), this.#listeners.clock) ?? this.waitMs;
+    return isBusy(response) ? 'refused' : 'absent';
+  }
+
+  /** Reads an open stream to its end. Never rejects. */
+  async read(body: ReadableStream<Uint8Array>): Promise<StreamEnd> {
+    const { budget, signal, onMessage, onTooLong } = this.#listeners;
+    const before = this.lastEventId;
+    let isRetryNamed = false;
+    try {
+      await readEvents(body, {
+        budget,
+        onEvent: (event) => {
+          if (signal.aborted) return;
+          this.lastEventId = eventIdOf(event, this.lastEventId);
+          if (isMessageEvent(event)) onMessage(event.data);
+        },
+        onRetry: (ms) => {
+          isRetryNamed = true;
+          this.#retryMs = ms;
+        },
+      });
+    } catch (error) {
+      if (error instanceof TooLongError && !signal.aborted) onTooLong?.(error);
+      return 'cut';
+    } finally {
+      this.waitMs = this.#retryMs;
+    }
+    const hasMoved = this.lastEventId !== undefined && this.lastEventId !== before;
+    return isRetryNamed || hasMoved ? 'paused' : 'ended';
+  }
+}
+
+/** The signal is aborted when the request is given up. */
+interface AnswerSetup extends StreamListeners {
+  readonly isWaitedFor: () => boolean;
+  /** Requests what follows this event. */
+  readonly resume: (lastEventId: string) => Promise<Response>;
+  /** The stream was cut or the server is unreachable: perhaps it is gone. */
+  readonly onDoubt: () => void;
+}
+
+/**
+ * Reads an answer that comes as an event stream; resolves at its end, and never rejects. A stream that
+ * ends before the answer is resumed if the server gave its events ids: after growing waits if it was cut,
+ * and as soon as the server asks for if it ended the stream on purpose.
+ */
+export async function readAnswer(
+  first: ReadableStream<Uint8Array>,
+  setup: AnswerSetup,
+): Promise<void> {
+  const { clock, signal, isWaitedFor, resume, onDoubt } = setup;
+  const reopening = new Reopening(clock);
+  const bookmark = new Bookmark(setup);
+  let refusals = 0;
+  let end = await bookmark.read(first);
+  while (!signal.aborted) {
+    if (end === 'cut' || end === 'unreachable') onDoubt();
+    const isRefused = end === 'refused' || end === 'unreachable';
+    refusals = isRefused ? refusals + 1 : 0;
+    const { lastEventId, waitMs } = bookmark;
+    if (end === 'absent' || refusals === maxRefusedResumes) return;
+    if (lastEventId === undefined || !isWaitedFor()) return;
+    if (end === 'paused') await reopening.afterPause(signal, waitMs);
+    else await reopening.afterLoss(signal, waitMs);
+    if (!signal.aborted) end = await bookmark.follow(resume(lastEventId));
+  }
+}
+
+interface NewsSetup {
+  readonly clock: Clock;
+  readonly budget: InputBudget;
+  /** Requests the stream, or its continuation after this event. */
+  readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
+  readonly onMessage: (text: string) => void;
+  /** The stream was lost or could not be opened: perhaps the server is gone. */
+  readonly onDoubt: () => void;
+  /** Messages that the server sent while there was no stream are lost. */
+  readonly onGap: () => void;
+}
+
+/** Reopens the stream for as long as the session lasts, after growing waits while it keeps being lost. */
+export class NewsStream {
+  readonly #setup: NewsSetup;
+  readonly #reopening: Reopening;
+  readonly #bookmark: Bookmark;
+  readonly #controller = new AbortController();
+  #isStarted = false;
+  #hasOpened = false;
+  /** The stream was interrupted, and no event id marks where. */
+  #hasGap = false;
+
+  constructor(setup: NewsSetup) {
+    this.#setup = setup;
+    const { clock, budget, onMessage } = setup;
+    this.#reopening = new Reopening(clock);
+    this.#bookmark = new Bookmark({ clock, budget, signal: this.#controller.signal, onMessage });
+  }
+
+  /** Opens the stream; repeats do nothing. */
+  start(): void {
+    if (this.#isStarted || this.#controller.signal.aborted) return;
+    this.#isStarted = true;
+    void this.#follow();
+  }
+
+  stop(): void {
+    this.#controller.abort();
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#controller;
+    const { ask, onDoubt } = this.#setup;
+    while (!signal.aborted) {
+      const end = await this.#bookmark.follow(ask(this.#bookmark.lastEventId, signal), () => {
+        this.#hasOpened = true;
+        this.#closeGap();
+      });
+      if (signal.aborted) return;
+      const { lastEventId, waitMs } = this.#bookmark;
+      this.#hasGap = lastEventId === undefined;
+      if (end === 'absent') return this.#giveUp();
+      if (end === 'paused')
+        await this.#reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));
+      else {
+        onDoubt();
+        await this.#reopening.afterLoss(signal, waitMs);
+      }
+    }
+  }
+
+  #giveUp(): void {
+    if (!this.#hasOpened) return;
+    this.#closeGap();
+    // The stream had existed, so the server that answers now may not know this session.
+    this.#setup.onDoubt();
+  }
+
+  #closeGap(): void {
+    if (this.#hasGap && !this.#controller.signal.aborted) this.#setup.onGap();
+    this.#hasGap = false;
+  }
+}
