@@ -26,8 +26,9 @@ import {
 import { describeError } from './connection/failure.ts';
 import { addressOf } from './connection/request-failed.ts';
 import { MessageStages } from './connection/stages.ts';
-import { isEventStream, isMessageEvent, readEvents } from './http/events.ts';
-import { createGuardedFetch } from './http/fetch.ts';
+import { isEventStream } from './http/body.ts';
+import { isMessageEvent, readEvents } from './http/events.ts';
+import { type Answer, createGuardedFetch } from './http/fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
 import { AddressBlockedError } from './http/sockets.ts';
 import { tooLongAnswer } from './http/too-long.ts';
@@ -76,14 +77,13 @@ export class SseTransport implements Transport, Connection {
   async start(): Promise<void> {
     const { url, headers } = this.#endpoint;
     const { signal } = this.#controller;
-    const response = await this.#guarded.fetch(url, {
+    const answer = await this.#guarded.fetch(url, {
       headers: { ...headers, accept: 'text/event-stream', 'cache-control': 'no-cache' },
       signal,
     });
-    if (!response.ok) throw await refusalOf(response, 'The server did not open its event stream');
-    const { body } = response;
-    if (body === null || !isEventStream(response)) {
-      await body?.cancel();
+    if (!answer.ok) throw await refusalOf(answer, 'The server did not open its event stream');
+    if (!isEventStream(answer)) {
+      answer.cancel();
       throw new SdkError(
         SdkErrorCode.ClientHttpUnexpectedContent,
         'The server answered with something else than an event stream.',
@@ -91,7 +91,7 @@ export class SseTransport implements Transport, Connection {
     }
     await new Promise<void>((resolve, reject) => {
       this.#opened = { resolve, reject };
-      void this.#read(body);
+      void this.#read(answer.body);
     });
   }
 
@@ -146,7 +146,7 @@ export class SseTransport implements Transport, Connection {
 
   async #post(url: URL, body: string, signal: AbortSignal): Promise<void> {
     const version = this.#protocolVersion;
-    const response = await this.#guarded.fetch(url, {
+    const answer = await this.#guarded.fetch(url, {
       method: 'POST',
       headers: {
         ...this.#endpoint.headers,
@@ -156,12 +156,12 @@ export class SseTransport implements Transport, Connection {
       body,
       signal,
     });
-    if (!response.ok) throw await refusalOf(response, 'The server refused a message');
+    if (!answer.ok) throw await refusalOf(answer, 'The server refused a message');
     // Read to its end, so that the connection can be used again.
-    await response.text().catch(() => {});
+    await answer.text().catch(() => {});
   }
 
-  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
     let seen: Seen = { code: 'STREAM_LOST', message: 'The event stream of the server ended.' };
     try {
       await readEvents(body, {
@@ -241,9 +241,9 @@ export class SseTransport implements Transport, Connection {
   }
 }
 
-async function refusalOf(response: Response, what: string): Promise<SdkHttpError> {
-  const { status, statusText } = response;
-  const text = await response.text().catch(() => '');
+async function refusalOf(answer: Answer, what: string): Promise<SdkHttpError> {
+  const { status, statusText } = answer;
+  const text = await answer.text().catch(() => '');
   const said = text === '' ? statusText : text;
   return new SdkHttpError(
     SdkErrorCode.ClientHttpNotImplemented,

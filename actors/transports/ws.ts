@@ -148,7 +148,7 @@ export class WsTransport extends BaseTransport {
       socket.once('unexpected-response', (_request, response) => {
         onConnected();
         const { statusCode = 0, headers } = response;
-        this.#retryAfterMs = retryAfterOf(headers['retry-after'] ?? null, this.setup.clock);
+        this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
         reject(new RefusedError(statusCode));
         socket.terminate();

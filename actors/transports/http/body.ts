@@ -1,7 +1,6 @@
 /**
- * The body of an answer as a web stream: decompressed, counted after that, and
- * read only as fast as it is asked for. Whatever arrives is passed on at once,
- * so no event of a stream waits for the next.
+ * The body of an answer: decompressed, counted after that, and read no faster than its reader
+ * asks for. Every chunk is passed on at once, so that no event of a stream waits for the next.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -18,10 +17,10 @@ import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { headBytes, TooLongError } from './too-long.ts';
 
-// Nobody compresses what is compressed, except to see what the reader does.
+// Compressing twice serves no one but an attacker.
 const maxCodings = 2;
 
-/** What {@link openBody} can undo; the value of the header with which it is asked for. */
+/** The codings that {@link openBody} can undo, as the value of `Accept-Encoding`. */
 export const acceptedCodings = 'gzip, deflate, br';
 
 function unusable(message: string, cause?: unknown): SdkError {
@@ -29,103 +28,66 @@ function unusable(message: string, cause?: unknown): SdkError {
   return cause === undefined ? error : Object.assign(error, { cause });
 }
 
-/** `explain` turns what breaks the stream off into what its reader is told. */
-export function openBody(
+/** Reads a body once. `explain` maps what breaks it off to the error for its reader. */
+export async function* openBody(
   message: IncomingMessage,
   explain: (error: unknown) => unknown,
-): ReadableStream<Uint8Array> {
-  const fits = isEndless(message) ? () => true : createByteCounter();
-  let isOver = false;
+): AsyncGenerator<Uint8Array, void, undefined> {
+  // The reader of an event stream limits each event.
+  const limit = isEndless(message) ? Infinity : maxMessageBytes;
   let head: Buffer = Buffer.alloc(0);
-  const fail = (controller: ReadableStreamDefaultController, error: unknown): void => {
-    if (isOver) return;
-    isOver = true;
+  let readBytes = 0;
+  try {
+    for await (const chunk of decoded(message) as AsyncIterable<Buffer>) {
+      if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
+      readBytes += chunk.length;
+      if (readBytes > limit) throw new TooLongError('The server sent more than 16 MB.', head);
+      yield chunk;
+    }
+  } catch (error) {
+    // The message's own error explains a decoder's premature end.
+    const reason = message.errored ?? error;
+    throw isOfZlib(reason)
+      ? unusable('The compressed answer cannot be read.', reason)
+      : explain(reason);
+  } finally {
     message.destroy();
-    controller.error(error);
-  };
-  let source: Readable | undefined;
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        if (message.errored !== null) {
-          fail(controller, explain(message.errored));
-          return;
-        }
-        source = decoded(message, (error) => fail(controller, explain(error)));
-        source.on('data', (chunk: Buffer) => {
-          if (isOver) return;
-          if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
-          if (!fits(chunk)) {
-            fail(controller, new TooLongError('The server sent more than 16 MB.', head));
-            return;
-          }
-          controller.enqueue(chunk);
-          if ((controller.desiredSize ?? 0) <= 0) source?.pause();
-        });
-        source.once('end', () => {
-          if (isOver) return;
-          isOver = true;
-          controller.close();
-        });
-        source.pause();
-      },
-      pull() {
-        source?.resume();
-      },
-      cancel() {
-        isOver = true;
-        message.destroy();
-      },
-    },
-    // Nothing is read ahead: what nobody asks for stays in the buffers of the system.
-    { highWaterMark: 0 },
-  );
+  }
 }
 
-/** Its events are counted one by one, by whoever reads them. */
 function isEndless(message: IncomingMessage): boolean {
   const { statusCode = 0 } = message;
   return isEventStream(message) && statusCode >= 200 && statusCode < 300;
 }
 
-export function isEventStream({ headers }: IncomingMessage): boolean {
+export function isEventStream({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['content-type']?.toLowerCase().startsWith('text/event-stream') === true;
 }
 
-function decoded(message: IncomingMessage, onError: (error: unknown) => void): Readable {
+function decoded(message: IncomingMessage): Readable {
   const codings = (message.headers['content-encoding'] ?? '')
     .split(',')
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '' && coding !== 'identity');
-  message.on('error', onError);
   if (codings.length === 0) return message;
   const decoders = codings.reverse().flatMap((coding) => decoderOf(coding) ?? []);
-  if (codings.length > maxCodings || decoders.length < codings.length) {
-    onError(unusable('The server compressed its answer in a way that it was not asked for.'));
-    return message;
-  }
-  const onEnd = (error: Error | null | undefined): void => {
-    // Of the connection's own errors the message tells by itself.
-    if (isOfZlib(error)) onError(unusable('The compressed answer cannot be read.', error));
-    else if (error) onError(error);
-  };
-  if (codings[0] === 'deflate' && codings.length === 1) return inflated(message, onEnd);
-  pipeline([message, ...decoders], onEnd);
-  return decoders.at(-1) ?? message;
+  if (codings.length > maxCodings || decoders.length < codings.length)
+    throw unusable('The server compressed its answer with a coding that was not requested.');
+  if (codings[0] === 'deflate' && codings.length === 1) return inflated(message);
+  // Reading the last decoder reports the error.
+  return pipeline([message, ...decoders], () => {}) as unknown as Readable;
 }
 
-/** Half of the world sends the bare format under the name of the wrapped one; the first byte tells. */
-function inflated(
-  message: IncomingMessage,
-  onEnd: (error: Error | null | undefined) => void,
-): Readable {
+/** Many servers send raw deflate data under the name of the wrapped format; the first byte tells. */
+function inflated(message: IncomingMessage): Readable {
   const end = new PassThrough();
+  message.once('error', (error) => end.destroy(error));
   message.once('readable', () => {
     const head = message.read() as Buffer | null;
     if (head !== null) message.unshift(head);
     const isWrapped = ((head?.[0] ?? 0) & 0x0f) === 0x08;
     const decoder = isWrapped ? createInflate(flushed) : createInflateRaw(flushed);
-    pipeline([message, decoder, end], onEnd);
+    pipeline([message, decoder, end], () => {});
   });
   return end;
 }
@@ -138,7 +100,7 @@ function isOfZlib(error: unknown): boolean {
   );
 }
 
-// Each chunk comes out as soon as it went in, and a missing trailer is no reason to lose the rest.
+// Every chunk comes out at once, and a missing trailer does not lose the rest.
 const flushed = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const brotliFlushed = {
   flush: constants.BROTLI_OPERATION_FLUSH,
@@ -149,9 +111,4 @@ function decoderOf(coding: string): Transform | undefined {
   if (coding === 'gzip' || coding === 'x-gzip') return createGunzip(flushed);
   if (coding === 'br') return createBrotliDecompress(brotliFlushed);
   return coding === 'deflate' ? createInflate(flushed) : undefined;
-}
-
-function createByteCounter(): (chunk: Uint8Array) => boolean {
-  let readBytes = 0;
-  return (chunk) => (readBytes += chunk.length) <= maxMessageBytes;
 }

@@ -1,9 +1,8 @@
 /**
- * Reads the events of an answer that is an event stream, as HTML has them (section
- * 9.2.6, "Interpreting an event stream").
+ * Reads an event stream as HTML defines it (section 9.2.6, "Interpreting an event stream").
  *
- * A server may send what it likes for as long as it likes. So a byte costs the same
- * whatever stands around it, and nothing is kept but the event that is under way.
+ * A server may send anything for any time. So every byte costs the same, whatever surrounds it,
+ * and only the present event is kept.
  */
 
 import { maxMessageBytes } from '../connection/connection.ts';
@@ -18,7 +17,7 @@ const workPerLine = 1 / 16;
 const idleCharactersPerWork = 2_048;
 
 export interface StreamEvent {
-  /** An event that holds nothing but an id is told as well: it may be gone on after. */
+  /** An event with nothing but an id is reported as well: the stream may be resumed after it. */
   readonly id: string | undefined;
   readonly event: string | undefined;
   readonly data: string;
@@ -29,41 +28,36 @@ export interface EventListeners {
   readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
   /** Must not throw. */
   readonly onEvent: (event: StreamEvent) => void;
-  /** How long the server wants to be left alone after this stream, in milliseconds. */
+  /** How long the server wants us to wait after this stream, in milliseconds. */
   readonly onRetry?: (ms: number) => void;
 }
 
-/** Resolves when the stream ends, and rejects with what broke it off. */
+/** Resolves when the stream ends, and rejects with the error that cut it. */
 export async function readEvents(
-  body: ReadableStream<Uint8Array>,
+  body: AsyncIterable<Uint8Array>,
   listeners: EventListeners,
 ): Promise<void> {
   const decoder = new TextDecoder();
   const events = new EventReader(listeners);
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const text = decoder.decode(value, { stream: true });
+  for await (const chunk of body) {
+    const text = decoder.decode(chunk, { stream: true });
     for (let at = 0; at < text.length; at += pieceCharacters) {
-      if (!events.read(text.slice(at, at + pieceCharacters))) {
-        await reader.cancel();
+      if (!events.read(text.slice(at, at + pieceCharacters)))
         throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
-      }
       await listeners.budget?.free();
     }
   }
 }
 
-/** Takes the text of a stream apart, however it is split. */
+/** Parses the text of a stream, however it is split. */
 export class EventReader {
   readonly #listeners: EventListeners;
   readonly #maxCharacters: number;
-  /** Since the last empty line, ends of lines included. */
+  /** Characters since the last empty line, line ends included. */
   #characters = 0;
-  /** What has come of a line whose end has not. */
+  /** The beginning of a line whose end has not arrived. */
   #line: string[] = [];
-  /** A line feed that comes next belongs to the end of the line before. */
+  /** A line feed that comes next belongs to the previous line end. */
   #endsWithReturn = false;
   #id: string | undefined;
   #event: string | undefined;
@@ -74,7 +68,7 @@ export class EventReader {
     this.#maxCharacters = maxCharacters;
   }
 
-  /** Says false when an event is too long; nothing may follow then. */
+  /** Returns false if an event is too long; nothing may follow then. */
   read(text: string): boolean {
     if (text === '') return true;
     const isSecondHalf = this.#endsWithReturn && text.startsWith('\n');
@@ -92,7 +86,7 @@ export class EventReader {
     return this.#count(rest.length);
   }
 
-  /** How the data of the event under way begin. */
+  /** The beginning of the present event's data. */
   head(): Uint8Array {
     const line = /^data: ?(.*)/u.exec(this.#line.join('').slice(0, headBytes));
     return Buffer.from(this.#data[0]?.slice(0, headBytes) ?? line?.[1] ?? '');
@@ -138,33 +132,29 @@ export class EventReader {
   }
 }
 
-/** The last of them has not ended. */
+/** Splits text into lines, of which the last has not ended. */
 function linesOf(text: string): string[] {
   return text.includes('\r') ? text.split(/\r\n?|\n/u) : text.split('\n');
 }
 
-// "Not now" in its several forms; anything else means that there is no such stream.
+// These mean "not now"; any other status means that there is no such stream.
 const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
 
-/** Says whether a refused stream may be there later. */
-export function isBusy({ status }: Response): boolean {
+/** Whether a refused stream may be available later. */
+export function isBusy({ status }: { readonly status: number }): boolean {
   return busyStatuses.has(status);
 }
 
-// It goes back in a header.
+// The id goes back in a header.
 const eventId = /^[ -~]{1,1024}$/u;
 
-/** The event to go on after: an id that cannot be sent back, or an empty one, is none. */
+/** The event to resume after; an id that is empty or cannot be sent back does not count. */
 export function eventIdOf({ id }: StreamEvent, before: string | undefined): string | undefined {
   if (id === undefined) return before;
   return eventId.test(id) ? id : undefined;
 }
 
-export function isEventStream({ headers }: Response): boolean {
-  return headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
-}
-
-/** Says whether an event carries a message of MCP. */
+/** Whether an event carries an MCP message. */
 export function isMessageEvent({ event, data }: StreamEvent): boolean {
   return data !== '' && (event === undefined || event === '' || event === 'message');
 }

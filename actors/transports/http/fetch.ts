@@ -12,9 +12,9 @@
  *   the environment are not used, as in Node's own fetch.
  */
 
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-import { type FetchLike, SdkError } from '@modelcontextprotocol/client';
+import { SdkError } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
@@ -34,19 +34,40 @@ export interface Refusal {
   readonly retryAfterMs?: number;
 }
 
+/** An answer whose headers are here; its body is read at most once, or cancelled. */
+export interface Answer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly ok: boolean;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: AsyncIterable<Uint8Array>;
+  text(): Promise<string>;
+  /** Ends the connection, unless the body was read to its end. */
+  cancel(): void;
+}
+
+export interface RequestOptions {
+  /** Default: GET. */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
 export interface GuardedFetch {
-  readonly fetch: FetchLike;
+  /** Follows redirects within the origin; any other redirect rejects. */
+  readonly fetch: (url: string | URL, options?: RequestOptions) => Promise<Answer>;
   /**
-   * Posts to the server, faster than `fetch`: resolves with the text of a short JSON answer, unless
-   * the whole response is wanted. Redirects that may not be followed are returned.
+   * Posts to the server. Resolves with the text of a short JSON answer, unless the whole answer is
+   * wanted. A redirect that may not be followed is an answer.
    */
   readonly post: (
     headers: Readonly<Record<string, string>>,
     body: string,
     signal: AbortSignal,
     isWhole: boolean,
-  ) => Promise<string | Response>;
-  /** The last response that was not a success. */
+  ) => Promise<string | Answer>;
+  /** The last answer that was not a success. */
   readonly lastRefusal: () => Refusal | undefined;
   /** Closes every connection; later requests are refused. */
   readonly close: () => void;
@@ -77,10 +98,10 @@ class ClosedError extends Error {
 export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup): GuardedFetch {
   const reach = createReach(home, clock, resolve);
   let refusal: Refusal | undefined;
-  const ask = async <Answer>(
+  const ask = async <Read>(
     order: Order,
-    read: (message: IncomingMessage, explain: Explain) => Answer | Promise<Answer>,
-  ): Promise<Answer> => {
+    read: (message: IncomingMessage, explain: Explain) => Read | Promise<Read>,
+  ): Promise<Read> => {
     let wasConnected = false;
     const onConnected = (): void => {
       wasConnected = true;
@@ -96,8 +117,11 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
       throw explain(error);
     }
   };
-  const noted = <Answer extends string | Response>(answer: Answer): Answer => {
-    if (typeof answer !== 'string' && !answer.ok) refusal = refusalOf(answer, clock);
+  const noted = <Read extends string | Answer>(answer: Read): Read => {
+    if (typeof answer !== 'string' && !answer.ok) {
+      const retryAfterMs = retryAfterOf(answer.headers['retry-after'], clock);
+      refusal = { status: answer.status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+    }
     return answer;
   };
   return {
@@ -107,21 +131,24 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
       signal.throwIfAborted();
       const order: Order = { url: home, method: 'POST', headers, body, signal };
       return noted(
-        await followed(order, 'post', (each) =>
-          ask<string | Response>(each, (message, explain) => {
+        await followed(order, true, (each) =>
+          ask<string | Answer>(each, (message, explain) => {
             const text = isWhole ? undefined : shortJson(message);
-            return text ?? responseOf(each, message, explain);
+            return text ?? answerOf(message, explain);
           }),
         ),
       );
     },
-    async fetch(url, init = {}) {
-      const order = await orderOf(url, init);
-      return noted(
-        await followed(order, init.redirect ?? 'follow', (each) =>
-          ask(each, (message, explain) => responseOf(each, message, explain)),
-        ),
-      );
+    async fetch(url, { method = 'GET', headers = {}, body, signal } = {}) {
+      signal?.throwIfAborted();
+      const order: Order = {
+        url: new URL(url),
+        method,
+        headers: sentHeaders(headers),
+        body,
+        signal,
+      };
+      return noted(await followed(order, false, (each) => ask(each, answerOf)));
     },
   };
 }
@@ -170,27 +197,31 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll): Reach {
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Where a redirect points, without what may be secret; undefined for any other response. */
-export function redirectOf({ status, headers }: Response, from: URL): string | undefined {
-  const location = redirects.has(status) ? headers.get('location') : null;
-  if (location === null) return undefined;
+/** Where a redirect points, without what may be secret; undefined for any other answer. */
+export function redirectOf(answer: Answer, from: URL): string | undefined {
+  const location = locationIn(answer);
+  if (location === undefined) return undefined;
   return URL.canParse(location, from.href) ? addressOf(new URL(location, from)) : location;
 }
 
-async function followed<Answer extends string | Response>(
+function locationIn(answer: string | Answer): string | undefined {
+  if (typeof answer === 'string' || !redirects.has(answer.status)) return undefined;
+  return answer.headers.location;
+}
+
+async function followed<Read extends string | Answer>(
   first: Order,
-  mode: NonNullable<RequestInit['redirect']> | 'post',
-  ask: (order: Order) => Promise<Answer>,
-): Promise<Answer> {
+  handsBack: boolean,
+  ask: (order: Order) => Promise<Read>,
+): Promise<Read> {
   let order = first;
   for (let count = 0; ; count += 1) {
-    const response = await ask(order);
-    if (typeof response === 'string' || mode === 'manual') return response;
-    const location = redirects.has(response.status) ? response.headers.get('location') : null;
-    if (location === null) return response;
-    const obstacle = obstacleTo(order, response.status, location, mode, count);
-    if (obstacle !== undefined && mode === 'post') return response;
-    await response.body?.cancel();
+    const answer = await ask(order);
+    const location = locationIn(answer);
+    if (typeof answer === 'string' || location === undefined) return answer;
+    const obstacle = obstacleTo(order, answer.status, location, count);
+    if (obstacle !== undefined && handsBack) return answer;
+    answer.cancel();
     if (obstacle !== undefined)
       throw new RequestFailedError(order.url, new RedirectBlockedError(obstacle), true);
     order = { ...order, url: new URL(location, order.url) };
@@ -202,13 +233,11 @@ function obstacleTo(
   { url, method }: Order,
   status: number,
   location: string,
-  mode: string,
   count: number,
 ): string | undefined {
   if (!URL.canParse(location, url.href)) return 'it redirects to no address';
   const target = new URL(location, url);
   const where = addressOf(target);
-  if (mode === 'error') return `it redirects to ${where}, which was not wanted`;
   if (count === maxRedirects) return `it redirects more than ${maxRedirects} times`;
   if (target.origin !== url.origin || target.username !== '' || target.password !== '')
     return `it redirects to ${where}, which is another origin`;
@@ -234,40 +263,11 @@ const defaultHeaders = {
   'user-agent': `mcp-troupe/${version}`,
 };
 
-/** The headers to send: the given ones with defaults, without those that are ours. */
-export function sentHeaders(given: Headers): Record<string, string> {
+/** The headers to send: the given ones in lower case, with defaults and without those that are ours. */
+export function sentHeaders(given: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
-  for (const [name, value] of given) if (!ownHeaders.has(name)) headers[name] = value;
+  for (const [name, value] of new Headers(given)) if (!ownHeaders.has(name)) headers[name] = value;
   return headers;
-}
-
-async function orderOf(url: string | URL, init: RequestInit): Promise<Order> {
-  const { signal } = init;
-  signal?.throwIfAborted();
-  const { body, type } = await bodyOf(init.body);
-  signal?.throwIfAborted();
-  const given = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
-  const headers = sentHeaders(given);
-  if (type !== undefined) headers['content-type'] ??= type;
-  const method = init.method?.toUpperCase() ?? 'GET';
-  return { url: new URL(url), method, headers, body, signal: signal ?? undefined };
-}
-
-interface OrderBody {
-  readonly body?: string | Uint8Array;
-  /** Its type, unless a header says otherwise. */
-  readonly type?: string;
-}
-
-async function bodyOf(given: RequestInit['body']): Promise<OrderBody> {
-  if (given === undefined || given === null) return {};
-  if (typeof given === 'string') return { body: given, type: 'text/plain;charset=UTF-8' };
-  if (given instanceof Uint8Array) return { body: given };
-  // Forms and such, read once so that a redirect can be followed.
-  const whole = new Response(given);
-  const type = whole.headers.get('content-type');
-  const body = new Uint8Array(await whole.arrayBuffer());
-  return { body, ...(type !== null && { type }) };
 }
 
 /** Reads an answer that is JSON of a known length; undefined for any other. */
@@ -288,38 +288,35 @@ function shortJson(message: IncomingMessage): Promise<string> | undefined {
 }
 
 const decoder = new TextDecoder();
-const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
-function responseOf({ url, method }: Order, message: IncomingMessage, explain: Explain): Response {
-  const { statusCode: status = 0, statusMessage: statusText = '', rawHeaders } = message;
+function answerOf(message: IncomingMessage, explain: Explain): Answer {
+  const { statusCode: status = 0, statusMessage: statusText = '', headers } = message;
   if (status < 200 || status > 599) {
     message.destroy();
     throw new Error(`the server answered with status ${status}, which does not exist`);
   }
-  const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
-  let body: ReadableStream<Uint8Array> | null = null;
-  if (method === 'HEAD' || bodiless.has(status)) message.on('error', () => {}).resume();
-  else body = openBody(message, explain);
-  const response = new Response(body, { status, statusText, headers });
-  const { href, hash } = url;
-  return Object.defineProperty(response, 'url', {
-    value: hash === '' ? href : href.slice(0, -hash.length),
-  });
-}
-
-function refusalOf({ status, headers }: Response, clock: Clock): Refusal {
-  const retryAfterMs = retryAfterOf(headers.get('retry-after'), clock);
-  return { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const body = openBody(message, explain);
+  return {
+    status,
+    statusText,
+    ok: status < 300,
+    headers,
+    body,
+    async text() {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of body) chunks.push(chunk);
+      return decoder.decode(Buffer.concat(chunks));
+    },
+    cancel: () => void message.destroy(),
+  };
 }
 
 /** The seconds or the date of a Retry-After header, in milliseconds from now. */
 export function retryAfterOf(
-  value: string | null,
+  value: string | undefined,
   clock: Pick<Clock, 'wallNow'>,
 ): number | undefined {
-  if (value === null) return undefined;
+  if (value === undefined) return undefined;
   const waitMs = /^\s*\d+\s*$/u.test(value)
     ? Number(value) * 1_000
     : Date.parse(value) - clock.wallNow();

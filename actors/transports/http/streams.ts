@@ -5,8 +5,9 @@
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
-import { eventIdOf, isBusy, isEventStream, isMessageEvent, readEvents } from './events.ts';
-import { retryAfterOf } from './fetch.ts';
+import { isEventStream } from './body.ts';
+import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
+import { type Answer, retryAfterOf } from './fetch.ts';
 import { Reopening } from './reopening.ts';
 import { TooLongError } from './too-long.ts';
 
@@ -49,22 +50,21 @@ class Bookmark {
   }
 
   /** Reads a requested stream to its end. Never rejects. */
-  async follow(asking: Promise<Response>, onOpen?: () => void): Promise<StreamEnd> {
+  async follow(asking: Promise<Answer>, onOpen?: () => void): Promise<StreamEnd> {
     this.waitMs = this.#retryMs;
-    const response = await asking.catch(() => undefined);
-    if (response === undefined) return 'unreachable';
-    const { ok, body, headers } = response;
-    if (ok && body !== null && isEventStream(response)) {
+    const answer = await asking.catch(() => undefined);
+    if (answer === undefined) return 'unreachable';
+    if (answer.ok && isEventStream(answer)) {
       onOpen?.();
-      return this.read(body);
+      return this.read(answer.body);
     }
-    await body?.cancel();
-    this.waitMs = retryAfterOf(headers.get('retry-after'), this.#listeners.clock) ?? this.waitMs;
-    return isBusy(response) ? 'refused' : 'absent';
+    answer.cancel();
+    this.waitMs = retryAfterOf(answer.headers['retry-after'], this.#listeners.clock) ?? this.waitMs;
+    return isBusy(answer) ? 'refused' : 'absent';
   }
 
   /** Reads an open stream to its end. Never rejects. */
-  async read(body: ReadableStream<Uint8Array>): Promise<StreamEnd> {
+  async read(body: AsyncIterable<Uint8Array>): Promise<StreamEnd> {
     const { budget, signal, onMessage, onTooLong } = this.#listeners;
     const before = this.lastEventId;
     let isRetryNamed = false;
@@ -96,7 +96,7 @@ class Bookmark {
 interface AnswerSetup extends StreamListeners {
   readonly isWaitedFor: () => boolean;
   /** Requests what follows this event. */
-  readonly resume: (lastEventId: string) => Promise<Response>;
+  readonly resume: (lastEventId: string) => Promise<Answer>;
   /** The stream was cut or the server is unreachable: perhaps it is gone. */
   readonly onDoubt: () => void;
 }
@@ -107,7 +107,7 @@ interface AnswerSetup extends StreamListeners {
  * and as soon as the server asks for if it ended the stream on purpose.
  */
 export async function readAnswer(
-  first: ReadableStream<Uint8Array>,
+  first: AsyncIterable<Uint8Array>,
   setup: AnswerSetup,
 ): Promise<void> {
   const { clock, signal, isWaitedFor, resume, onDoubt } = setup;
@@ -132,7 +132,7 @@ interface NewsSetup {
   readonly clock: Clock;
   readonly budget: InputBudget;
   /** Requests the stream, or its continuation after this event. */
-  readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
+  readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Answer>;
   readonly onMessage: (text: string) => void;
   /** The stream was lost or could not be opened: perhaps the server is gone. */
   readonly onDoubt: () => void;

@@ -22,9 +22,9 @@ import { BaseTransport, serialize } from '../connection/base.ts';
 import { type ConnectionSetup, NotSentError, type Seen } from '../connection/connection.ts';
 import { describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
+import { isEventStream } from './body.ts';
 import { startDeadline } from './deadline.ts';
-import { isEventStream } from './events.ts';
-import { createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
+import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
 import { NewsStream, readAnswer } from './streams.ts';
@@ -61,7 +61,7 @@ export class HttpTransport extends BaseTransport {
   ) {
     super(setup);
     this.#url = url;
-    this.#headers = sentHeaders(new Headers(headers));
+    this.#headers = sentHeaders(headers);
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch({ home: url, clock: setup.clock });
@@ -106,7 +106,7 @@ export class HttpTransport extends BaseTransport {
       const headers = this.#headersOf(message, options);
       const answer = await this.#guarded.post(headers, body, post.signal, isHandshake);
       if (typeof answer === 'string') return this.#takeAnswer(answer, post);
-      if (isHandshake && answer.ok) this.#sessionId = await sessionIdOf(answer);
+      if (isHandshake && answer.ok) this.#sessionId = sessionIdOf(answer);
       if (answer.ok) await this.#take(answer, post, options?.onRequestStreamEnd);
       else await this.#takeRefusal(answer, message, post);
       if ('method' in message && message.method === 'notifications/initialized') this.#news.start();
@@ -169,7 +169,7 @@ export class HttpTransport extends BaseTransport {
     const stop = startDeadline(this.setup.clock, terminateMs, () => controller.abort());
     try {
       const init = { method: 'DELETE', headers: this.#sessionHeaders(), signal };
-      await (await this.#guarded.fetch(this.#url, init)).body?.cancel();
+      (await this.#guarded.fetch(this.#url, init)).cancel();
     } catch {
       // The server forgets the session by itself.
     } finally {
@@ -203,40 +203,40 @@ export class HttpTransport extends BaseTransport {
       throw unexpected('The server answered a request with something that is no answer to it.');
   }
 
-  async #take(response: Response, post: Post, onStreamEnd?: () => void): Promise<void> {
-    const { body, status, headers } = response;
-    const isStream = isEventStream(response) && body !== null;
+  async #take(answer: Answer, post: Post, onStreamEnd?: () => void): Promise<void> {
+    const { status, headers } = answer;
+    const isStream = isEventStream(answer);
     if (post.id === undefined) {
-      // Nothing answers a notification. A plain body is read to its end for the next request.
-      if (isStream) await body.cancel();
-      else await response.text().catch(() => {});
+      // Nothing answers a notification. A plain body is read, so that the connection can be reused.
+      if (isStream) answer.cancel();
+      else await answer.text().catch(() => {});
     } else if (isStream) {
       post.isStreaming = true;
-      void this.#followAnswer(body, post, onStreamEnd);
-    } else if (isJson(response)) {
+      void this.#followAnswer(answer.body, post, onStreamEnd);
+    } else if (isJson(answer)) {
       try {
-        this.#takeAnswer(await response.text(), post);
+        this.#takeAnswer(await answer.text(), post);
       } catch (error) {
         if (!this.#failTooLong(error, post.id)) throw error;
       }
     } else {
-      await body?.cancel();
-      const type = headers.get('content-type') ?? 'none';
+      answer.cancel();
+      const type = headers['content-type'] ?? 'none';
       throw status === 202 || status === 204
         ? unexpected(`The server answered a request with status ${status} and no result.`)
         : unexpected(`The server answered a request with the content type ${type}.`);
     }
   }
 
-  async #takeRefusal(response: Response, message: JSONRPCMessage, post: Post): Promise<void> {
-    const { status, statusText } = response;
-    const text = await response.text().catch(() => '');
+  async #takeRefusal(answer: Answer, message: JSONRPCMessage, post: Post): Promise<void> {
+    const { status, statusText } = answer;
+    const text = await answer.text().catch(() => '');
     // Modern servers send some errors of JSON-RPC with this status.
     if (status === 400 && post.id !== undefined && claimedVersionOf(message) !== undefined) {
       this.#read(text);
       if (!this.#posts.isWaitedFor(post)) return;
     }
-    const target = redirectOf(response, this.#url);
+    const target = redirectOf(answer, this.#url);
     const reason =
       target === undefined
         ? text
@@ -249,7 +249,7 @@ export class HttpTransport extends BaseTransport {
   }
 
   async #followAnswer(
-    body: ReadableStream<Uint8Array>,
+    body: AsyncIterable<Uint8Array>,
     post: Post,
     onStreamEnd?: () => void,
   ): Promise<void> {
@@ -271,7 +271,7 @@ export class HttpTransport extends BaseTransport {
   }
 
   /** Requests the stream of news, or the rest of an answer that was cut after this event. */
-  #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Response> {
+  #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Answer> {
     const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
     return this.#guarded.fetch(this.#url, {
       headers: lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId },
@@ -344,8 +344,8 @@ export class HttpTransport extends BaseTransport {
   }
 }
 
-function isJson({ headers }: Response): boolean {
-  return headers.get('content-type')?.toLowerCase().startsWith('application/json') === true;
+function isJson({ headers }: Answer): boolean {
+  return headers['content-type']?.toLowerCase().startsWith('application/json') === true;
 }
 
 function unexpected(message: string): SdkError {
@@ -353,11 +353,11 @@ function unexpected(message: string): SdkError {
 }
 
 /** The id of the session that a server opened, which goes back in a header of every request. */
-async function sessionIdOf(response: Response): Promise<string | undefined> {
-  const id = response.headers.get('mcp-session-id');
-  if (id === null || id === '') return undefined;
+function sessionIdOf(answer: Answer): string | undefined {
+  const id = answer.headers['mcp-session-id'];
+  if (typeof id !== 'string' || id === '') return undefined;
   if (id.length <= sessionIdCharacters && /^[!-~]+$/u.test(id)) return id;
-  await response.body?.cancel();
+  answer.cancel();
   throw unexpected(
     `The server gave the session an id that is not 1 to ${sessionIdCharacters} visible ASCII characters.`,
   );

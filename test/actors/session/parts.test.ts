@@ -340,7 +340,7 @@ describe('Retry-After', () => {
   const clock = { wallNow: () => Date.parse('2026-01-01T00:00:00Z') };
 
   it.each([
-    [null, undefined],
+    [undefined, undefined],
     ['7', 7_000],
     ['0', 1_000],
     ['99999', 300_000],

@@ -5,6 +5,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { describe, expect, it } from 'vitest';
 
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
+import type { Answer } from '../../../../actors/transports/http/fetch.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { selfSigned } from '../../../fixtures/remote/self-signed.ts';
@@ -22,42 +23,21 @@ import {
   untilTestEnds,
 } from './bench.ts';
 
+async function echoed(answer: Promise<Answer>): Promise<Echo> {
+  return JSON.parse(await (await answer).text()) as Echo;
+}
+
 function kindOf(error: unknown): string {
   return classifyFailure({ ...describeError(error, []), phase: 'ready' }).kind;
 }
 
 describe('a request', () => {
-  it.each([
-    ['an object', { 'X-One': '1' }],
-    ['pairs', [['x-one', '1']]],
-    ['Headers', new Headers({ 'x-one': '1' })],
-  ] as const)('takes its headers from %s', async (_what, headers) => {
+  it('sends its headers and body', async () => {
     const { origin } = await peer(echo);
-    const init = {
-      method: 'POST',
-      headers: headers as NonNullable<RequestInit['headers']>,
-      body: 'hi',
-    };
-    const answer = (await (await guarded(origin).fetch(origin, init)).json()) as Echo;
-    expect(answer).toMatchObject({ method: 'POST', body: 'hi', headers: { 'x-one': '1' } });
-  });
-
-  it.each([
-    ['a text', 'ü', 'text/plain;charset=UTF-8', 'ü'],
-    ['bytes', new Uint8Array([0x68, 0x69]), undefined, 'hi'],
-    [
-      'a form',
-      new URLSearchParams({ a: 'b c' }),
-      'application/x-www-form-urlencoded;charset=UTF-8',
-      'a=b+c',
-    ],
-  ] as const)('takes %s as its body', async (_what, body, type, arrived) => {
-    const { origin } = await peer(echo);
-    const response = await guarded(origin).fetch(`${origin}/x`, { method: 'POST', body });
-    const answer = (await response.json()) as Echo;
-    expect(answer.body).toBe(arrived);
-    expect(answer.headers['content-type']).toBe(type);
-    expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(arrived)));
+    const init = { method: 'POST', headers: { 'X-One': '1' }, body: 'ü' };
+    const answer = await echoed(guarded(origin).fetch(origin, init));
+    expect(answer).toMatchObject({ method: 'POST', body: 'ü', headers: { 'x-one': '1' } });
+    expect(answer.headers['content-length']).toBe('2');
   });
 
   it('says what it can read, and frames itself whatever the headers say', async () => {
@@ -68,12 +48,8 @@ describe('a request', () => {
       expect: '100-continue',
       te: 'trailers',
     };
-    const response = await guarded(origin).fetch(origin, {
-      method: 'POST',
-      headers,
-      body: 'whole',
-    });
-    const answer = (await response.json()) as Echo;
+    const response = guarded(origin).fetch(origin, { method: 'POST', headers, body: 'whole' });
+    const answer = await echoed(response);
     expect(answer.body).toBe('whole');
     expect(answer.headers).toMatchObject({
       accept: '*/*',
@@ -86,7 +62,7 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  it('has status, words, headers and address', async () => {
+  it('has a status, its text and headers', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(207, 'Many Things', [
         ['set-cookie', 'a=1'],
@@ -97,15 +73,12 @@ describe('an answer', () => {
       response.end('text');
     });
     const response = await guarded(origin).fetch(`${origin}/a?b=c#d`);
-    expect(response).toBeInstanceOf(Response);
     expect(response).toMatchObject({
       status: 207,
       statusText: 'Many Things',
       ok: true,
-      url: `${origin}/a?b=c`,
+      headers: { 'set-cookie': ['a=1', 'b=2'], 'x-list': 'one, two' },
     });
-    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
-    expect(response.headers.get('x-list')).toBe('one, two');
     expect(await response.text()).toBe('text');
   });
 
@@ -116,7 +89,8 @@ describe('an answer', () => {
       const { fetch } = guarded(server.origin);
       for (let count = 0; count < 2; count += 1) {
         const response = await fetch(server.origin);
-        expect(response).toMatchObject({ status, body: null });
+        expect(response).toMatchObject({ status });
+        expect(await response.text()).toBe('');
         await turn();
       }
       expect(server.connections()).toBe(1);
@@ -227,18 +201,21 @@ describe('a redirect', () => {
       else response.writeHead(status, { location }).end('moved');
     });
 
-  it('is handed back when it is asked for by hand', async () => {
+  it('that a POST may not follow is its answer', async () => {
     const { origin } = await to('http://169.254.169.254/');
-    const response = await guarded(origin).fetch(origin, { redirect: 'manual' });
-    expect(response).toMatchObject({ status: 307, type: 'default' });
-    expect(response.headers.get('location')).toBe('http://169.254.169.254/');
+    const { signal } = new AbortController();
+    const answer = await guarded(origin).post({}, '{}', signal, false);
+    expect(answer).toMatchObject({ status: 307, headers: { location: 'http://169.254.169.254/' } });
   });
 
   it('within the origin is followed with method and body', async () => {
     const { origin } = await to('/end');
     const response = await guarded(origin).fetch(`${origin}/start`, { method: 'POST', body: 'hi' });
-    expect(response.url).toBe(`${origin}/end`);
-    expect(await response.json()).toMatchObject({ method: 'POST', url: '/end', body: 'hi' });
+    expect(JSON.parse(await response.text())).toMatchObject({
+      method: 'POST',
+      url: '/end',
+      body: 'hi',
+    });
   });
 
   it('to another origin is refused, and nothing is sent there', async () => {
@@ -259,7 +236,6 @@ describe('a redirect', () => {
     ['another method', '/end', 302, { method: 'POST' }, 'to another method'],
     ['a file', 'file:///etc/passwd', 307, {}, 'file:///etc/passwd, which is another origin'],
     ['no address', 'http://', 307, {}, 'to no address'],
-    ['what is not wanted', '/end', 307, { redirect: 'error' }, 'was not wanted'],
   ] as const)('to %s is refused', async (_what, location, status, init, words) => {
     const { origin } = await to(location, status);
     const error = await errorOf(guarded(origin).fetch(origin, init));
@@ -359,7 +335,7 @@ describe('over TLS', () => {
     try {
       for (const body of ['one', 'two']) {
         const response = await fetch(server.origin, { method: 'POST', body });
-        expect(await response.json()).toMatchObject({ body });
+        expect(JSON.parse(await response.text())).toMatchObject({ body });
         await turn();
       }
     } finally {

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
+import type { Answer } from '../../../../actors/transports/http/fetch.ts';
 import { NewsStream, readAnswer } from '../../../../actors/transports/http/streams.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentInput } from '../../../fixtures/silent-input.ts';
@@ -11,25 +12,28 @@ const cut = Symbol('cut');
 /** What a stream brings; then it ends, is cut, or stays. */
 type Script = readonly (string | typeof cut)[];
 
-function streamOf(script: Script, stays = false): Response {
-  const encoder = new TextEncoder();
-  const left = [...script];
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const part = left.shift();
-        if (part === cut) controller.error(new Error('reset'));
-        else if (part !== undefined) controller.enqueue(encoder.encode(part));
-        else if (!stays) controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+function streamOf(script: Script, stays = false): Answer {
+  async function* play(): AsyncGenerator<Uint8Array> {
+    for (const part of script) {
+      if (part === cut) throw new Error('reset');
+      yield Buffer.from(String(part));
+    }
+    if (stays) await new Promise(() => {});
+  }
+  return answerOf(200, { 'content-type': 'text/event-stream' }, play());
 }
 
-const refused = (status: number, headers: Record<string, string> = {}): Response =>
-  new Response('no', { status, headers });
+const refused = (status: number, headers: Record<string, string> = {}): Answer =>
+  answerOf(status, headers, (async function* () {})());
+
+function answerOf(
+  status: number,
+  headers: Record<string, string>,
+  body: AsyncIterable<Uint8Array>,
+): Answer {
+  const text = () => Promise.resolve('');
+  return { status, statusText: '', ok: status < 300, headers, body, text, cancel: () => {} };
+}
 
 /** Lets so many seconds pass in small steps. */
 async function pass(clock: VirtualClock, seconds: number): Promise<void> {
@@ -39,18 +43,18 @@ async function pass(clock: VirtualClock, seconds: number): Promise<void> {
   }
 }
 
-const pause = (id: string): Response => streamOf([`id: ${id}\nretry: 2000\ndata:\n\n`]);
+const pause = (id: string): Answer => streamOf([`id: ${id}\nretry: 2000\ndata:\n\n`]);
 
 describe('the stream of an answer that ends before the answer', () => {
   /** Reads an answer, and asks for more until there is nothing left to give. */
-  function follow(first: Response, ...more: readonly Response[]) {
+  function follow(first: Answer, ...more: readonly Answer[]) {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const messages: string[] = [];
     const asked: string[] = [];
     const doubts: number[] = [];
     const left = [...more];
-    const over = readAnswer(first.body as ReadableStream<Uint8Array>, {
+    const over = readAnswer(first.body, {
       clock,
       budget: new InputBudget(clock, silentInput),
       signal: controller.signal,
@@ -122,7 +126,7 @@ describe('the stream of an answer that ends before the answer', () => {
 });
 
 describe('a stream of news that ends', () => {
-  function listen(...openings: readonly (Response | Error)[]) {
+  function listen(...openings: readonly (Answer | Error)[]) {
     const clock = new VirtualClock();
     const told: string[] = [];
     const left = [...openings];
