@@ -1,10 +1,9 @@
 /**
- * Makes tool calls over an open session. Results are checked only as far as a
- * caller relies on them; whatever goes wrong comes back as a value that says
- * whether the server can have run the tool.
+ * Makes tool calls over an open session. Results are checked only as far as callers rely on
+ * them. A failure is a value that says whether the server can have run the tool.
  */
 
-import type { Client, RequestOptions, StandardSchemaV1 } from '@modelcontextprotocol/client';
+import type { Client, RequestOptions } from '@modelcontextprotocol/client';
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
@@ -31,14 +30,15 @@ import {
 } from '../../transports/connection/connection.ts';
 import { endOf, lastWordsOf } from '../../transports/connection/ending.ts';
 import { describeError } from '../../transports/connection/failure.ts';
+import { schemaOf } from '../schema.ts';
 import { createExchange, hearsProgress, metaOf } from './exchange.ts';
 import { createLightCalls, type LightCallOptions, type LightCalls } from './light-calls.ts';
 import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// An error text of a server is for people; more than this nobody reads.
+// Users read a server's error text; a longer one helps none of them.
 const messageCharacters = 4_096;
-// Enough for a list of what is missing, or an address.
+// Enough for a list of missing fields, or an address.
 const rpcDataCharacters = 4_096;
 // As long as any other name that is shown.
 const nameCharacters = 128;
@@ -51,33 +51,26 @@ export interface CallerSetup {
   readonly client: Client;
   readonly connection: Connection;
   readonly secrets: readonly string[];
-  /** What the server may ask back; absent = nothing. */
+  /** Answers the server's questions; absent = there may be none. */
   readonly questions?: SessionQuestions | undefined;
-  /** False as soon as the session is ending: nothing is sent any more. */
+  /** False as soon as the session is ending; nothing is sent from then on. */
   readonly isOpen: () => boolean;
-  /** The session was open until it was told to end. */
+  /** The session was open and closed on request. */
   readonly wasClosed: () => boolean;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   readonly lookAtWatched: () => void;
   readonly lookAtLogLevel: () => void;
-  /** From which level on the log of the server is wanted. */
+  /** The lowest wanted level of the server's log. */
   readonly logLevel: () => LogLevel | undefined;
-  /** Of the settings, as they are now. */
+  /** From the present settings. */
   readonly rules: () => readonly ClassifyRule[];
-  /** A call failed in a way that says something about the whole session. */
+  /** A call failed in a way that may concern the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
 
 const wrongShape = 'the result of the tool has a wrong shape';
 
-const toolResult: StandardSchemaV1<unknown, ToolResult> = {
-  '~standard': {
-    version: 1,
-    vendor: 'mcp-troupe',
-    validate: (value: unknown) =>
-      isToolResult(value) ? { value } : { issues: [{ message: wrongShape }] },
-  },
-};
+const toolResult = schemaOf(isToolResult, wrongShape);
 
 function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
@@ -92,7 +85,7 @@ function isToolResult(value: unknown): value is ToolResult {
   );
 }
 
-/** What every answer of a method must have, and what the server must offer to be asked. */
+/** The required shape of each method's result, and the capability that the method needs. */
 const shapes: Readonly<
   Record<
     SessionRequest['method'],
@@ -116,19 +109,11 @@ function areRecords(value: unknown): boolean {
   return Array.isArray(value) && value.every((part) => isRecord(part));
 }
 
-function resultOf(
-  method: SessionRequest['method'],
-): StandardSchemaV1<unknown, Record<string, unknown>> {
-  return {
-    '~standard': {
-      version: 1,
-      vendor: 'mcp-troupe',
-      validate: (value: unknown) =>
-        isRecord(value) && shapes[method].isFit(value)
-          ? { value }
-          : { issues: [{ message: `the result of ${method} has a wrong shape` }] },
-    },
-  };
+function resultOf(method: SessionRequest['method']) {
+  return schemaOf(
+    (value): value is Record<string, unknown> => isRecord(value) && shapes[method].isFit(value),
+    `the result of ${method} has a wrong shape`,
+  );
 }
 
 const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
@@ -143,10 +128,10 @@ export function createHandle(setup: CallerSetup): SessionHandle {
   return {
     session: setup.session,
     profile: profileOf(client),
-    // Checked by hand, because JSON leaves a function out in silence.
+    // Arguments are checked here, because JSON silently omits functions.
     callTool: (tool, args, options) =>
       attempt(setup, args, options, (leave) => {
-        // Progress is told by the id that the client gives.
+        // The SDK's client matches progress to its own request ids.
         const lightly = hearsProgress(options) ? undefined : light;
         return lightly === undefined
           ? exchange.inFull(options, (added, own) =>
@@ -161,7 +146,9 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     async request({ method, params }, options) {
       const { capability } = shapes[method];
       if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
-        return { failure: unsupported(capability) };
+        return {
+          failure: failed('unsupported', false, `The server does not offer ${capability}.`),
+        };
       return attempt(setup, params, options, (leave) =>
         exchange.inFull(options, (added, own) =>
           leave(() =>
@@ -201,12 +188,12 @@ async function attempt<Result>(
   send: (leave: Leave) => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
   if (isAborted(signal)) return { failure: cancelled(false) };
-  if (!setup.isOpen()) return { failure: notSent(closedMessage) };
+  if (!setup.isOpen()) return { failure: failed('notSent', false, closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
   let sendings = 0;
   const leave: Leave = (sendOnce) => {
     sendings += 1;
-    // The SDK's own error for this can be recognized only by its text, which servers may relay.
+    // The SDK's error for this has no code, and a server could send the same text.
     return setup.client.transport === undefined
       ? Promise.reject(new NotSentError(closedMessage))
       : sendOnce();
@@ -215,12 +202,12 @@ async function attempt<Result>(
     return { result: await send(leave) };
   } catch (error) {
     const failure = callFailureOf(error, isAborted(signal), setup);
-    // The server answered an earlier sending with a question and may already have begun.
+    // The server answered an earlier attempt with a question, and may already have begun.
     return { failure: sendings > 1 ? { ...failure, written: true } : failure };
   }
 }
 
-/** A function of its own: what was true before an answer was awaited need not be true after it. */
+/** A function, because TypeScript assumes that the value survives an `await`. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
@@ -228,9 +215,9 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
   return {
     ...(signal !== undefined && { signal }),
-    // Bounded by a timer of our own; the SDK's must not end it before.
+    // Our own timer bounds the request; the SDK's must not fire first.
     timeout: longestTimerMs,
-    // What is asked first is answered by us, and the SDK's loop knows neither our limits nor callers.
+    // We answer the server's questions; the SDK's loop knows neither our limits nor our callers.
     allowInputRequired: true,
     ...(onProgress !== undefined && {
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
@@ -259,8 +246,8 @@ async function callTool(
   const options = sendOptions(callOptions);
   const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
-    // Some tools of modern servers want arguments repeated as headers; only `callTool` does that.
-    // Without a definition the SDK would resend what the server refuses with HeaderMismatch (-32020).
+    // Some tools of modern servers want arguments repeated as headers, which only `callTool` does.
+    // Without a definition the SDK would resend a call refused with HeaderMismatch (-32020).
     const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
     const result = await client.callTool(params, {
       ...options,
@@ -272,18 +259,20 @@ async function callTool(
 }
 
 function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {
-  // The SDK reports an abort as a timeout, so the signal was asked first.
+  // The SDK reports an abort as a timeout, so the signal decides first.
   if (wasAborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
     return invalidArguments(redactWords(error.message, setup.secrets));
-  if (error instanceof NotSentError) return notSent(error.message);
+  if (error instanceof NotSentError) return failed('notSent', false, error.message);
   const described = describeError(error, setup.secrets);
-  if (wantsInput(error, described)) return inputRequired(described.message);
+  // The answer cannot prove whether the server has begun.
+  if (error instanceof InputRequiredError || described.rpcCode === urlRequiredCode)
+    return failed('inputRequired', true, described.message);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const byTable = classifyFailure({ ...seen, phase: 'ready' });
   const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());
   const isRuled = failure.kind !== byTable.kind;
-  // A tool may answer with any error; what the settings call by another name may be about more.
+  // A tool may answer with any error; one that a rule of the settings reclassifies may concern more.
   if (described.rpcCode === undefined || failure.kind === 'sessionMissing' || isRuled)
     setup.onTrouble(failure, seen);
   const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
@@ -301,60 +290,38 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   };
 }
 
-/** What the server said of its error besides, unless that is too much to be of use. */
+/** The data of a server's error, unless they are too long to be useful. */
 function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure, 'rpcData'> {
   const data = error instanceof Error && 'data' in error ? error.data : undefined;
   if (!isRecord(data) || JSON.stringify(data).length > rpcDataCharacters) return {};
   return { rpcData: redactData(data, secrets) as typeof data };
 }
 
-/** "Connection closed" is what the SDK knows; how the process ended is known here. */
+/** The SDK only knows "Connection closed"; the connection knows how the process ended. */
 function inWords(seen: Seen): string {
   const end = endOf(seen);
   if (end === undefined) return seen.message;
   return `The server process ${end} during the call.${lastWordsOf(seen)}`;
 }
 
-function notSent(message: string): CallFailure {
-  return { reason: 'notSent', written: false, message };
+function failed(reason: CallFailure['reason'], written: boolean, message: string): CallFailure {
+  return { reason, written, message: printableLine(message, messageCharacters) };
 }
 
 function invalidArguments(why: string): CallFailure {
   const message = `The arguments cannot be written as JSON: ${why}`;
-  return {
-    reason: 'invalidArguments',
-    written: false,
-    message: printableLine(message, messageCharacters),
-  };
+  return failed('invalidArguments', false, message);
 }
 
-function wantsInput(error: unknown, { rpcCode }: Seen): boolean {
-  return error instanceof InputRequiredError || rpcCode === urlRequiredCode;
+function cancelled(written: boolean): CallFailure {
+  return failed('cancelled', written, 'The call was cancelled.');
 }
 
-/** The server wants something first. Its answer cannot prove whether it has begun. */
-function inputRequired(why: string): CallFailure {
-  const message = printableLine(why, messageCharacters);
-  return { reason: 'inputRequired', written: true, message };
-}
-
-function unsupported(capability: string): CallFailure {
-  return {
-    reason: 'unsupported',
-    written: false,
-    message: `The server does not offer ${capability}.`,
-  };
-}
-
-/** A person or the settings ended the session, which is no fault of the server. */
+/** The user or the settings ended the session, so the server is not at fault. */
 function cutOff({ server, connection }: CallerSetup): CallFailure {
   const message =
     connection.kind === 'stdio'
       ? `${server} was stopped during the call.`
       : `The session with ${server} was closed during the call.`;
-  return { reason: 'cancelled', written: true, message };
-}
-
-function cancelled(written: boolean): CallFailure {
-  return { reason: 'cancelled', written, message: 'The call was cancelled.' };
+  return failed('cancelled', true, message);
 }

@@ -1,6 +1,6 @@
 /**
- * How a request of a caller is sent and timed, and how it goes on where the server asks something
- * first: it may be sent several times, and is one request for its caller.
+ * Sends and times a caller's request. A server may ask questions first, so a request may be sent
+ * several times; for its caller it is one request.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -14,10 +14,10 @@ import type { Connection } from '../../transports/connection/connection.ts';
 import { type CallTime, timeOf, withDeadline } from './deadline.ts';
 import type { LightCallOptions } from './light-calls.ts';
 import { inRounds, type RoundParams, type RoundsSetup, withVisit } from './question-rounds.ts';
-import { createQuestionWire, type WireCall } from './question-wire.ts';
+import { QuestionWire, type WireCall } from './question-wire.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// Written out, because a value of the SDK is loaded with a session and by nobody else.
+// Written out, because importing a value would load the SDK.
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
@@ -26,17 +26,17 @@ export interface ExchangeSetup {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly questions?: SessionQuestions | undefined;
-  /** Of a modern server's log, told with each request. */
+  /** The wanted level of a modern server's log, which goes with each request. */
   readonly logLevel?: () => LogLevel | undefined;
 }
 
 export interface Exchange {
-  /** Through the SDK's client. */
+  /** Sends through the SDK's client. */
   inFull<Result extends object>(
     options: SessionCallOptions,
     send: (added: RoundParams, options: SessionCallOptions) => Promise<Result>,
   ): Promise<Result>;
-  /** Beside it: `send` keeps the deadline itself. */
+  /** Sends beside it; `send` keeps the deadline itself. */
   lightly<Result>(
     options: SessionCallOptions,
     send: (options: LightCallOptions) => Promise<Result>,
@@ -56,7 +56,7 @@ export function createExchange({
   const wire =
     isModern || questions === undefined || !isAskable
       ? undefined
-      : createQuestionWire(connection, clock, questions);
+      : new QuestionWire(connection, clock, questions);
   const onWire = <Result>(
     party: SessionCallOptions['party'],
     send: (call: WireCall | undefined) => Promise<Result>,
@@ -82,8 +82,8 @@ export function createExchange({
           withDeadline(clock, { signal, time }, (own, deadline) => {
             if (call !== undefined) call.deadline = deadline;
             const renewed = renewing(options, () => deadline.renew());
-            const told = isModern && isLogging ? withLevel(added, logLevel?.()) : added;
-            return send({ ...told, ...metaOf(options, told) }, { ...renewed, signal: own });
+            const params = isModern && isLogging ? withLevel(added, logLevel?.()) : added;
+            return send({ ...params, ...metaOf(options, params) }, { ...renewed, signal: own });
           }),
         );
       if (isModern && options.round !== undefined) return once(paramsOf(options.round));
@@ -97,19 +97,19 @@ export function createExchange({
           const onDeadline = call && ((it: WireCall['deadline']) => void (call.deadline = it));
           return send({ signal, time, onDeadline });
         });
-      // Nobody could visit anything: the shortest way.
+      // No one could visit an address, so nothing needs to be resent.
       if (!isAskable && party?.onQuestion === undefined) return once();
       return withVisit(roundsOf(options, time), once);
     },
   };
 }
 
-/** What a caller who goes through the rounds himself adds to the parameters of this one. */
+/** The parameters that a caller adds who handles the rounds itself. */
 function paramsOf({ inputResponses, requestState, capabilities }: InputRound): RoundParams {
   return {
     ...(inputResponses !== undefined && { inputResponses }),
     ...(requestState !== undefined && { requestState }),
-    // What the SDK's client would say of itself gives way to it.
+    // Replaces the capabilities of the SDK's client.
     ...(capabilities !== undefined && { _meta: { [capabilitiesKey]: capabilities } }),
   };
 }
@@ -120,7 +120,7 @@ function withLevel(added: RoundParams, level: LogLevel | undefined): RoundParams
   return { ...added, _meta: { ...(isRecord(meta) && meta), [logLevelKey]: level } };
 }
 
-/** The metadata of a request, with what a round adds of its own. */
+/** The metadata of a request, with the additions of a round. */
 export function metaOf(
   { meta }: SessionCallOptions,
   { _meta: added }: { readonly _meta?: unknown } = {},
@@ -132,7 +132,7 @@ export function hearsProgress({ onProgress, renewal }: SessionCallOptions): bool
   return onProgress !== undefined || renewal !== undefined;
 }
 
-/** Every news of progress renews the deadline before the caller hears of it. */
+/** Each progress notification renews the deadline before it reaches the caller. */
 function renewing(options: SessionCallOptions, renew: () => void): SessionCallOptions {
   const { onProgress, renewal } = options;
   if (renewal === undefined) return options;

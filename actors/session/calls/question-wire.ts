@@ -1,11 +1,11 @@
 /**
- * Takes what a server of the protocol before 2026-07-28 asks out of what arrives, and sends what
- * it is told. Only what the session announced is taken; the SDK's client refuses the rest.
+ * Handles the questions of a server that speaks a protocol before 2026-07-28: takes them from the
+ * incoming messages and sends the answers. The SDK's client refuses kinds that were not announced.
  *
- * A question belongs to a call when that is certain: it came on the response stream of the
- * call's own POST, or only one call is at the server. A call that was given up counts as being
- * there until its late answer comes, because the server may still be working on it. A question
- * without a certain call is never put to a caller.
+ * A question belongs to a call if that is certain: it came on the response stream of the call's
+ * own POST, or only one call is at the server. A call that was given up counts until its late
+ * answer arrives, because the server may still be working on it. A question without a certain
+ * call is never passed to a caller.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -23,49 +23,36 @@ import type { CallDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// No call lasts longer, so nothing is still being done for it then.
+// No call lasts longer.
 const givenUpMs = 600_000;
-// More calls than may be at work at once; beyond it nothing is certain any more.
+// More calls than may run at once; beyond that no question has a certain call.
 const maxAtServer = 256;
 const invalidParams = -32_602;
-// As the specification has it for a model that a person did not let speak.
+// The specification's code for sampling that the user refused.
 const rejected = -1;
 
-/** A request of a caller, from its sending to its end. */
+/** A caller's request, until it has ended. */
 export interface WireCall {
   readonly party: QuestionParty | undefined;
   deadline: CallDeadline | undefined;
 }
 
-export interface QuestionWire {
-  /** What `send` sends first, before it returns, is the request of this call. */
-  during<Result>(call: WireCall, send: () => Promise<Result>): Promise<Result>;
-}
-
 interface AtServer extends WireCall {
   readonly open: Set<AbortController>;
-  /** When its caller stopped waiting for it, in monotonic milliseconds. */
+  /** When its caller stopped waiting, in monotonic milliseconds. */
   overAt: number | undefined;
 }
 
 interface OpenQuestion {
   readonly controller: AbortController;
   readonly elicitationId: string | undefined;
-  /** `withdrawn`: by the server, which wants no answer. `completed`: it says itself that it is done. */
+  /** `withdrawn`: the server wants no answer. `completed`: the server reports that it is done. */
   end: 'withdrawn' | 'completed' | undefined;
 }
 
 type ServerRequest = Extract<JSONRPCMessage, { method: string; id: unknown }>;
 
-export function createQuestionWire(
-  connection: Connection,
-  clock: Clock,
-  questions: SessionQuestions,
-): QuestionWire {
-  return new Wire(connection, clock, questions);
-}
-
-class Wire implements QuestionWire {
+export class QuestionWire {
   readonly #connection: Connection;
   readonly #transport: Transport;
   readonly #clock: Clock;
@@ -91,6 +78,7 @@ class Wire implements QuestionWire {
     });
   }
 
+  /** Sends the request of a call: the first message that `send` sends before it returns. */
   async during<Result>(call: WireCall, send: () => Promise<Result>): Promise<Result> {
     const work: AtServer = Object.assign(call, {
       open: new Set<AbortController>(),
@@ -115,14 +103,14 @@ class Wire implements QuestionWire {
     this.#sending = undefined;
   }
 
-  /** Only calls that were given up are ever so many. */
+  /** Only abandoned calls reach this number. */
   #forgetOldest(): void {
     const [oldest] = this.#atServer.keys();
     if (oldest !== undefined) this.#atServer.delete(oldest);
     this.#hasLostCount = true;
   }
 
-  /** Whether the message is none of the client's business. */
+  /** Returns whether it consumed the message. */
   #takes(message: JSONRPCMessage): boolean {
     if (!('method' in message)) {
       if ('id' in message) this.#atServer.delete(Number(message.id));
@@ -156,7 +144,7 @@ class Wire implements QuestionWire {
   }
 
   async #answer(request: ServerRequest, kind: QuestionKind): Promise<void> {
-    // Two questions of one id: nobody could tell their answers apart.
+    // The answers to two questions with one id could not be told apart.
     if (this.#open.has(request.id)) return;
     const body = this.#questions.kinds.includes(kind)
       ? readQuestion(request.method, request.params, this.#questions.secrets)
@@ -187,11 +175,11 @@ class Wire implements QuestionWire {
     this.#tell(request, body.kind, told ?? unanswered(controller.signal));
   }
 
-  /** Undefined: of no call for certain. `over`: of one that nobody waits for any more. */
+  /** The call of a question; undefined if it is not certain, `over` if its caller no longer waits. */
   #callOf(request: ServerRequest): AtServer | 'over' | undefined {
     if (this.#connection.kind === 'http') {
       const id = this.#connection.requestOf?.(request);
-      // It came on the stream that belongs to no request.
+      // The question came on the stream that belongs to no request.
       if (id === undefined) return undefined;
       const call = this.#atServer.get(Number(id));
       return call === undefined || call.overAt !== undefined ? 'over' : call;
@@ -219,7 +207,7 @@ class Wire implements QuestionWire {
   }
 
   #send(message: JSONRPCMessage): void {
-    // A connection that cannot take it has other ways to say so.
+    // A connection that cannot send reports that in other ways.
     this.#transport.send(message).catch(() => {});
   }
 }
@@ -232,7 +220,7 @@ function end(question: OpenQuestion, how: 'withdrawn' | 'completed'): true {
   return true;
 }
 
-/** Nobody was there to be asked; or whose call it was went away. */
+/** No one could answer, or the caller gave up. */
 function unanswered({ aborted }: AbortSignal): QuestionAnswer {
   return { action: aborted ? 'cancel' : 'decline' };
 }

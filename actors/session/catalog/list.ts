@@ -3,11 +3,12 @@
  * no other item its place.
  */
 
-import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
+import { schemaOf } from '../schema.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;
@@ -48,14 +49,7 @@ export interface ItemList<Item> {
   readonly gaps: readonly string[];
 }
 
-const anyObject: StandardSchemaV1<unknown, Record<string, unknown>> = {
-  '~standard': {
-    version: 1,
-    vendor: 'mcp-troupe',
-    validate: (value: unknown) =>
-      isRecord(value) ? { value } : { issues: [{ message: 'the result is not an object' }] },
-  },
-};
+const anyObject = schemaOf(isRecord, 'the result is not an object');
 
 /**
  * Fetches all pages of one list. The server must have the capability: without it the SDK

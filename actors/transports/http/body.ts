@@ -38,6 +38,8 @@ export async function* openBody(
   let head: Buffer = Buffer.alloc(0);
   let readBytes = 0;
   try {
+    // It broke off before its reader came.
+    if (message.errored !== null) throw message.errored;
     for await (const chunk of decoded(message) as AsyncIterable<Buffer>) {
       if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
       readBytes += chunk.length;

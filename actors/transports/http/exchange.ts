@@ -1,17 +1,15 @@
 /**
  * One request and the beginning of its answer, over `node:http`.
  *
- * A request that was sent on a kept connection may meet the server's closing of
- * it: then it fails before a byte of an answer. Node does not tell how much of
- * the request the server had taken, so only a request that may run twice by the
- * rules of HTTP is sent again, once and on a new connection. A POST never is: it
- * carries a tool call, and whoever made the call decides with what is known.
+ * The server may close a kept connection just when a request leaves on it, which then fails
+ * without a byte of an answer. Node does not say how much of the request the server had read. So
+ * only a request that may run twice by the rules of HTTP is resent, once and on a new connection.
+ * A POST never is: it carries a tool call, whose caller decides.
  */
 
 import { setMaxListeners } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
+import { type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
-import type { Socket } from 'node:net';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { isEventStream } from './body.ts';
@@ -20,16 +18,16 @@ import { endIdle, type Sockets } from './sockets.ts';
 
 // Name, TCP and TLS together; a server farther away than this answers no call in time either.
 const connectMs = 10_000;
-// Calls have deadlines of their own, far below it. It ends what nobody ends: an answer to a
-// notification, a message of a transport that cannot tell which request was given up.
+// Calls have much shorter deadlines of their own. This one ends what has none, such as the answer
+// to a notification.
 const exchangeMs = 3_600_000;
 
-/** A request as it goes out. */
+/** A request to send. */
 export interface Order {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array | undefined;
+  readonly body?: string | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -56,9 +54,9 @@ const mayRunTwice: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DEL
 const closedMeanwhile: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * Resolves with the answer when its headers are here. An abort rejects with the
- * reason of the signal, and afterwards breaks the body off with it. `onConnected`
- * is called before any byte of the request can leave.
+ * Resolves with the answer when its headers have arrived. An abort rejects with the signal's
+ * reason, and later breaks the body off with it. `onConnected` is called before any byte of the
+ * request can leave.
  */
 export async function exchange(
   order: Order,
@@ -66,7 +64,7 @@ export async function exchange(
   clock: Clock,
   onConnected: () => void = () => {},
 ): Promise<IncomingMessage> {
-  const first = new Exchange(order, sockets, clock, onConnected);
+  const first = start(order, sockets, clock, onConnected);
   try {
     return await first.answer;
   } catch (error) {
@@ -74,103 +72,83 @@ export async function exchange(
   }
   // The other kept connections are as old.
   sockets.dropIdle();
-  return new Exchange(order, sockets, clock, onConnected).answer;
+  return start(order, sockets, clock, onConnected).answer;
 }
 
-class Exchange {
+interface Exchange {
   readonly answer: Promise<IncomingMessage>;
+  /** Whether a kept connection ended before a byte of an answer. */
+  metClosing(error: unknown): boolean;
+}
 
-  readonly #order: Order;
-  readonly #sockets: Sockets;
-  readonly #clock: Clock;
-  readonly #onConnected: () => void;
-  readonly #request: ClientRequest;
-  #resolve: (message: IncomingMessage) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
-  #message: IncomingMessage | undefined;
-  #readBytesBefore = 0;
-  #stopConnect: (() => void) | undefined;
-  #stopExchange: (() => void) | undefined;
-
-  constructor(order: Order, sockets: Sockets, clock: Clock, onConnected: () => void) {
-    this.#order = order;
-    this.#sockets = sockets;
-    this.#clock = clock;
-    this.#onConnected = onConnected;
-    const { url, method, headers, body, signal } = order;
-    const send = url.protocol === 'https:' ? requestSecure : requestPlain;
-    this.#request = send(url, { method, headers, agent: sockets.agentFor(url) });
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
+function start(
+  { url, method, headers, body, signal }: Order,
+  sockets: Sockets,
+  clock: Clock,
+  onConnected: () => void,
+): Exchange {
+  const isSecure = url.protocol === 'https:';
+  const send = isSecure ? requestSecure : requestPlain;
+  const request = send(url, { method, headers, agent: sockets.agentFor(url) });
+  let answered: IncomingMessage | undefined;
+  let readBytesBefore = 0;
+  const answer = new Promise<IncomingMessage>((resolve, reject) => {
+    let stopConnect: (() => void) | undefined;
+    let stopExchange: (() => void) | undefined;
+    const end = (): void => {
+      stopConnect?.();
+      stopExchange?.();
+      signal?.removeEventListener('abort', abort);
+    };
+    const fail = (error: unknown): void => {
+      end();
+      reject(error);
+      // The reader of the body gets the reason.
+      answered?.destroy(error as Error);
+      request.destroy();
+    };
+    const abort = (): void => fail(signal?.reason);
+    request.once('socket', (socket) => {
+      readBytesBefore = socket.bytesRead;
+      if (request.reusedSocket) {
+        onConnected();
+        endIdle(socket);
+      } else if (!request.destroyed) {
+        stopConnect = startDeadline(clock, connectMs, () => fail(new ConnectTimeoutError()));
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+          stopConnect?.();
+          onConnected();
+        });
+      }
     });
-    this.#request
-      .once('socket', (socket) => this.#connecting(socket))
-      .once('response', (message) => this.#answered(message))
-      .on('error', (error) => this.#fail(error));
+    request.once('response', (message) => {
+      answered = message;
+      // Node would throw an error that comes before the body has a reader.
+      message.on('error', () => {});
+      sockets.answered(message);
+      if (isEventStream(message)) stopExchange?.();
+      message.once('close', end);
+      resolve(message);
+    });
+    request.on('error', fail);
     if (signal !== undefined) {
-      // The SDK uses one signal for all requests of a session, and Node takes eleven for a leak.
+      // Many requests may share a signal, and Node takes eleven listeners for a leak.
       setMaxListeners(0, signal);
-      signal.addEventListener('abort', this.#abort);
+      signal.addEventListener('abort', abort);
     }
-    // An event stream may begin with its first event, whenever that is.
+    // The first event of a stream may come at any time.
     if (method !== 'GET')
-      this.#stopExchange = startDeadline(clock, exchangeMs, () =>
-        this.#fail(new ExchangeTimeoutError()),
-      );
-    this.#request.end(body);
-  }
-
-  /** The connection was an old one and ended before a byte of an answer. */
-  metClosing(error: unknown): boolean {
-    const { reusedSocket, socket } = this.#request;
-    if (!reusedSocket || this.#order.signal?.aborted === true) return false;
-    const hasAnswer = this.#message !== undefined || socket?.bytesRead !== this.#readBytesBefore;
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    return !hasAnswer && closedMeanwhile.has(code);
-  }
-
-  #connecting(socket: Socket): void {
-    this.#readBytesBefore = socket.bytesRead;
-    if (this.#request.reusedSocket) {
-      this.#onConnected();
-      endIdle(socket);
-      return;
-    }
-    if (this.#request.destroyed) return;
-    const stop = startDeadline(this.#clock, connectMs, () => this.#fail(new ConnectTimeoutError()));
-    this.#stopConnect = stop;
-    socket.once(this.#order.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-      stop();
-      this.#onConnected();
-    });
-  }
-
-  #answered(message: IncomingMessage): void {
-    this.#message = message;
-    // What breaks it off before its reader listens would be forgotten.
-    message.on('error', () => {});
-    this.#sockets.answered(message);
-    if (isEventStream(message)) this.#stopExchange?.();
-    message.once('close', () => this.#end());
-    this.#resolve(message);
-  }
-
-  readonly #abort = (): void => {
-    this.#fail(this.#order.signal?.reason);
+      stopExchange = startDeadline(clock, exchangeMs, () => fail(new ExchangeTimeoutError()));
+    request.end(body);
+  });
+  return {
+    answer,
+    metClosing(error) {
+      const { reusedSocket, socket } = request;
+      if (!reusedSocket || signal?.aborted === true) return false;
+      const hasAnswer = answered !== undefined || socket?.bytesRead !== readBytesBefore;
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      return !hasAnswer && closedMeanwhile.has(code);
+    },
   };
-
-  #fail(error: unknown): void {
-    this.#end();
-    this.#reject(error);
-    // Whoever reads the body is told why it ends.
-    this.#message?.destroy(error as Error);
-    this.#request.destroy();
-  }
-
-  #end(): void {
-    this.#stopConnect?.();
-    this.#stopExchange?.();
-    this.#order.signal?.removeEventListener('abort', this.#abort);
-  }
 }

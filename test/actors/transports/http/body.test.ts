@@ -37,8 +37,8 @@ describe('a body', () => {
   });
 
   it.each([
-    ['zstd', Buffer.from('x'), 'in a way that it was not asked for'],
-    ['gzip, gzip, gzip', Buffer.from('x'), 'in a way that it was not asked for'],
+    ['zstd', Buffer.from('x'), 'with a coding that was not requested'],
+    ['gzip, gzip, gzip', Buffer.from('x'), 'with a coding that was not requested'],
     ['gzip', Buffer.from('this is no gzip'), 'cannot be read'],
     ['deflate', Buffer.from('this is no deflate'), 'cannot be read'],
     ['br', Buffer.from('this is no brotli'), 'cannot be read'],
