@@ -1,9 +1,9 @@
 /**
- * Carries a session over the two-way HTTP of before 2025: a stream of events
- * brings what the server says, and a first event names where to post.
+ * Carries a session over the HTTP with SSE transport that MCP had before 2025: the server
+ * sends its messages on one event stream, whose first event names the address to post to.
  *
- * The stream is the session. When it ends, the server forgets all that was said
- * on it, so nothing is ever opened again here: the connection has ended.
+ * The stream is the session. The server forgets the session when the stream ends, so a lost
+ * stream is never reopened: the connection has ended.
  */
 
 import {
@@ -11,21 +11,13 @@ import {
   SdkError,
   SdkErrorCode,
   SdkHttpError,
-  type Transport,
 } from '@modelcontextprotocol/client';
 
-import type { SessionEvidence } from '../../src/domain/session.ts';
 import type { HttpEndpoint } from '../values/target.ts';
-import {
-  type Connection,
-  type ConnectionSetup,
-  NotSentError,
-  type Seen,
-  UnwritableError,
-} from './connection/connection.ts';
+import { BaseTransport, serialize } from './connection/base.ts';
+import { type ConnectionSetup, NotSentError, type Seen } from './connection/connection.ts';
 import { describeError } from './connection/failure.ts';
 import { addressOf } from './connection/request-failed.ts';
-import { MessageStages } from './connection/stages.ts';
 import { isEventStream } from './http/body.ts';
 import { isMessageEvent, readEvents } from './http/events.ts';
 import { type Answer, createGuardedFetch } from './http/fetch.ts';
@@ -33,47 +25,28 @@ import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
 import { AddressBlockedError } from './http/sockets.ts';
 import { tooLongAnswer } from './http/too-long.ts';
 
-export class SseTransport implements Transport, Connection {
+export class SseTransport extends BaseTransport {
   readonly kind = 'sse';
-  readonly pid = undefined;
-  onclose?: (() => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onmessage?: Transport['onmessage'];
-
-  readonly stages: MessageStages;
   readonly #endpoint: HttpEndpoint;
-  readonly #setup: ConnectionSetup;
   readonly #guarded;
   readonly #controller = new AbortController();
   readonly #posts: Posts;
   #postTo: URL | undefined;
   #protocolVersion: string | undefined;
-  #isOver = false;
-  #hasRemarked = false;
   #opened: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
 
   constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+    super(setup);
     this.#endpoint = endpoint;
-    this.#setup = setup;
     this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
-    this.stages = new MessageStages({
-      clock: setup.clock,
-      events: setup.events,
-      send: (message) => this.send(message),
-      lose: (seen) => this.#lose(seen),
-    });
-  }
-
-  get transport(): Transport {
-    return this;
   }
 
   setProtocolVersion(version: string): void {
     this.#protocolVersion = version;
   }
 
-  /** Resolves when the server has said where to post. */
+  /** Resolves when the server has named the address to post to. */
   async start(): Promise<void> {
     const { url, headers } = this.#endpoint;
     const { signal } = this.#controller;
@@ -86,7 +59,7 @@ export class SseTransport implements Transport, Connection {
       answer.cancel();
       throw new SdkError(
         SdkErrorCode.ClientHttpUnexpectedContent,
-        'The server answered with something else than an event stream.',
+        'The server answered with something other than an event stream.',
       );
     }
     await new Promise<void>((resolve, reject) => {
@@ -96,18 +69,12 @@ export class SseTransport implements Transport, Connection {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    // Also while nothing is sent any more.
+    // A cancelled request is given up even when nothing can be sent any more.
     this.#posts.breakOff(cancelledBy(message));
-    if (this.#isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
-    let body: string;
-    try {
-      body = JSON.stringify(message);
-    } catch (error) {
-      throw new UnwritableError(error);
-    }
+    if (this.isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
+    const body = serialize(message);
     const post = this.#posts.begin(message);
-    this.stages.sent(message);
-    if ('method' in message) this.#setup.events.sending(message.method);
+    this.noteSent(message);
     try {
       await this.#post(this.#postTo, body, post.signal);
     } catch (error) {
@@ -118,7 +85,7 @@ export class SseTransport implements Transport, Connection {
     }
   }
 
-  context(status?: number): Partial<Seen> {
+  override context(status?: number): Partial<Seen> {
     const refusal = this.#guarded.lastRefusal();
     const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
     return {
@@ -128,17 +95,13 @@ export class SseTransport implements Transport, Connection {
     };
   }
 
-  evidence(): SessionEvidence {
-    return {};
-  }
-
   close(): Promise<void> {
     this.dispose();
     return Promise.resolve();
   }
 
   dispose(): void {
-    this.#over();
+    this.over();
     this.#controller.abort();
     this.#posts.breakOffAll();
     this.#guarded.close();
@@ -157,7 +120,7 @@ export class SseTransport implements Transport, Connection {
       signal,
     });
     if (!answer.ok) throw await refusalOf(answer, 'The server refused a message');
-    // Read to its end, so that the connection can be used again.
+    // Read to its end, so that the connection can be reused.
     await answer.text().catch(() => {});
   }
 
@@ -167,21 +130,21 @@ export class SseTransport implements Transport, Connection {
       await readEvents(body, {
         budget: this.stages.budget,
         onEvent: (event) => {
-          if (this.#isOver) return;
+          if (this.isOver) return;
           if (event.event === 'endpoint') this.#locate(event.data);
           else if (isMessageEvent(event)) this.#receive(event.data);
         },
       });
     } catch (error) {
-      // The stream is lost with it, but whose answer it was need not be told less than is known.
-      const answer = this.#isOver ? undefined : tooLongAnswer(error, undefined);
-      if (answer !== undefined) this.stages.deliver(answer, this.onmessage);
-      seen = { ...describeError(error, this.#setup.secrets), wasConnected: true };
+      // The stream is lost with it, but the request that it answers still gets its own error.
+      const failure = this.isOver ? undefined : tooLongAnswer(error, undefined);
+      if (failure !== undefined) this.stages.deliver(failure, this.onmessage);
+      seen = { ...describeError(error, this.setup.secrets), wasConnected: true };
     }
-    this.#lose(seen);
+    this.lose(seen);
   }
 
-  /** The first event says where to post; nobody is sent elsewhere later. */
+  /** The first event names the address to post to; later ones are ignored. */
   #locate(text: string): void {
     if (this.#postTo !== undefined) return;
     const { url } = this.#endpoint;
@@ -208,7 +171,7 @@ export class SseTransport implements Transport, Connection {
 
   #receive(text: string): void {
     const messages = this.stages.read(text);
-    if (messages.length === 0) this.#remark();
+    if (messages.length === 0) this.remarkOnce('sent an event that is no MCP message');
     for (const message of messages) {
       const id = answeredBy(message);
       if (id !== undefined) this.#posts.settle(id);
@@ -216,28 +179,10 @@ export class SseTransport implements Transport, Connection {
     }
   }
 
-  #remark(): void {
-    if (this.#hasRemarked) return;
-    this.#hasRemarked = true;
-    this.#setup.events.remark('sent an event that is no MCP message');
-  }
-
-  #lose(seen: Seen): void {
-    if (this.#isOver) return;
-    if (this.#postTo === undefined) {
+  protected override lose(seen: Seen): void {
+    if (this.#postTo !== undefined) super.lose(seen);
+    else if (!this.isOver)
       this.#opened?.reject(Object.assign(new Error(seen.message), { code: 'STREAM_LOST' }));
-      return;
-    }
-    this.#setup.events.ended(seen);
-    this.#over();
-  }
-
-  /** The SDK fails all that is in flight; what arrives later is dropped. */
-  #over(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.stages.stop();
-    this.onclose?.();
   }
 }
 

@@ -102,7 +102,7 @@ function start(
     };
     const fail = (error: unknown): void => {
       end();
-      reject(error);
+      reject(error as Error);
       // The reader of the body gets the reason.
       answered?.destroy(error as Error);
       request.destroy();

@@ -101,15 +101,8 @@ export class HttpTransport extends BaseTransport {
     const post = this.#posts.begin(message);
     this.noteSent(message);
     options?.requestSignal?.addEventListener('abort', () => this.#giveUp(post.id), { once: true });
-    const isHandshake = 'method' in message && message.method === 'initialize';
     try {
-      const headers = this.#headersOf(message, options);
-      const answer = await this.#guarded.post(headers, body, post.signal, isHandshake);
-      if (typeof answer === 'string') return this.#takeAnswer(answer, post);
-      if (isHandshake && answer.ok) this.#sessionId = sessionIdOf(answer);
-      if (answer.ok) await this.#take(answer, post, options?.onRequestStreamEnd);
-      else await this.#takeRefusal(answer, message, post);
-      if ('method' in message && message.method === 'notifications/initialized') this.#news.start();
+      await this.#post(message, body, post, options);
     } catch (error) {
       if (post.id !== undefined) this.#settled(post.id);
       this.#onError(error as Error);
@@ -175,6 +168,23 @@ export class HttpTransport extends BaseTransport {
     } finally {
       stop();
     }
+  }
+
+  async #post(
+    message: JSONRPCMessage,
+    body: string,
+    post: Post,
+    options: TransportSendOptions | undefined,
+  ): Promise<void> {
+    const method = 'method' in message ? message.method : undefined;
+    const isHandshake = method === 'initialize';
+    const headers = this.#headersOf(message, options);
+    const answer = await this.#guarded.post(headers, body, post.signal, isHandshake);
+    if (typeof answer === 'string') return this.#takeAnswer(answer, post);
+    if (!answer.ok) return this.#takeRefusal(answer, message, post);
+    if (isHandshake) this.#sessionId = sessionIdOf(answer);
+    await this.#take(answer, post, options?.onRequestStreamEnd);
+    if (method === 'notifications/initialized') this.#news.start();
   }
 
   #sessionHeaders(): Record<string, string> {

@@ -16,7 +16,7 @@ function streamOf(script: Script, stays = false): Answer {
   async function* play(): AsyncGenerator<Uint8Array> {
     for (const part of script) {
       if (part === cut) throw new Error('reset');
-      yield Buffer.from(String(part));
+      yield Buffer.from(part);
     }
     if (stays) await new Promise(() => {});
   }
