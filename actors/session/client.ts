@@ -1,8 +1,8 @@
 /**
- * What speaks MCP. The SDK takes longer to load than all of this package, so this
- * file is imported by a session that opens and by nobody else, with `import()`: a
- * host that has no server to start never pays for it, and a process that serves one
- * boots meanwhile. Whoever imports a value of the SDK belongs behind this file or `remote.ts`.
+ * Creates the MCP client. The SDK takes longer to load than all of this package, so only a session
+ * that opens imports this file, with `import()`: a host without servers never loads it, and a
+ * server's process boots meanwhile. Code that imports a value of the SDK must be reached only
+ * through this file or `remote.ts`.
  */
 
 import {
@@ -16,11 +16,11 @@ import { shareRequestIds } from './calls/request-ids.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 
-/** What a server says unasked. */
+/** A notification of the server. */
 export type News =
   | { readonly about: 'tools' | 'resources' | 'prompts' }
   | { readonly about: 'resource'; readonly uri: string }
-  /** A line of its log, for whoever listens. */
+  /** A message of the server's log. */
   | { readonly about: 'message'; readonly params: Readonly<Record<string, unknown>> };
 
 export function createClient(

@@ -1,6 +1,6 @@
 /**
- * How a session reaches a remote server. Apart from `client.ts`, so that a
- * session with a process loads neither this nor what Node brings for HTTP and TLS.
+ * Connects a session to a remote server. Separate from `client.ts`, so that a session with a
+ * process loads neither this file nor Node's modules for HTTP and TLS.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -12,7 +12,7 @@ import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
 import type { HttpEndpoint } from '../values/target.ts';
 
-/** Connects nothing yet. `onLost` hears once that the server no longer answers, and why. */
+/** Creates the transport without connecting. `onLost` is called once, when the server no longer answers. */
 export async function connectRemote(
   carrier: TransportKind,
   endpoint: HttpEndpoint,
@@ -28,7 +28,7 @@ export async function connectRemote(
     http = new HttpTransport(endpoint, setup, liveness);
     return { liveness, connection: http };
   }
-  // Few need it, and it brings a package of its own.
+  // Rarely used, and it needs a package of its own.
   const { WsTransport } = await import('../transports/ws.ts');
   return { liveness, connection: new WsTransport(endpoint, setup) };
 }

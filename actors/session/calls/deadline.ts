@@ -1,24 +1,24 @@
 /**
- * Ends a request that is not answered in time, by a timer of the injected clock:
- * the SDK's own fires before anything is read when the event loop was held, and
- * would fail a request whose answer has already come.
+ * Ends a request that is not answered in time, with a timer of the injected clock. The SDK's own
+ * timer fires before any input is read after the event loop was blocked, and would fail a request
+ * whose answer has already arrived.
  *
- * While the server waits for an answer of ours its time stands still, as long as the caller lets it.
+ * While the server waits for an answer of ours, its time stands still, within the caller's limit.
  */
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 import type { SessionCallOptions } from '../../../src/domain/session.ts';
 import { NotSentError } from '../../transports/connection/connection.ts';
 
-/** What is left of the time of one call, in milliseconds; its deadlines take from it. */
+/** The remaining time of one call, in milliseconds; its deadlines consume it. */
 export interface CallTime {
-  /** For the server. */
+  /** The server's time. */
   leftMs: number;
-  /** For answers to what the server asks meanwhile, before these count as the server's time as well. */
+  /** Time for answers to the server's questions; beyond it they consume the server's time. */
   questionsMs: number;
   /** The end of all renewals. */
   untilMs: number;
-  /** What the server has from each news on; undefined = news change nothing. */
+  /** The server's time after each progress notification; undefined = progress changes nothing. */
   readonly silenceMs: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export function timeOf(options: Omit<SessionCallOptions, 'signal'>): CallTime {
   return { leftMs: timeoutMs, questionsMs, untilMs, silenceMs: renewal?.silenceMs };
 }
 
-/** The server has said something: its silence begins anew. */
+/** The server reported progress: its time starts again. */
 export function renew(time: CallTime): void {
   if (time.silenceMs !== undefined) time.leftMs = Math.min(time.silenceMs, time.untilMs);
 }
@@ -50,7 +50,7 @@ export class CallDeadline {
     this.#timer = clock.setTimeout(onLate, bounded(time.leftMs));
   }
 
-  /** The time of the server stands still from now on. */
+  /** Stops the server's time. */
   hold(): void {
     this.#account();
     this.#holds += 1;
@@ -63,7 +63,7 @@ export class CallDeadline {
     this.#wait();
   }
 
-  /** There is news of progress. */
+  /** The server reported progress. */
   renew(): void {
     if (this.#time.silenceMs === undefined || this.#timer === undefined) return;
     this.#account();
@@ -88,7 +88,7 @@ export class CallDeadline {
   }
 
   #wait(): void {
-    // Stopped: what is held or released from now on starts no timer.
+    // After `stop`, `hold` and `release` start no timer.
     if (this.#timer === undefined) return;
     this.#clock.clearTimeout(this.#timer);
     const { leftMs, questionsMs } = this.#time;
@@ -101,7 +101,7 @@ function bounded(ms: number): number {
   return Math.min(Math.max(0, ms), longestTimerMs);
 }
 
-/** Rejects with the code `REQUEST_TIMEOUT` when the time is over before the answer is there. */
+/** Rejects with the code `REQUEST_TIMEOUT` if the time ends before the answer arrives. */
 export async function withDeadline<Result>(
   clock: Clock,
   { signal, time }: { readonly signal?: AbortSignal | undefined; readonly time: CallTime },
@@ -125,12 +125,12 @@ export async function withDeadline<Result>(
   }
 }
 
-/** What a request fails with when its time is over. */
+/** The error of a request whose time is over. */
 export function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
 }
 
-/** Waits between two rounds of a call; settles early when the call is given up. */
+/** Waits between two rounds of a call; resolves early when the signal is aborted. */
 export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.setTimeout(resolve, delayMs);

@@ -1,12 +1,12 @@
 /**
- * Sends `tools/call` over an open connection beside the SDK's client, which keeps all
- * else: handshake, lists, progress, what the server asks of us. One call is one entry in
- * a map and one timer; the SDK's own way costs schemas, a second timer and a signal.
+ * Sends `tools/call` beside the SDK's client, which handles everything else: handshake, lists,
+ * progress and questions. A call is one entry in a map and one timer; in the SDK's client it
+ * costs schemas, a second timer and a signal.
  *
- * Only for the protocol before the 2026-07-28 revision, where a request is no more than
- * its parameters and an answer is final. Each call settles exactly once: by its answer,
- * its deadline, its caller's abort, a message that could not be sent, or the end of the
- * connection. After that its answer is unknown, and passed on to the client as such.
+ * Only for the protocol before the 2026-07-28 revision, where a request is only its parameters
+ * and every answer is final. Each call settles exactly once: by its answer, its deadline, its
+ * caller's abort, a failed send, or the end of the connection. A later answer goes to the client,
+ * which ignores it.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -20,15 +20,15 @@ import { nextRequestId } from './request-ids.ts';
 export interface LightCallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly time: CallTime;
-  /** Is given the deadline of the call, before it is sent. */
+  /** Receives the deadline of the call before it is sent. */
   readonly onDeadline?: ((deadline: CallDeadline) => void) | undefined;
 }
 
 export interface LightCalls {
   /**
-   * Settles with the result as it came, unchecked.
+   * Resolves with the result, unchecked.
    *
-   * @throws what the SDK's client throws, as far as its code, message and data go
+   * @throws errors with the code, message and data of the SDK client's errors
    */
   call(
     params: Readonly<Record<string, unknown>>,
@@ -39,11 +39,11 @@ export interface LightCalls {
 interface Waiting {
   resolve(result: Readonly<Record<string, unknown>>): void;
   reject(error: unknown): void;
-  /** Takes its timer and its listener away. */
+  /** Removes its timer and its listener. */
   release(): void;
 }
 
-/** Takes the answers to its own calls out of what arrives; the client gets the rest. */
+/** Consumes the answers to its own calls; the client gets all other messages. */
 export function createLightCalls(
   clock: Clock,
   transport: Transport,
@@ -66,12 +66,12 @@ export function createLightCalls(
   const giveUp = (id: number, reason: unknown): void => {
     if (!fail(id, reason)) return;
     const params = { requestId: id, reason: String(reason) };
-    // Nobody waits for it, and a connection that cannot take it has other ways to say so.
+    // A connection that cannot send reports that in other ways.
     transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => {});
   };
   const answer = (message: JSONRPCMessage): boolean => {
     if ('method' in message || !('id' in message)) return false;
-    // Some servers make a text of it.
+    // Some servers return a numeric id as a string.
     const call = take(Number(message.id));
     if (call === undefined) return false;
     if ('error' in message) call.reject(answeredError(message.error));
@@ -117,7 +117,7 @@ function connectionClosed(): Error {
   return Object.assign(new Error('Connection closed'), { code: 'CONNECTION_CLOSED' });
 }
 
-/** A word of a later revision, which the client leaves out here, too. */
+/** Removes a field of a later revision, as the SDK's client does. */
 function withoutType(result: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(result)) return {};
   if ('resultType' in result) delete result['resultType'];

@@ -1,7 +1,6 @@
 /**
- * Reads the form that a server wants filled in: the restricted, flat schema of MCP and nothing
- * else. What is kept is checked, bounded and printable, so that a face may show it as it is; a
- * form of which anything is otherwise is refused as a whole.
+ * Reads the form of an elicitation: only MCP's restricted, flat schema. The result is checked,
+ * bounded and printable, so that it can be shown as it is. A form with any other content is refused.
  */
 
 import type {
@@ -14,21 +13,21 @@ import { faultOf } from '../../../src/policies/calls/form-answer.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 
-// A person fills it in: no honest form is longer.
+// The user fills it in: no honest form is longer.
 const maxFields = 64;
 const maxChoices = 256;
 const nameCharacters = 128;
-// As many as of the description of a tool.
+// As in the description of a tool.
 const descriptionCharacters = 2_048;
 
 type Form = Pick<Extract<QuestionBody, { kind: 'form' }>, 'fields' | 'schema'>;
 
-/** The form, or in a few words why it cannot be shown. */
+/** Returns the form, or in a few words why it cannot be shown. */
 export function readForm(schema: unknown): Form | string {
   if (!isRecord(schema) || schema['type'] !== 'object' || !isRecord(schema['properties']))
-    return 'requestedSchema is no object with properties';
+    return 'requestedSchema is not an object with properties';
   const required = schema['required'] ?? [];
-  if (!Array.isArray(required)) return '"required" is no list';
+  if (!Array.isArray(required)) return '"required" is not a list';
   const names = Object.keys(schema['properties']);
   if (names.length > maxFields) return `there are more than ${maxFields} fields`;
   const absent = required.find((name) => !names.includes(name as string));
@@ -44,7 +43,7 @@ export function readForm(schema: unknown): Form | string {
 }
 
 function readField(property: unknown): FormField | string {
-  if (!isRecord(property)) return 'is no object';
+  if (!isRecord(property)) return 'is not an object';
   const bare = bareField(property);
   if (typeof bare === 'string') return bare;
   const { title, description, default: preset } = property;
@@ -55,7 +54,7 @@ function readField(property: unknown): FormField | string {
       description: printableText(description, descriptionCharacters),
     }),
   } as FormField;
-  // Whoever accepts the form as it is sends them back.
+  // Accepting the form unchanged sends the defaults back.
   const isFit = preset !== undefined && preset !== null && faultOf(field, preset) === undefined;
   return isFit ? ({ ...field, default: preset } as FormField) : field;
 }
@@ -121,7 +120,7 @@ function readChoices(values: unknown, titles: unknown): readonly FormChoice[] | 
   const choices = values.map((value: unknown, index): FormChoice | undefined => {
     const name: unknown = Array.isArray(titles) ? titles[index] : undefined;
     const { const: chosen, title } = isRecord(value) ? value : { const: value, title: name };
-    // It goes back as it is, so it must be what a person sees.
+    // It is sent back unchanged, so it must be what the user saw.
     if (typeof chosen !== 'string' || !isPlain(chosen)) return undefined;
     return { value: chosen, title: titleOf(title, chosen) };
   });
@@ -143,7 +142,7 @@ function numberAt(property: Record<string, unknown>, key: string): Record<string
   return typeof value === 'number' && Number.isFinite(value) ? { [key]: value } : {};
 }
 
-/** The form in the words of the protocol, of what was kept and nothing else. */
+/** The form as a protocol schema, with only the checked parts. */
 function schemaOf(
   fields: readonly NamedField[],
   written: Readonly<Record<string, unknown>>,
@@ -163,7 +162,7 @@ function propertyOf(field: FormField, written: unknown): Readonly<Record<string,
   const isTitled = choices.some(({ value, title }) => value !== title);
   const values = choices.map(({ value }) => value);
   const titled = choices.map(({ value, title }) => ({ const: value, title }));
-  // The older way to write titles, for clients that know no other.
+  // The older way to write titles, for clients that only know that one.
   if (type === 'choice' && isTitled && isRecord(written) && written['enumNames'] !== undefined)
     return { type: 'string', ...words, enum: values, enumNames: titled.map(({ title }) => title) };
   if (type === 'choice')

@@ -1,10 +1,10 @@
 /**
- * A request that the server answers with questions first. What it asks is answered, and the
- * request goes on with the answers: in rounds, as the 2026-07-28 revision has it, or once more
- * after a person has been where the server sent him (error -32042). For its caller it is one request.
+ * A request that the server answers with questions first. The request is resent with the answers:
+ * in rounds, as in the 2026-07-28 revision, or once after the user has visited an address (error
+ * -32042). For its caller it is one request.
  *
- * While questions wait, nothing is under way. Whether that counts as time of the call is the
- * caller's choice.
+ * While questions wait for their answers, no request is in flight. The caller decides whether
+ * that counts as time of the call.
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
@@ -18,18 +18,18 @@ import type { SessionQuestions } from './questions.ts';
 // As many as the SDKs take: a form of ten pages is a long one.
 const maxRounds = 10;
 const maxRequests = 16;
-// A server that only wants to be asked later gets this breath.
+// The wait before a server that only wants to be asked later is asked again.
 const laterMs = 250;
-/** The answer of a server that wants a person to visit an address first. */
+/** The error code of a server that wants the user to visit an address first. */
 export const urlRequiredCode = -32_042;
 const wordsLength = 200;
 
-/** What a further round adds to the parameters. */
+/** Parameters that a further round adds. */
 export type RoundParams = Readonly<Record<string, unknown>>;
 
 export interface RoundsSetup {
   readonly clock: Clock;
-  /** Undefined: nothing is ever answered. */
+  /** Undefined: questions are never answered. */
   readonly questions: SessionQuestions | undefined;
   readonly party: QuestionParty | undefined;
   /** Of the caller. */
@@ -38,7 +38,7 @@ export interface RoundsSetup {
   readonly time: CallTime;
 }
 
-/** The server wants an answer that it did not get. The request did not run. */
+/** The server did not get an answer that it needs. The request did not run. */
 export class InputRequiredError extends Error {
   override readonly name = 'InputRequiredError';
 }
@@ -50,9 +50,9 @@ interface InputRequired {
 }
 
 /**
- * Sends until there is a result; at most one request is under way.
+ * Sends until there is a result; at most one request is in flight.
  *
- * @throws InputRequiredError when the server wants what nobody gave
+ * @throws InputRequiredError when a question was not answered
  */
 export async function inRounds<Result extends object>(
   setup: RoundsSetup,
@@ -68,7 +68,7 @@ export async function inRounds<Result extends object>(
   throw badResponse(`it still asked for input after ${maxRounds} rounds`);
 }
 
-/** Sends, and once more when the server wants a person to visit an address first, and one did. */
+/** Sends, and sends again after the user has visited an address that the server asked for. */
 export async function withVisit<Result>(
   setup: RoundsSetup,
   send: () => Promise<Result>,
@@ -83,7 +83,7 @@ export async function withVisit<Result>(
   }
 }
 
-/** The time of the caller runs on or stands still, as he chose; nobody answers for ever. */
+/** Asks within the caller's time, which stands still meanwhile if the caller allows it. */
 async function askMeanwhile<Answer>(
   setup: RoundsSetup,
   ask: (asking: Asking) => Promise<Answer>,
@@ -97,13 +97,13 @@ async function askMeanwhile<Answer>(
       } finally {
         deadline.release();
         isOver = signal.aborted;
-        // What it asked was a word of it, as is progress.
+        // A question counts as progress.
         renew(setup.time);
       }
     });
   } catch (error) {
     const isLate = isOver && setup.signal?.aborted !== true;
-    throw isLate ? new InputRequiredError('What it asked was not answered in time') : error;
+    throw isLate ? new InputRequiredError('Its question was not answered in time') : error;
   }
 }
 
@@ -112,14 +112,14 @@ class Asking {
   readonly #signal: AbortSignal;
   readonly #open = new Set<AbortController>();
 
-  /** @param signal - aborted when the answers are not wanted any more */
+  /** @param signal - aborted when the answers are no longer wanted */
   constructor(setup: RoundsSetup, signal: AbortSignal) {
     this.#setup = setup;
     this.#signal = signal;
     signal.addEventListener('abort', () => this.#withdraw(), { once: true });
   }
 
-  /** Nothing that is open is wanted any more. */
+  /** Withdraws all open questions. */
   #withdraw(): void {
     for (const controller of this.#open) controller.abort();
   }
@@ -140,12 +140,12 @@ class Asking {
         ...(requestState !== undefined && { requestState }),
       };
     } finally {
-      // One that nobody answers ends the others.
+      // One unanswered question withdraws the others.
       this.#withdraw();
     }
   }
 
-  /** Resolves when a person has been everywhere. */
+  /** Resolves when the user has visited all addresses. */
   async visit(urls: readonly QuestionBody[]): Promise<void> {
     const visits = urls.map(async (body) => {
       const controller = new AbortController();
@@ -156,7 +156,7 @@ class Asking {
       });
       const answer = await this.#ask(body, controller);
       forget?.();
-      if (!isDone && answer?.action !== 'accept') throw notGiven('somebody to visit an address');
+      if (!isDone && answer?.action !== 'accept') throw notGiven('the user to visit an address');
     });
     try {
       await Promise.all(visits);
@@ -169,17 +169,17 @@ class Asking {
     const { method, params } = isRecord(request) ? request : {};
     if (method === 'roots/list') {
       const roots = this.#setup.questions?.roots;
-      if (roots === undefined) throw notGiven('the folders of the work');
+      if (roots === undefined) throw notGiven('the project folders');
       return rootsResult(roots);
     }
     const kind = typeof method === 'string' ? kindOf(method, params) : undefined;
     if (kind === undefined || typeof method !== 'string')
-      throw badResponse('it asked for something unknown');
+      throw badResponse('it asked an unknown question');
     const body = readQuestion(method, params, this.#setup.questions?.secrets ?? []);
     if (typeof body === 'string') throw badResponse(`its question cannot be shown: ${body}`);
     const answer = await this.#ask(body);
     const result = answer && resultOf(kind, answer);
-    if (result === undefined) throw notGiven(wantedInWords[kind]);
+    if (result === undefined) throw notGiven(wantedByKind[kind]);
     return result;
   }
 
@@ -191,7 +191,7 @@ class Asking {
     this.#open.add(controller);
     const answer = await questions?.ask(body, party, controller.signal);
     this.#open.delete(controller);
-    // Given up or out of time; who gave it up is told so.
+    // Given up or out of time; the reason reaches the caller.
     if (this.#signal.aborted) throw this.#signal.reason;
     if (questions?.isOver === true)
       throw new InputRequiredError('The session ended while it asked');
@@ -199,10 +199,10 @@ class Asking {
   }
 }
 
-const wantedInWords = {
+const wantedByKind = {
   form: 'a form filled in',
-  url: 'somebody to visit an address',
-  sampling: 'a message of a model',
+  url: 'the user to visit an address',
+  sampling: 'a message from a model',
 } as const;
 
 function notGiven(what: string): InputRequiredError {
@@ -224,7 +224,7 @@ function isInputRequired(result: object): result is InputRequired {
   );
 }
 
-/** Where a person has to go before the request can run; undefined = that is not what it says. */
+/** The addresses that the user must visit before the request can run; undefined for other errors. */
 function urlsIn(error: unknown): readonly QuestionBody[] | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== urlRequiredCode)
     return undefined;

@@ -1,4 +1,4 @@
-/** Reads what a server asks, and writes what it is told, in the words of the protocol. */
+/** Reads the questions of servers and writes the answers, as the protocol defines them. */
 
 import type {
   QuestionAnswer,
@@ -14,21 +14,21 @@ import { readForm } from './question-form.ts';
 
 // Twice a description: a question may have to explain itself.
 const messageCharacters = 4_096;
-// No browser takes much more; a longer one is cut nowhere, but refused.
+// Browsers take little more; a longer address is refused rather than cut.
 const urlCharacters = 8_192;
 const idCharacters = 256;
-// A picture may be part of it; the limit of a message is far above.
+// A picture may be part of it; the message limit is far higher.
 const samplingCharacters = 4 * 1_048_576;
 const maxMessages = 256;
 const textCharacters = 262_144;
 
-/** What a session says of itself when it opens. */
+/** The questions that a session announces when it opens. */
 export interface AskableThings {
   readonly kinds: readonly QuestionKind[];
   readonly hasRoots: boolean;
 }
 
-/** The capabilities to announce: what can be answered and nothing else. */
+/** The capabilities to announce: only for questions that can be answered. */
 export function capabilitiesFor({ kinds, hasRoots }: AskableThings) {
   const modes = {
     ...(kinds.includes('form') && { form: {} }),
@@ -41,7 +41,7 @@ export function capabilitiesFor({ kinds, hasRoots }: AskableThings) {
   };
 }
 
-/** A question, or in a few words why it is none that can be shown. */
+/** Returns the question, or in a few words why it cannot be shown. */
 export function readQuestion(
   method: string,
   params: unknown,
@@ -64,11 +64,11 @@ function readUrl(
   if (typeof url !== 'string' || url.length > urlCharacters || !URL.canParse(url))
     return 'the address cannot be read';
   const { protocol, username, password, href } = new URL(url);
-  if (protocol !== 'https:' && protocol !== 'http:') return 'the address is not one of the web';
+  if (protocol !== 'https:' && protocol !== 'http:') return 'the address is not a web address';
   // `https://bank.example@elsewhere.example` leads elsewhere.
   if (username !== '' || password !== '') return 'the address holds a user name';
   const isIdPlain = typeof elicitationId === 'string' && elicitationId.length <= idCharacters;
-  // Written out by the parser: a host that looks like another one shows what it is.
+  // As the parser writes it, so that a lookalike host is recognisable.
   return { kind: 'url', message, url: href, ...(isIdPlain && { elicitationId }) };
 }
 
@@ -77,7 +77,7 @@ function readSampling(
   secrets: readonly string[],
 ): QuestionBody | string {
   const { messages, maxTokens, systemPrompt, temperature, stopSequences, tools } = asked;
-  if (tools !== undefined) return 'a model that uses tools was not offered';
+  if (tools !== undefined) return 'sampling with tools was not announced';
   if (!Array.isArray(messages) || messages.length === 0 || messages.length > maxMessages)
     return `there must be 1 to ${maxMessages} messages`;
   if (typeof maxTokens !== 'number' || !(maxTokens > 0))
@@ -118,7 +118,7 @@ function readBlock(block: unknown): Readonly<Record<string, unknown>> | undefine
   return { type, data, mimeType: printableLine(mimeType, idCharacters) };
 }
 
-/** The last words, for who decides whether the model is asked. */
+/** The last text, for the user's decision about sampling. */
 function wordsOf(messages: readonly Readonly<Record<string, unknown>>[]): string {
   const blocks = messages.flatMap(({ content }) => content as Record<string, unknown>[]);
   const last = blocks.findLast(({ type }) => type === 'text');
@@ -134,20 +134,20 @@ function areTexts(value: unknown): value is readonly string[] {
 }
 
 function textOf(text: unknown, most: number, secrets: readonly string[]): string | undefined {
-  // Cut last: half a secret would not be found.
+  // Cut last, or half a secret would remain.
   return typeof text === 'string'
     ? printableText(redact(printableText(text, most * 2), secrets), most)
     : undefined;
 }
 
-/** Which kind a request would be, whether or not it can be shown; undefined = none. */
+/** The kind of a request, whether or not it can be shown; undefined if it is not a question. */
 export function kindOf(method: string, params: unknown): QuestionKind | undefined {
   if (method === 'sampling/createMessage') return 'sampling';
   if (method !== 'elicitation/create') return undefined;
   return isRecord(params) && params['mode'] === 'url' ? 'url' : 'form';
 }
 
-/** The result that carries an answer; undefined where the protocol has none: a model that was not asked. */
+/** The result for an answer; undefined for declined sampling, which the protocol answers with an error. */
 export function resultOf(
   kind: QuestionKind,
   answer: QuestionAnswer,

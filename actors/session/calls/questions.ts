@@ -1,4 +1,4 @@
-/** The questions of one session: what it may be asked, who is asked, and their end with its own. */
+/** The questions of one session: announces, asks and withdraws them. */
 
 import type {
   QuestionAnswer,
@@ -12,7 +12,7 @@ import type { QuestionPorts } from '../ports.ts';
 export interface SessionQuestionsSetup {
   readonly server: string;
   readonly ports: QuestionPorts;
-  /** What was announced when the session opened. */
+  /** Announced when the session opened. */
   readonly kinds: readonly QuestionKind[];
   readonly hasRoots: boolean;
   readonly secrets: readonly string[];
@@ -21,7 +21,7 @@ export interface SessionQuestionsSetup {
 export class SessionQuestions {
   readonly #setup: SessionQuestionsSetup;
   readonly #open = new Set<AbortController>();
-  /** By what the server calls the visit, which several calls may wait for. */
+  /** By elicitation id, for which several calls may wait. */
   readonly #completions = new Map<string, Set<() => void>>();
   #stopWatch: (() => void) | undefined;
   readonly #over = new AbortController();
@@ -34,7 +34,7 @@ export class SessionQuestions {
     return this.#setup.kinds;
   }
 
-  /** Something was announced that the server may ask at any time. */
+  /** Whether the server may ask anything. */
   get isAskable(): boolean {
     return this.#setup.kinds.length > 0 || this.#setup.hasRoots;
   }
@@ -47,19 +47,19 @@ export class SessionQuestions {
     return this.#over.signal.aborted;
   }
 
-  /** Undefined: the server was not told that there are any. */
+  /** Undefined: none were announced. */
   get roots(): readonly RootFolder[] | undefined {
     return this.#setup.hasRoots ? (this.#setup.ports.roots() ?? []) : undefined;
   }
 
-  /** Whether requests of this method were announced as welcome. */
+  /** Whether requests of this method were announced. */
   answers(method: string): boolean {
     const { kinds } = this.#setup;
     if (method === 'sampling/createMessage') return kinds.includes('sampling');
     return method === 'elicitation/create' && kinds.some((kind) => kind !== 'sampling');
   }
 
-  /** Undefined = nobody can answer, or nobody waits any more. Never rejects. */
+  /** Undefined = no one can answer, or the question was withdrawn. Never rejects. */
   async ask(
     body: QuestionBody,
     party: QuestionParty | undefined,
@@ -67,7 +67,7 @@ export class SessionQuestions {
   ): Promise<QuestionAnswer | undefined> {
     const wanted = new AbortController();
     const withdraw = (): void => wanted.abort();
-    // A list of our own: so many listeners of one signal would be taken for a leak.
+    // A set of our own, because Node takes many listeners on one signal for a leak.
     this.#open.add(wanted);
     signal.addEventListener('abort', withdraw, { once: true });
     if (signal.aborted || this.isOver) withdraw();
@@ -79,7 +79,7 @@ export class SessionQuestions {
     }
   }
 
-  /** Calls back when the server says that what it asked for elsewhere is done. */
+  /** Calls back when the server reports that an elicitation is complete. */
   onCompleted(elicitationId: string, callback: () => void): () => void {
     const waiting = this.#completions.get(elicitationId) ?? new Set();
     this.#completions.set(elicitationId, waiting.add(callback));
@@ -98,7 +98,7 @@ export class SessionQuestions {
     if (this.#setup.hasRoots) this.#stopWatch = this.#setup.ports.onRootsChanged(callback);
   }
 
-  /** The session ends: what is open is withdrawn. */
+  /** The session ends: withdraws all open questions. */
   stop(): void {
     this.#stopWatch?.();
     this.#over.abort();

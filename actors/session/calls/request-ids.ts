@@ -1,8 +1,8 @@
 /**
- * Ids of requests, one row of numbers for all connections of this process.
+ * Request ids: one sequence for all connections of this process.
  *
- * An id is never used twice, so that an answer which comes late, over whatever connection that a
- * server or something in between took for the old one, is nobody's answer.
+ * An id is never reused, so a late answer matches no other request, even if a server or proxy
+ * sends it on another connection.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -16,7 +16,7 @@ export function nextRequestId(): number {
   return id;
 }
 
-/** Makes a client count in the same row. It has no option for it; a test sees to it that this works. */
+/** Makes a client use the same sequence. It has no option for that; a test holds that this works. */
 export function shareRequestIds(client: Client): Client {
   return Object.defineProperty(client, '_requestMessageId', {
     get: () => next,

@@ -1,4 +1,4 @@
-/** Reads resources, templates and prompts as a server announced them: known fields, checked, bounded and printable. */
+/** Reads the resources, templates and prompts of a server: known fields, checked, bounded and printable. */
 
 import type {
   ListedPrompt,
@@ -11,11 +11,11 @@ import { printableLine } from '../../../src/policies/text/printable.ts';
 import type { ListKind, ReadItem } from './list.ts';
 import { readName, readWords } from './tool.ts';
 
-// Longer than any address of the web; a data URL does not belong into a list.
+// Longer than any web address; a data URL does not belong in a list.
 const uriCharacters = 8_192;
 const mimeTypeCharacters = 256;
 const nameCharacters = 128;
-// A form that a person would fill in has a dozen.
+// A form that a user would fill in has a dozen.
 const maxArguments = 64;
 
 export const resourceKind: ListKind<ListedResource> = {
@@ -42,7 +42,7 @@ export const promptKind: ListKind<ListedPrompt> = {
   read: readPrompt,
 };
 
-/** The resource, or in a few words why it cannot be used. */
+/** Returns the resource, or in a few words why it cannot be used. */
 function readResource(value: unknown): ReadItem<ListedResource> | string {
   if (!isRecord(value)) return 'is not an object';
   const { uri, size } = value;
@@ -57,7 +57,7 @@ function readResource(value: unknown): ReadItem<ListedResource> | string {
   });
 }
 
-/** The template, or in a few words why it cannot be used. */
+/** Returns the template, or in a few words why it cannot be used. */
 function readTemplate(value: unknown): ReadItem<ListedResourceTemplate> | string {
   if (!isRecord(value)) return 'is not an object';
   const { uriTemplate } = value;
@@ -71,7 +71,7 @@ function readTemplate(value: unknown): ReadItem<ListedResourceTemplate> | string
   });
 }
 
-/** The prompt, or in a few words why it cannot be used. */
+/** Returns the prompt, or in a few words why it cannot be used. */
 function readPrompt(value: unknown): ReadItem<ListedPrompt> | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);
@@ -79,7 +79,7 @@ function readPrompt(value: unknown): ReadItem<ListedPrompt> | string {
   const given = value['arguments'];
   if (given === undefined || given === null)
     return kept(name.name, { ...name, ...readWords(value) });
-  if (!Array.isArray(given)) return 'has arguments that are no list';
+  if (!Array.isArray(given)) return 'has arguments that are not a list';
   if (given.length > maxArguments) return `has more than ${maxArguments} arguments`;
   const read = given.map(readArgument);
   const wrong = read.find((argument) => typeof argument === 'string');
@@ -103,13 +103,13 @@ function whatIsWrongWith(address: unknown, word: string): string | undefined {
   if (typeof address !== 'string' || address === '') return `has no ${word}`;
   if (address.length > uriCharacters)
     return `has ${word === 'address' ? 'an' : 'a'} ${word} of more than ${uriCharacters} characters`;
-  // It is sent back as it is, so it is never mended.
+  // It is sent back as it is, so it is never repaired.
   return printableLine(address, uriCharacters) === address
     ? undefined
     : `has ${word === 'address' ? 'an' : 'a'} ${word} that cannot be printed`;
 }
 
-// What is asked for is the address; the name is for people, and a long one is cut.
+// Requests use the address; the name is only shown, so a long one is cut.
 function readLabel(name: unknown, address: unknown): string {
   const label = typeof name === 'string' ? printableLine(name, nameCharacters) : '';
   return label === '' ? printableLine(String(address), nameCharacters) : label;

@@ -1,4 +1,4 @@
-/** Reads one tool as a server announced it: the known fields, checked, bounded and printable. */
+/** Reads one tool of a server: known fields, checked, bounded and printable. */
 
 import type { ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
 import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
@@ -20,7 +20,7 @@ export const toolKind: ListKind<ListedTool> = {
   read: readTool,
 };
 
-/** Tools whose arguments may have to be repeated as headers of the request. */
+/** Tools whose arguments may be repeated as headers of the request. */
 export const toolWithHeadersKind: ListKind<ListedTool> = {
   ...toolKind,
   read(value) {
@@ -30,7 +30,7 @@ export const toolWithHeadersKind: ListKind<ListedTool> = {
   },
 };
 
-/** The tool, or in a few words why it cannot be used. Reads no more of a schema than it may have. */
+/** Returns the tool, or in a few words why it cannot be used. Reads schemas only up to their limits. */
 function readTool(value: unknown): ReadItem<ListedTool> | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);
@@ -55,7 +55,7 @@ function readTool(value: unknown): ReadItem<ListedTool> | string {
   return { item: tool, key: tool.name, characters };
 }
 
-/** The name, or why it is none. */
+/** Returns the name, or why it is invalid. */
 export function readName(name: unknown): Pick<ListedTool, 'name'> | string {
   if (typeof name !== 'string' || name === '') return 'has no name';
   if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
@@ -73,19 +73,19 @@ export function readWords({ title, description }: Record<string, unknown>) {
   };
 }
 
-/** The characters of a schema, or why it cannot be used. */
+/** Returns the length of a schema, or why it cannot be used. */
 function measureSchema(schema: unknown): number | string {
   if (!isRecord(schema)) return 'has a schema that is not an object';
   const walk = { charactersLeft: schemaCharacters, isTooDeep: false };
-  // First a look that ends early: to write out megabytes only to refuse them takes long.
-  look(schema, schemaDepth, walk);
+  // First a scan that stops early: serializing megabytes only to refuse them is slow.
+  measure(schema, schemaDepth, walk);
   if (walk.isTooDeep) return `has a schema of more than ${schemaDepth} levels`;
   const characters = walk.charactersLeft < 0 ? Infinity : JSON.stringify(schema).length;
   return characters > schemaCharacters ? 'has a schema of more than 256 KB' : characters;
 }
 
-/** Takes off what a value has at least of characters, until something is too much. */
-function look(
+/** Subtracts the least length of a value, and stops at the first exceeded limit. */
+function measure(
   value: unknown,
   levels: number,
   walk: { charactersLeft: number; isTooDeep: boolean },
@@ -96,7 +96,7 @@ function look(
   for (const [key, part] of Object.entries(value)) {
     if (walk.charactersLeft < 0 || walk.isTooDeep) return;
     if (!Array.isArray(value)) walk.charactersLeft -= key.length + 3;
-    look(part, levels - 1, walk);
+    measure(part, levels - 1, walk);
   }
 }
 

@@ -1,12 +1,12 @@
 /**
- * How near an address is: what may be asked for by whom is decided by that. It
- * is asked for the address a connection is really made to, so neither another
- * spelling nor a name that resolves differently the next time gets around it.
+ * Classifies addresses by how near they are, for the rules about who may connect where. The rules
+ * are applied to the address of the actual connection, so neither another spelling nor a name that
+ * later resolves differently evades them.
  */
 
 import { BlockList, isIP } from 'node:net';
 
-/** `forbidden`: nobody means a server there, and what does live there gives out credentials. */
+/** `forbidden`: no MCP server has such an address, but services that give out credentials do. */
 export type AddressRange = 'public' | 'private' | 'loopback' | 'forbidden';
 
 type Net = readonly [address: string, prefix: number, family?: 'ipv6'];
@@ -18,23 +18,23 @@ function listOf(nets: readonly Net[]): BlockList {
 }
 
 const forbidden = listOf([
-  // Link-local, where clouds answer questions about the machine.
+  // Link-local, where clouds run their metadata service.
   ['169.254.0.0', 16],
   ['fe80::', 10, 'ipv6'],
-  // The same service of clouds that chose another address for it.
+  // The metadata services of clouds that chose other addresses.
   ['100.100.100.200', 32],
   ['168.63.129.16', 32],
   ['192.0.0.192', 32],
   ['fd00:ec2::254', 128, 'ipv6'],
   ['fd20:ce::254', 128, 'ipv6'],
-  // To many at once, or reserved.
+  // Multicast, broadcast and reserved.
   ['224.0.0.0', 3],
   ['ff00::', 8, 'ipv6'],
 ]);
 
 const loopback = listOf([
   ['127.0.0.0', 8],
-  // "This host": a connection to it arrives here.
+  // "This host": a connection to it reaches this machine.
   ['0.0.0.0', 8],
   ['::1', 128, 'ipv6'],
   ['::', 128, 'ipv6'],
@@ -46,7 +46,7 @@ const privateNets = listOf([
   ['192.168.0.0', 16],
   // Shared by the customers of a provider, and by overlay networks.
   ['100.64.0.0', 10],
-  // For protocols, documentation and measurements: never a public server.
+  // For protocols, documentation and benchmarks: never a public server.
   ['192.0.0.0', 24],
   ['192.0.2.0', 24],
   ['198.18.0.0', 15],
@@ -55,12 +55,12 @@ const privateNets = listOf([
   ['fc00::', 7, 'ipv6'],
   ['fec0::', 10, 'ipv6'],
   ['2001:db8::', 32, 'ipv6'],
-  // Tunnels whose other end the address does not tell plainly.
+  // Tunnels, whose address hides the other end.
   ['2001::', 32, 'ipv6'],
   ['64:ff9b:1::', 48, 'ipv6'],
 ]);
 
-/** Says how near an IP address is; one that is none at all is forbidden. */
+/** Classifies an IP address; text that is not one is forbidden. */
 export function rangeOf(address: string): AddressRange {
   const [bare = ''] = address.split('%');
   const version = isIP(bare);
@@ -73,7 +73,7 @@ export function rangeOf(address: string): AddressRange {
   return inner === undefined ? 'public' : rangeOf(inner);
 }
 
-/** The IPv4 address that an IPv6 address leads to. */
+/** The IPv4 address inside an IPv6 address. */
 function innerAddressOf(address: string): string | undefined {
   const groups = groupsOf(address);
   const start = groups.slice(0, 6).join(':');
@@ -83,7 +83,7 @@ function innerAddressOf(address: string): string | undefined {
   return isTranslated || isMapped ? dotted(groups[6], groups[7]) : undefined;
 }
 
-/** The eight numbers of an IPv6 address, in whatever way it is written. */
+/** The eight numbers of an IPv6 address, however it is written. */
 function groupsOf(address: string): readonly number[] {
   const plain = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const [before = '', after] = plain.split('::');

@@ -1,11 +1,11 @@
-/** A deadline on an injected clock that keeps no process alive. */
+/** A deadline on the injected clock that does not keep the process alive. */
 
 import type { Clock } from '../../../src/domain/clock.ts';
 
-/** Calls back once after that time, unless the function that it gives is called before. */
+/** Calls back once after the delay, unless the returned function is called before. */
 export function startDeadline(clock: Clock, delayMs: number, onReached: () => void): () => void {
   const timer = clock.setTimeout(onReached, delayMs);
-  // What a deadline waits for holds the process itself, or should not hold it.
+  // The awaited socket keeps the process alive if anything should.
   if (isReferenced(timer)) timer.unref();
   return () => clock.clearTimeout(timer);
 }

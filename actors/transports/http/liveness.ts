@@ -1,21 +1,20 @@
 /**
- * Asks a remote server once whether it still lives, when something hints that
- * it may not. Any answer of the server means that it does, to whatever question;
- * while it owes answers to calls, its silence means that it is busy.
+ * Probes a remote server once when something hints that it may be gone. Any message from the
+ * server proves that it is alive. While calls are unanswered, its silence means that it is busy.
  */
 
 import { type Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 
-// Servers that are put to sleep when nobody asks them need some seconds to wake up.
+// Servers that sleep while they are idle need some seconds to wake up.
 const silenceMs = 5_000;
 const tooManyRequests = 429;
 
 export interface Liveness {
-  /** A hint; any number of them during a question cause no other one. */
+  /** Starts a probe, unless one is running. */
   suspect(): void;
-  /** Something came from the server. */
+  /** A message came from the server. */
   heard(): void;
   stop(): void;
 }
@@ -23,9 +22,9 @@ export interface Liveness {
 export interface LivenessSetup {
   readonly client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>;
   readonly clock: Clock;
-  /** The server owes answers that take their time; each has a deadline of its own. */
+  /** Calls are unanswered; each has a deadline of its own. */
   readonly isBusy: () => boolean;
-  /** Gets what the question failed with, at most once. */
+  /** Receives the error of the failed probe, at most once. */
   readonly onLost: (error: unknown) => void;
 }
 
@@ -68,7 +67,7 @@ export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup)
 
   return {
     suspect() {
-      // Before the handshake is over, connecting itself is the question.
+      // Until the handshake is over, connecting is the probe.
       if (state === 'stopped' || client.getProtocolEra() === undefined) return;
       if (state === 'idle') {
         state = 'asking';
@@ -81,7 +80,7 @@ export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup)
   };
 }
 
-/** An error answer, even "method not found" or "not so often", was sent by somebody alive. */
+/** An error answer, even "method not found" or "too many requests", proves that the server is alive. */
 function isAnswer(error: unknown): boolean {
   const isRefusal = error instanceof SdkHttpError && error.status === tooManyRequests;
   return isRefusal || error instanceof ProtocolError;

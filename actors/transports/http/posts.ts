@@ -1,10 +1,9 @@
 /**
- * The messages that are under way to a remote server, each in a POST of its own.
+ * The messages in flight to a remote server, each in a POST of its own.
  *
- * What nobody waits for any more is broken off: a request when it was given up, and
- * also when it was answered and the server keeps its POST or its stream open; any
- * other message after a while. So a server that leaves everything open holds no
- * more of our connections than there are calls.
+ * A POST that is no longer needed is broken off: that of a request when it was given up, or when
+ * it was answered and the server keeps the POST or its stream open; any other after a while. So a
+ * server that never closes a response holds no more of our connections than there are calls.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -13,29 +12,29 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { NotSentError } from '../connection/connection.ts';
 import { startDeadline } from './deadline.ts';
 
-// After the answer there is nothing to be said, but a connection that ends well can be used again.
+// Nothing follows the answer, but a POST that ends by itself leaves a connection to reuse.
 const lingerMs = 5_000;
-// A notification or an answer only has to be accepted.
+// A notification or an answer only needs to be accepted.
 const acceptMs = 30_000;
-// A server that asks faster than it takes our answers gets no more of them.
+// A server that asks faster than it accepts our answers gets no more of them.
 const maxAnswers = 32;
 
 const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
 
 type Id = string | number;
 
-/** The reason for which a POST is broken off: no failure of the server. */
+/** The reason for breaking off a POST; not a failure of the server. */
 export class BrokenOffError extends Error {
   override readonly name = 'BrokenOffError';
 }
 
 export class Post {
-  /** Of the request; nothing when no answer is wanted. */
+  /** The id of the request; undefined for other messages. */
   readonly id: Id | undefined;
   readonly isAnswer: boolean;
-  /** Its answer may take its time: it is no question whether the server lives. */
+  /** A request that may take long, unlike a probe. */
   readonly isWork: boolean;
-  /** Its answer is an event stream, which goes on by itself. */
+  /** The answer is an event stream, which outlives `send`. */
   isStreaming = false;
   readonly #controller = new AbortController();
   #stopTimer: (() => void) | undefined;
@@ -77,17 +76,17 @@ export class Posts {
     this.#clock = clock;
   }
 
-  /** How many requests wait for their answer. */
+  /** How many requests are unanswered. */
   get unansweredCount(): number {
     return this.#unanswered.size;
   }
 
-  /** A request that may take its time waits for its answer. */
+  /** Whether a request that may take long is unanswered. */
   get isWorking(): boolean {
     return [...this.#unanswered.values()].some(({ isWork }) => isWork);
   }
 
-  /** Throws a {@link NotSentError} when the server has to take other answers first. */
+  /** Throws a {@link NotSentError} if too many answers are in flight. */
   begin(message: JSONRPCMessage): Post {
     const post = new Post(message);
     if (post.isAnswer && this.#answers >= maxAnswers)
@@ -99,7 +98,7 @@ export class Posts {
     return post;
   }
 
-  /** Its exchange is over; a request may still wait for an answer that comes elsewhere. */
+  /** The POST has ended; its request may still get an answer elsewhere. */
   end(post: Post): void {
     if (!this.#open.delete(post)) return;
     post.stopTimer();
@@ -110,7 +109,7 @@ export class Posts {
     return post.id !== undefined && this.#unanswered.get(post.id) === post;
   }
 
-  /** Nobody waits for this request any more; says whether somebody did. */
+  /** Marks a request as answered; returns whether it was waiting. */
   settle(id: Id): boolean {
     const post = this.#unanswered.get(id);
     if (post === undefined) return false;
@@ -119,7 +118,7 @@ export class Posts {
     return true;
   }
 
-  /** The request with this id was given up. */
+  /** Breaks off the request with this id, because it was given up. */
   breakOff(id: unknown): void {
     if (typeof id !== 'string' && typeof id !== 'number') return;
     const post = this.#unanswered.get(id);
@@ -138,7 +137,7 @@ export class Posts {
   }
 }
 
-/** The request that this message gives up, if that is what it says. */
+/** The request that this message cancels, if it is a cancellation. */
 export function cancelledBy(message: JSONRPCMessage): unknown {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
   return message.params?.['requestId'];

@@ -1,26 +1,26 @@
 /**
- * Decides when a stream that has ended is opened again. The waits double while it
- * keeps being lost, whatever the server says of them, within bounds; a random part
- * keeps those who lost one server together from coming back together. One per stream.
+ * Decides when a stream that has ended is reopened. The waits double while it keeps being lost,
+ * within bounds, whatever the server says; jitter keeps clients that lost one server together
+ * from returning together. One per stream.
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
 
 const shortestMs = 1_000;
 const longestMs = 300_000;
-// A stream that held for a minute was a good one: proxies cut idle streams about so often.
+// A stream that lasted a minute counts as good: proxies cut idle streams about that often.
 const goodStreamMs = 60_000;
-// Enough to spread many clients, too little to be noticed by one.
+// Spreads many clients without a noticeable delay for one.
 const jitterShare = 0.25;
 
 export class Reopening {
   readonly #clock: Clock;
   readonly #random: () => number;
   #openedAt = Number.NEGATIVE_INFINITY;
-  /** How often it was lost soon after it had been opened. */
+  /** Losses in a row, each soon after opening. */
   #inARow = 0;
 
-  /** `random` gives 0 to 1. */
+  /** `random` returns 0 to 1. */
   constructor(clock: Clock, random: () => number = Math.random) {
     this.#clock = clock;
     this.#random = random;
@@ -33,7 +33,7 @@ export class Reopening {
     return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
   }
 
-  /** The server ended the stream in order to be asked again: it says itself how soon. */
+  /** The server ended the stream on purpose, and says when to reopen it. */
   afterPause(signal: AbortSignal, askedMs: number): Promise<void> {
     // The next loss is the first in a row.
     this.#inARow = -1;

@@ -1,10 +1,10 @@
 /**
- * The connections of one session: kept while they are of use, checked against
- * the address policy when they are made, and closed with the session.
+ * The connections of one session: checked against the address policy when they are made, kept for
+ * reuse, and closed with the session.
  *
- * A request on a connection that the server closes at that moment fails without
- * anybody knowing whether it ran, so a connection is given up before the server
- * does it: a second before the time that the server announced, else soon.
+ * If the server closes a connection while a request leaves on it, no one knows whether the request
+ * ran. So an idle connection is closed before the server would: a second before the time that the
+ * server announced, otherwise soon.
  */
 
 import { lookup as resolveName } from 'node:dns';
@@ -18,13 +18,13 @@ import { startDeadline } from './deadline.ts';
 
 // Servers on Node close after five seconds without a request, others later.
 const keptIdleMs = 4_000;
-// The answer that announces a time is under way while the time runs.
+// The answer with the announced time travels while that time runs.
 const announcedMarginMs = 1_000;
-// Whatever a server announces, the boxes in between forget connections that are quiet for minutes.
+// Whatever a server announces, routers forget connections that are idle for minutes.
 const longestIdleMs = 60_000;
-// As many as one server is sent calls at once, and one each for list, ping and goodbye.
+// One for each call that may be in flight, and one each for list, ping and the final DELETE.
 const maxIdleSockets = 20;
-// Node gives each address of a host a quarter of a second, which distant hosts need for the way alone.
+// Node gives each address of a host a quarter of a second, less than a distant host's round trip.
 const addressAttemptMs = 1_000;
 
 /** An address that the policy does not allow. No byte was sent. */
@@ -46,11 +46,11 @@ export type ResolveAll = (
 export interface Sockets {
   /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
   agentFor(url: URL): PlainAgent;
-  /** Tells how long the server keeps the connection of this answer. */
+  /** Notes how long the server keeps the connection of this answer. */
   answered(message: IncomingMessage): void;
-  /** Closes what is not in use. */
+  /** Closes idle connections. */
   dropIdle(): void;
-  /** Closes all, in use or not. */
+  /** Closes all connections. */
   close(): void;
 }
 
@@ -61,7 +61,7 @@ export function createSockets(
 ): Sockets {
   const agents = new Map<string, PlainAgent>();
   const idleMs = new WeakMap<Socket, number>();
-  // Nearly every request goes to the same host, and a look at an address is not free.
+  // Nearly every request goes to the same host, and checking an address is not free.
   let lastHost: string | undefined;
   const assertAllowed = (host: string, addresses: readonly string[]): void => {
     if (addresses.some((address) => isAllowed(rangeOf(address)))) return;
@@ -104,7 +104,7 @@ export function createSockets(
   return {
     agentFor({ protocol, hostname }) {
       if (hostname !== lastHost) {
-        // A host that is an address is never looked up.
+        // A literal address is never looked up.
         const host = hostname.replace(/^\[|\]$/gu, '');
         if (isIP(host) !== 0) assertAllowed(host, [host]);
         lastHost = hostname;
@@ -127,7 +127,7 @@ export function createSockets(
   };
 }
 
-/** Milliseconds for which a connection may wait for its next request; 0: not at all. */
+/** How long a connection may stay idle, in milliseconds; 0: not at all. */
 export function announcedIdleMs(keepAlive: string): number {
   const seconds = /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,9})/iu.exec(keepAlive)?.[1];
   if (seconds === undefined) return keptIdleMs;
@@ -147,7 +147,7 @@ function startIdle(clock: Clock, socket: IdleSocket, forMs: number): void {
   if (isFirst) socket.once('close', () => socket[clearIdle]?.());
 }
 
-/** The connection is in use again. */
+/** Called when the connection is in use again. */
 export function endIdle(socket: IdleSocket): void {
   socket[clearIdle]?.();
 }

@@ -1,16 +1,16 @@
-/** What is told of an answer over HTTP that is longer than anything is read. */
+/** Handles HTTP answers that are longer than the limit. */
 
 import { type JSONRPCMessage, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 
 import { createEnvelopeReader } from '../connection/envelope.ts';
 import { refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 
-// Whether it is a result or an error stands before what makes it long.
+// Whether it is a result or an error stands before the long part.
 export const headBytes = 4_096;
 
-/** Reading was broken off; the rest of it is never seen. */
+/** The answer exceeds the limit, so the rest of it was not read. */
 export class TooLongError extends SdkError {
-  /** How it began. */
+  /** The beginning of the answer. */
   readonly head: Uint8Array;
 
   constructor(message: string, head: Uint8Array) {
@@ -20,9 +20,9 @@ export class TooLongError extends SdkError {
 }
 
 /**
- * The answer that a request gets in its place, when it is certain that it was one.
+ * The error answer that replaces it, if it certainly was an answer.
  *
- * @param id - of the request, where only one can be meant
+ * @param id - the id of the request, if only one is possible
  */
 export function tooLongAnswer(
   error: unknown,

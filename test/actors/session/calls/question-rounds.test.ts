@@ -102,7 +102,7 @@ describe('a request in rounds', () => {
           },
         },
       }),
-      /InputRequiredError: It wants a message of a model/u,
+      /InputRequiredError: It wants a message from a model/u,
     ],
   ])('fails with what is wanted when %s, and asks nothing more', async (_what, answer, words) => {
     const { asked, result, clock, sent } = begin([answer]);
