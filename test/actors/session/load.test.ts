@@ -70,8 +70,8 @@ async function openTelling(load: LoadSpeech): Promise<{ bench: Bench; pid: numbe
   return { bench, pid: Number(line.slice('pid '.length)) };
 }
 
-describe('a session that waits for what speaks MCP', () => {
-  it('has its process boot meanwhile, and opens then', async () => {
+describe('a session that waits for the SDK', () => {
+  it('boots its process meanwhile, and then opens', async () => {
     const held = new HeldLoad();
     const bench = open(fixtureSpec('noisy-list'), held.load);
     await bench.logged('waiting for the database');
@@ -81,7 +81,7 @@ describe('a session that waits for what speaks MCP', () => {
     expect((await bench.next('session.opened')).pid).toBeGreaterThan(0);
   });
 
-  it('ends its process and reports as ever when it is closed', async () => {
+  it('ends its process and reports as usual when it is closed', async () => {
     const held = new HeldLoad();
     const { bench, pid } = await openTelling(held.load);
     bench.send('session.close');
@@ -122,7 +122,7 @@ describe('a session that waits for what speaks MCP', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('says nothing more when the load fails after it was closed', async () => {
+  it('reports nothing more when the load fails after it was closed', async () => {
     const held = new HeldLoad();
     const asked = held.asked();
     const bench = open(fixtureSpec('ok'), held.load);
@@ -133,7 +133,7 @@ describe('a session that waits for what speaks MCP', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('shares the load with others, who open though it was closed', async () => {
+  it('shares the load with others, which open although it was closed', async () => {
     const held = new HeldLoad();
     const [first, second, third] = ['ok', 'noisy-list', 'ok'].map((mode) =>
       open(fixtureSpec(mode), held.load),
@@ -147,7 +147,7 @@ describe('a session that waits for what speaks MCP', () => {
     expect(second.story).toEqual(['session.closed']);
   });
 
-  it('asks nothing of a remote server that it was told to leave', async () => {
+  it('sends nothing to a remote server after it was closed', async () => {
     const held = new HeldLoad();
     const asked = held.asked();
     const spec = { type: 'http', url: 'http://127.0.0.1:9/', headers: {}, era: 'auto' } as const;
@@ -159,7 +159,7 @@ describe('a session that waits for what speaks MCP', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('asks for no load when its process cannot be started', async () => {
+  it('does not load the SDK when its process cannot be started', async () => {
     const held = new HeldLoad();
     const bench = open(fixtureSpec('', { command: 'no-such-command' }), held.load);
     const { failure } = await bench.next('session.closed');
@@ -168,8 +168,8 @@ describe('a session that waits for what speaks MCP', () => {
   });
 });
 
-describe('a process that speaks before anybody listens', () => {
-  it('is heard in full, in order', async () => {
+describe('a process that writes before the transport starts', () => {
+  it('has all its messages delivered, in order', async () => {
     const message = (method: string): string => `{"jsonrpc":"2.0","method":"${method}"}\\n`;
     let hearNoise: () => void = () => {};
     const noise = new Promise<void>((resolve) => {

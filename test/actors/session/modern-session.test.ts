@@ -112,7 +112,7 @@ async function expectSample(session: Bench): Promise<void> {
 }
 
 describe('lists of a modern server', () => {
-  it('keep every resource and prompt that is not malformed', async () => {
+  it('keep every well-formed resource and prompt', async () => {
     const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
     const results = {
       'prompts/list': { ...complete, prompts: [null, { name: 'greet' }] },
@@ -178,7 +178,7 @@ describe('a session with a server of both eras', () => {
 });
 
 describe('a modern server over HTTP', () => {
-  it('is not asked for its era when an earlier session found it out', async () => {
+  it('is not probed when an earlier session found its era', async () => {
     const remote = await startRemote('reject');
     const startNext = createBench(remoteSpec(remote));
     (await ready(startNext())).stop();
@@ -189,7 +189,7 @@ describe('a modern server over HTTP', () => {
     expect(remote.asked).toContain('tools/list');
   });
 
-  it('cannot be met with the old handshake, and says so for good', async () => {
+  it('rejects the old handshake permanently', async () => {
     const remote = await startRemote('reject');
     bench = createBench(remoteSpec(remote, 'legacy'))();
     bench.send('session.open');
@@ -197,7 +197,7 @@ describe('a modern server over HTTP', () => {
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
   });
 
-  it('is asked for its era when the stored one is that of an older server', async () => {
+  it('is probed when the stored era is that of an older server', async () => {
     const remote = await startRemote('reject');
     const startNext = createBench(remoteSpec(remote));
     const first = startNext();
@@ -209,7 +209,7 @@ describe('a modern server over HTTP', () => {
     expect(session.facts[0]).toMatchObject({ type: 'session.opened', era: 'modern' });
   });
 
-  it('tells of changes on a stream, which is opened again when it is cut', async () => {
+  it('announces changes on a stream, which is reopened after a cut', async () => {
     const remote = await startRemote('reject');
     const session = await ready(createBench(remoteSpec(remote))({ watched: ['note://all'] }));
     // Agreed to watch: what happened before is unknown.
@@ -246,8 +246,8 @@ function createMarkingServer(headerNames: Readonly<Record<string, string>>): Low
   return server;
 }
 
-describe('a modern server over HTTP that wants arguments in headers', () => {
-  it('gets them there, and is asked for no tool whose header cannot be sent', async () => {
+describe('a modern server over HTTP that requires arguments in headers', () => {
+  it('receives them, and tools with invalid headers are left out', async () => {
     const names = { sell: 'Region', break: 'My Region', split: 'A\r\nB' };
     const remote = await startRemote('reject', () => createMarkingServer(names));
     bench = createBench(remoteSpec(remote))();
@@ -266,8 +266,8 @@ describe('a modern server over HTTP that wants arguments in headers', () => {
   });
 });
 
-describe('a modern server that forgets the type of its results', () => {
-  it('is taken at its word', async () => {
+describe('a modern server that omits the type of its results', () => {
+  it('has its results accepted as complete', async () => {
     const answers: Readonly<Record<string, object>> = {
       'server/discover': {
         resultType: 'complete',
@@ -306,7 +306,7 @@ describe('a modern server that forgets the type of its results', () => {
 });
 
 describe('a modern server over stdio', () => {
-  it('cannot be met with the old handshake, and says so for good', async () => {
+  it('rejects the old handshake permanently', async () => {
     bench = createBench(local('modern', 'legacy'))();
     bench.send('session.open');
     const { failure } = await bench.next('session.closed');

@@ -36,7 +36,7 @@ function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): string[] {
 }
 
 describe('the line reader', () => {
-  it('gives the same lines however the bytes are split', () => {
+  it('returns the same lines however the bytes are split', () => {
     const bytes = Buffer.from('\ufeffone\r\ntwo ü €\n\n{"a":"\u{1f600}"}\nlast');
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 7 })), (sizes) => {
@@ -49,14 +49,14 @@ describe('the line reader', () => {
     );
   });
 
-  it('takes a line at the cap, and none above it', () => {
+  it('accepts a line at the limit, and none above it', () => {
     expect(linesOf([Buffer.from('1234\n')], 4)).toEqual(['1234']);
     expect(linesOf([Buffer.from('1\n12'), Buffer.from('345\n1\n')], 4)).toEqual(['1', 'too long']);
   });
 
   const message = (text: string) => Buffer.from(`{"id":7,"a":"${text}"}\n`);
 
-  it('passes over a message above the cap, and goes on with the next line', () => {
+  it('skips a message above the limit, and continues with the next line', () => {
     const cap = message('12').length - 1;
     expect(linesOf([message('12'), message('123'), Buffer.from('next')], cap)).toEqual([
       '{"id":7,"a":"12"}',
@@ -66,14 +66,14 @@ describe('the line reader', () => {
     ]);
   });
 
-  it('passes over four times the cap, and ends with a byte more', () => {
+  it('skips up to four times the limit, and ends one byte above that', () => {
     const frame = message('').length - 1;
     const of = (bytes: number) => message('x'.repeat(bytes - frame));
     expect(linesOf([of(80), Buffer.from('1\n')], 20)).toEqual(['skipping', 'skipped 7', '1']);
     expect(linesOf([of(81), Buffer.from('1\n')], 20)).toEqual(['too long']);
   });
 
-  it('reports every byte that it passes over', () => {
+  it('reports every byte that it skips', () => {
     const [counts, nothing]: [number[], () => void] = [[], () => {}];
     const reader = createLineReader(20, {
       ...{ onLine: nothing, onTooLong: nothing, onSkipping: nothing, onSkipped: nothing },
@@ -83,7 +83,7 @@ describe('the line reader', () => {
     expect(counts.reduce((sum, count) => sum + count)).toBe(message('x'.repeat(50)).length - 1);
   });
 
-  it('does the same however the bytes are split', () => {
+  it('behaves the same however the bytes are split', () => {
     const bytes = Buffer.concat([message('x'.repeat(50)), Buffer.from('next\n'), message('')]);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 20 })), (sizes) => {
@@ -96,11 +96,11 @@ describe('the line reader', () => {
     );
   });
 
-  it('says nothing of a message that is passed over when its end never comes', () => {
+  it('does not report a skipped message whose end never arrives', () => {
     expect(linesOf([Buffer.from(`{"id":7,"a":"${'x'.repeat(20)}`)], 20)).toEqual(['skipping']);
   });
 
-  it('ends with a line above the cap that is no message', () => {
+  it('ends at a line above the limit that is not a message', () => {
     expect(linesOf([Buffer.from(`[${'1,'.repeat(20)}1]\n1\n`)], 20)).toEqual(['too long']);
   });
 });
@@ -138,7 +138,7 @@ describe('the envelope of a message', () => {
     expect(read(text, 1)).toEqual(whole);
   });
 
-  it('agrees with reading the whole', () => {
+  it('agrees with parsing the whole message', () => {
     const json = fc.json({ maxDepth: 3 });
     fc.assert(
       fc.property(
@@ -185,13 +185,13 @@ describe('reopening an event stream', () => {
     return { clock, controller, opened, pass };
   }
 
-  it('takes twice as long each time it is lost', async () => {
+  it('waits twice as long after each loss', async () => {
     const { opened, pass } = openings((of, signal) => of.afterLoss(signal));
     await pass(31);
     expect(opened).toEqual([1_000, 3_000, 7_000, 15_000, 31_000]);
   });
 
-  it('takes five minutes at most, whatever the server says', async () => {
+  it('waits at most five minutes, whatever the server says', async () => {
     const { opened, pass } = openings((of, signal) => of.afterLoss(signal, 999_999_999_999));
     await pass(600);
     expect(opened).toEqual([300_000, 600_000]);
@@ -200,13 +200,13 @@ describe('reopening an event stream', () => {
   it.each([
     [0, [1_000, 2_000, 3_000, 4_000]],
     [2_000, [2_000, 4_000]],
-  ])('is done as often as the server wishes that ended it (%i ms)', async (askedMs, times) => {
+  ])('follows the wait of a server that ended it on purpose (%i ms)', async (askedMs, times) => {
     const { opened, pass } = openings((of, signal) => of.afterPause(signal, askedMs));
     await pass(4);
     expect(opened).toEqual(times);
   });
 
-  it('is done after a second when the stream had held for long, or had been ended on purpose', async () => {
+  it('waits a second after a stream that lasted long or ended on purpose', async () => {
     const clock = new VirtualClock();
     const { signal } = new AbortController();
     const reopening = new Reopening(clock, () => 0);
@@ -225,7 +225,7 @@ describe('reopening an event stream', () => {
     expect(await waitMs(reopening.afterLoss(signal))).toBe(1_000);
   });
 
-  it('is given up at once, and leaves no timer', async () => {
+  it('stops at once, and leaves no timer', async () => {
     const { clock, controller, opened, pass } = openings((of, signal) => of.afterLoss(signal));
     controller.abort();
     expect(clock.pendingCount).toBe(0);
@@ -252,7 +252,7 @@ const toolsOf = (count: number, schema?: Record<string, unknown>) =>
   Array.from({ length: count }, (_, index) => toolOf(`t${index}`, schema));
 
 describe('a list of tools', () => {
-  it('holds a thousand tools, and no more', async () => {
+  it('contains at most a thousand tools', async () => {
     for (const nextCursor of [undefined, null])
       expect(await listOf({ tools: toolsOf(1_000), nextCursor })).toMatchObject({ gapCount: 0 });
     const { names, gaps } = await listOf({ tools: toolsOf(1_001) });
@@ -260,12 +260,12 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['only 1000 of 1001 tools are kept']);
   });
 
-  it('asks for no page that could not be kept', async () => {
+  it('requests no page that could not be kept', async () => {
     const list = await listOf({ tools: toolsOf(1_000), nextCursor: 'a' }, { tools: [] });
     expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 of more than 1000 tools are kept'] });
   });
 
-  it('is read for two thousand entries over all pages, and for no more', async () => {
+  it('is read up to two thousand entries over all pages', async () => {
     const bad = (count: number) => Array.from({ length: count }, () => 7);
     const whole = await listOf({ tools: bad(1_000), nextCursor: 'a' }, { tools: bad(1_000) });
     expect(whole).toMatchObject({ gapCount: 2_000, asked: 2 });
@@ -274,14 +274,14 @@ describe('a list of tools', () => {
     expect(cut).toMatchObject({ gapCount: 2_001, names: [], asked: 1 });
   });
 
-  it('holds 64 MB, and no more', async () => {
+  it('contains at most 64 MB', async () => {
     const schema = { description: 'x'.repeat(262_000) };
     const { names, gaps } = await listOf({ tools: toolsOf(300, schema), nextCursor: 'a' });
     expect(names).toHaveLength(Math.floor((64 * 1024 * 1024) / 262_048));
     expect(gaps).toEqual(['only 64 MB of tools are kept']);
   });
 
-  it('keeps a schema of 256 KB, and none above it, in whatever form', async () => {
+  it('keeps schemas up to 256 KB, in any form', async () => {
     // What JSON adds to the text.
     const frame = JSON.stringify({ type: 'object', description: '' }).length;
     const fits = 'x'.repeat(262_144 - frame);
@@ -299,7 +299,7 @@ describe('a list of tools', () => {
     for (const gap of gaps) expect(gap).toContain('has a schema of more than 256 KB');
   });
 
-  it('keeps a schema of 32 levels, and none above it', async () => {
+  it('keeps schemas up to 32 levels', async () => {
     const nested = (levels: number): Record<string, unknown> =>
       levels === 1 ? {} : { not: nested(levels - 1) };
     const { names, gaps } = await listOf({
@@ -309,14 +309,14 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['tool "deep": has a schema of more than 32 levels']);
   });
 
-  it('follows no cursor that is a novel', async () => {
+  it('follows no overlong cursor', async () => {
     const list = await listOf({ tools: [], nextCursor: 'x'.repeat(65_537) });
     expect(list).toMatchObject({ asked: 1, gapCount: 1 });
   });
 });
 
-describe('listing once more', () => {
-  it('runs once after any number of wishes', async () => {
+describe('the coalescer', () => {
+  it('runs once more after any number of requests', async () => {
     let runs = 0;
     let release = (): void => {};
     const wish = createCoalescer(async () => {
@@ -353,7 +353,7 @@ describe('Retry-After', () => {
 });
 
 describe('a resolved spec', () => {
-  it('knows the secrets that stand in its settings as they are', () => {
+  it('lists the secrets that are written in its settings', () => {
     const spec = {
       type: 'stdio',
       command: 'node',
@@ -372,11 +372,11 @@ describe('the description of an error', () => {
   it.each([
     new ProtocolError(-32_603, 'not today'),
     new UrlElicitationRequiredError([], 'not today'),
-  ])('holds the number of an error answer: $constructor.name', (error) => {
+  ])('contains the code of an error answer: $constructor.name', (error) => {
     expect(describeError(error, [])).toMatchObject({ message: 'not today', rpcCode: error.code });
   });
 
-  it('holds no such number for an abort, a refusal over HTTP and an error of ours', () => {
+  it('contains no such code for an abort, an HTTP refusal or an error of ours', () => {
     const own = new ProtocolError(1, 'broken off', streamLost);
     const refusal = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status: 404 });
     for (const error of [AbortSignal.abort().reason, refusal, own])
@@ -403,11 +403,11 @@ describe('the description of an error', () => {
       'The server answered with status 400 (Bad Request).',
     ],
     ['{"error":"<p>"}', 400, 'The server answered with status 400 (Bad Request).'],
-  ])('says what a refusal means, not its page: %s', (text, status, message) => {
+  ])('explains a refusal without its page: %s', (text, status, message) => {
     expect(describeError(refusalOf(text, status), [])).toMatchObject({ message, body: text });
   });
 
-  it('shows no page of a refusal in what wraps it either', () => {
+  it('omits the page of a refusal from errors that wrap it', () => {
     const cause = refusalOf('<p>secret page</p>');
     const error = new Error(`The probe failed: ${cause.message}`, { cause });
     const seen = describeError(new Error(`No session: ${error.message}`, { cause: error }), []);
@@ -415,7 +415,7 @@ describe('the description of an error', () => {
     expect(seen.message).toMatch(/^No session: The probe failed: The server answered/u);
   });
 
-  it('ends with an error that is its own cause', () => {
+  it('stops at an error that is its own cause', () => {
     const error: Error & { cause?: unknown } = new Error('round');
     error.cause = error;
     expect(describeError(error, []).message).toBe('round');

@@ -47,7 +47,7 @@ describe('a probe', () => {
   it.each([
     ['legacy', 'ping'],
     ['modern', 'discover'],
-  ] as const)('asks a %s server by %s', async (era, method) => {
+  ] as const)('asks a %s server with %s', async (era, method) => {
     const { probe, told, last } = setUp(era);
     probe.ask();
     expect(last().method).toBe(method);
@@ -56,7 +56,7 @@ describe('a probe', () => {
     expect(told).toEqual(['alive']);
   });
 
-  it('takes an error for an answer, and one of them for another question', async () => {
+  it('takes an error as an answer, and distinguishes an unknown method', async () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new ProtocolError(-32603, 'Oops.'));
@@ -67,7 +67,7 @@ describe('a probe', () => {
     expect(told.map((line) => line.split(':')[0])).toEqual(['alive', 'unknownMethod']);
   });
 
-  it('tells what it failed with when nobody answered', async () => {
+  it('reports its error when there is no answer', async () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new Error('connection refused'));
@@ -75,7 +75,7 @@ describe('a probe', () => {
     expect(told).toEqual(['none: connection refused']);
   });
 
-  it('gives up one question for the next, and all at the end, in silence', async () => {
+  it('silently abandons a probe for the next one and at the end', async () => {
     const { probe, questions, told, last } = setUp();
     probe.ask();
     probe.ask();

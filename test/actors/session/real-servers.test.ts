@@ -104,7 +104,7 @@ describe('server-everything', () => {
     await closed(session.bench, session.pid);
   });
 
-  it('is met with SSE when nobody said so', async () => {
+  it('is reached over SSE without a setting', async () => {
     const { url } = (await startEverything('sse')) as RemoteSpec;
     const fallback = 'sse';
     const session = await listed({ type: 'http', url, headers: {}, era: 'auto', fallback });
@@ -112,7 +112,7 @@ describe('server-everything', () => {
     await closed(session.bench, session.pid);
   });
 
-  it('is known to be lost promptly after it was killed, over SSE', async () => {
+  it('is reported as lost promptly after it was killed, over SSE', async () => {
     const session = await listed(await startEverything('sse'));
     const killedAt = performance.now();
     remote?.kill('SIGKILL');
@@ -121,7 +121,7 @@ describe('server-everything', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is known to be lost promptly after it was killed, over HTTP, with a call in flight', async () => {
+  it('is reported as lost promptly after it was killed, over HTTP, with a call in flight', async () => {
     const session = await listed(await startEverything());
     const slow = session.bench
       .handle()

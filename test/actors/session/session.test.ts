@@ -149,7 +149,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     await subject.cleanUp();
   });
 
-  it('answers a close before it was opened at once', async () => {
+  it('closes at once before it was opened', async () => {
     await start();
     bench.send('session.close');
     const closed = await bench.next('session.closed');
@@ -157,7 +157,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('opens once, and hands out its handle before it says so', async () => {
+  it('opens once, and registers its handle before it reports that', async () => {
     await open();
     bench.send('session.open');
     expect(bench.story).toEqual(['registry.opened', 'session.opened']);
@@ -165,7 +165,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.facts[0]).toMatchObject({ era: 'legacy', at: expect.any(Number) });
   });
 
-  it('hands over the tools before it says that they are listed', async () => {
+  it('stores the tools before it reports them', async () => {
     await open();
     bench.send('session.list');
     subject.lists();
@@ -175,7 +175,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.catalog[0]?.name).toBe('echo');
   });
 
-  it('tells that its server answered when it was asked whether it lives', async () => {
+  it('reports the answer to a health check', async () => {
     await open();
     bench.send('session.probe');
     subject.isProbed();
@@ -185,7 +185,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     });
   });
 
-  it('lists once more for any number of wishes during a list', async () => {
+  it('lists once more after any number of requests during a list', async () => {
     await open();
     bench.send('session.list');
     subject.lists();
@@ -208,7 +208,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(await called).toEqual({ result: { content: [{ type: 'text', text: '{"a":1}' }] } });
   });
 
-  it('closes in an orderly way, once, and takes its handle back first', async () => {
+  it('closes in an orderly way, once, and unregisters its handle first', async () => {
     await open();
     bench.send('session.close');
     bench.send('session.close');
@@ -234,7 +234,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story.filter((name) => name === 'session.closed')).toHaveLength(1);
   });
 
-  it('tells a call that was cut off by an orderly close that nothing failed', async () => {
+  it('cancels a call that an orderly close cuts off', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('session.close');
@@ -243,7 +243,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     });
   });
 
-  it('sends nothing more once it was disposed of, but settles its calls', async () => {
+  it('reports nothing after it was disposed of, but settles its calls', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('io.dispose');
@@ -260,7 +260,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(outcome).toMatchObject({ failure: { reason: 'notSent', written: false } });
   });
 
-  it('tells a cancelled call that it was cancelled', async () => {
+  it('reports a cancelled call as cancelled', async () => {
     await open();
     const controller = new AbortController();
     const called = bench.handle().callTool('slow', {}, callOptions({ signal: controller.signal }));
@@ -272,7 +272,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(late).toMatchObject({ failure: { reason: 'cancelled', written: false } });
   });
 
-  it('tells a call that took too long that its time ran out', async () => {
+  it('reports a call that took too long as timed out', async () => {
     await open();
     const outcome = await bench.handle().callTool('slow', {}, callOptions({ timeoutMs: 30 }));
     expect(outcome).toMatchObject({ failure: { reason: 'timeout', written: true } });

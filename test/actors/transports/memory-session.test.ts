@@ -101,7 +101,7 @@ describe('a session with a server of the SDK inside the host', () => {
     expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
   });
 
-  it('has a server of its own each time', async () => {
+  it('gets its own server each time', async () => {
     const server = realServer();
     const session = await opened(server);
     session.send('session.close');
@@ -137,7 +137,7 @@ describe('a session with a server inside the host', () => {
     });
   });
 
-  it('shares nothing with the server but JSON', async () => {
+  it('shares only JSON with the server', async () => {
     const peer = new Scripted();
     const held = { content: Object.freeze([{ type: 'text', text: 'mine' }]) };
     const session = await opened({ connect: () => peer });
@@ -175,7 +175,7 @@ describe('a session with a server inside the host', () => {
     expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
   });
 
-  it('does not wait for ever for a host that does not close', async () => {
+  it('does not wait for a host that never closes', async () => {
     const session = await opened({ connect: () => new Scripted(() => new Promise(() => {})) });
     const askedAt = performance.now();
     session.send('session.close');
@@ -183,7 +183,7 @@ describe('a session with a server inside the host', () => {
     expect(performance.now() - askedAt).toBeLessThan(3_000);
   });
 
-  it('is closed although the host throws at that', async () => {
+  it('closes although the host throws', async () => {
     const session = await opened({
       connect: () =>
         new Scripted(() => {
@@ -194,14 +194,14 @@ describe('a session with a server inside the host', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('passes over a message that is nothing at all', async () => {
+  it('ignores an empty message', async () => {
     const peer = new Scripted();
     const session = await opened({ connect: () => peer });
     expect(() => peer.onmessage?.(undefined as never)).not.toThrow();
     expect(await call(session)).toHaveProperty('result');
   });
 
-  it('closes what the host made after nobody wanted it any more', async () => {
+  it('closes a server that the host connected after the session had closed', async () => {
     const peer = new Scripted();
     let give = (): void => {};
     const made = new Promise<EmbeddedTransport>((resolve) => {

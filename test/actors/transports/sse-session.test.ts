@@ -72,7 +72,7 @@ describe('opening a session over SSE', () => {
     expect(closed.failure).toMatchObject(failure);
   });
 
-  it('says that nobody listens', async () => {
+  it('reports a refused connection', async () => {
     server = await startSseFixture();
     await server.close();
     const { failure } = await start(sse(server.url)).next('session.closed');
@@ -82,7 +82,7 @@ describe('opening a session over SSE', () => {
     });
   });
 
-  it('ends when it is closed before the server has said where to post', async () => {
+  it('ends when it is closed before the server has named the address to post to', async () => {
     server = await startSseFixture('no-endpoint');
     const session = start(sse(server.url));
     await server.arrived('GET');
@@ -90,7 +90,7 @@ describe('opening a session over SSE', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('asks for no era, and sends headers and the version it agreed on', async () => {
+  it('does not probe the era, and sends headers and the agreed version', async () => {
     server = await startSseFixture();
     const session = start(sse(server.url, { 'X-Key': '${KEY}' }), { env: { KEY: 'k1' } });
     expect(await session.next('session.opened')).toMatchObject({ era: 'legacy' });
@@ -115,20 +115,20 @@ describe('a session over SSE', () => {
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('passes over events that are no messages, and says so once', async () => {
+  it('ignores events that are not messages, and remarks on them once', async () => {
     const session = await opened('noise');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(session.bench.lines).toEqual(['sent an event that is no MCP message']);
   });
 
-  it('stays where it was told to post at first', async () => {
+  it('keeps posting to the first address that the server named', async () => {
     const session = await opened();
     session.server.push('event: endpoint\ndata: /elsewhere\n\n');
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('is lost when the server does not know it any more, and the call may have run', async () => {
+  it('is lost when the server no longer knows it, and the call may have run', async () => {
     const session = await opened('post-404');
     expect(await call(session.bench)).toMatchObject({
       // Only Streamable HTTP defines that status.
@@ -137,7 +137,7 @@ describe('a session over SSE', () => {
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('sessionMissing');
   });
 
-  it('is over with its stream, which is never opened again behind its back', async () => {
+  it('ends with its stream, which is never reopened', async () => {
     const session = await opened();
     const slow = call(session.bench, 'slow');
     await session.server.arrived('POST tools/call');
@@ -150,7 +150,7 @@ describe('a session over SSE', () => {
     expect(session.server.seen.filter((name) => name === 'GET')).toHaveLength(1);
   });
 
-  it('hears of changed tools', async () => {
+  it('receives changes of the tools', async () => {
     const session = await opened();
     const news = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
     session.server.push(`data: ${JSON.stringify(news)}\n\n`);
@@ -163,7 +163,7 @@ describe('an address whose type is left open', () => {
     [404, 'Cannot POST /sse'],
     [405, ''],
     [400, 'Bad Request'],
-  ])('is met with SSE after status %i, and at once the next time', async (status, body) => {
+  ])('is reached over SSE after status %i, and at once the next time', async (status, body) => {
     server = await startSseFixture();
     server.postStatus = status;
     server.postBody = body;
@@ -180,7 +180,7 @@ describe('an address whose type is left open', () => {
     expect(server.seen.filter((name) => name === 'POST /sse')).toHaveLength(refusedPosts);
   });
 
-  it('is asked for the protocol of today again when SSE has stopped working there', async () => {
+  it('is tried over Streamable HTTP again when SSE has stopped working', async () => {
     server = await startSseFixture();
     const startBench = createBench(untyped(server.url));
     await start(startBench).next('session.opened');
@@ -193,7 +193,7 @@ describe('an address whose type is left open', () => {
     expect(server.seen.filter((name) => name === 'POST /sse').length).toBeGreaterThan(before);
   });
 
-  it('tells with which status it refused the protocol of today when it speaks neither', async () => {
+  it('reports the status of the first refusal when it speaks neither', async () => {
     server = await startSseFixture('refused');
     const { failure } = await start(untyped(server.url)).next('session.closed');
     expect(failure).toMatchObject({
@@ -211,7 +211,7 @@ describe('an address whose type is left open', () => {
       400,
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}',
     ],
-  ])('is not met with SSE after %s', async (_what, status, body) => {
+  ])('is not tried over SSE after %s', async (_what, status, body) => {
     server = await startSseFixture();
     server.postStatus = status;
     server.postBody = body;
@@ -219,7 +219,7 @@ describe('an address whose type is left open', () => {
     expect(server.seen).not.toContain('GET');
   });
 
-  it('is not met with SSE when the settings name the type', async () => {
+  it('is not tried over SSE when the settings name the type', async () => {
     server = await startSseFixture();
     const { url } = server;
     await start({ type: 'http', url, headers: {}, era: 'auto' }).next('session.closed');

@@ -50,7 +50,7 @@ describe('opening a session over WebSocket', () => {
     expect(closed.failure).toMatchObject(failure);
   });
 
-  it('says that nobody listens, without what the address may hide', async () => {
+  it('reports a refused connection, without secrets of the address', async () => {
     server = await startWsFixture();
     await server.close();
     const { failure } = await start(`${server.url}?key=hunter2`).next('session.closed');
@@ -61,7 +61,7 @@ describe('opening a session over WebSocket', () => {
     expect(failure?.message).not.toContain('hunter2');
   });
 
-  it('goes to no address where machines get their credentials', async () => {
+  it('refuses the addresses of metadata services', async () => {
     const { failure } = await start('ws://169.254.169.254/').next('session.closed');
     expect(failure).toMatchObject({ kind: 'unavailable', code: 'ADDRESS_BLOCKED' });
   });
@@ -93,7 +93,7 @@ describe('opening a session over WebSocket', () => {
     },
   );
 
-  it('ends when it is closed meanwhile', async () => {
+  it('ends when it is closed during the handshake', async () => {
     server = await startWsFixture('silent-before-init');
     const session = start(server.url, { era: 'auto' });
     await server.arrived('silence');
@@ -110,13 +110,13 @@ describe('a session over WebSocket', () => {
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it.each(['noise', 'binary'] as const)('passes over %s, and says so once', async (mode) => {
+  it.each(['noise', 'binary'] as const)('ignores %s, and remarks on it once', async (mode) => {
     const session = await opened(mode);
     for (const _ of [1, 2]) expect(await call(session.bench)).toHaveProperty('result');
     expect(session.bench.lines).toEqual(['sent something that is no MCP message']);
   });
 
-  it('fails a call whose answer has more than 16 MB, and no other', async () => {
+  it('fails only the call whose answer has more than 16 MB', async () => {
     const session = await opened('huge-answer');
     const slow = call(session.bench, 'slow');
     await session.server.arrived('tools/call');
@@ -139,7 +139,7 @@ describe('a session over WebSocket', () => {
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('protocol');
   });
 
-  it('ends at once with text that is not UTF-8, though the server stays', async () => {
+  it('ends at once at text that is not UTF-8, although the server stays', async () => {
     const session = await opened('unreadable');
     const before = performance.now();
     expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
@@ -174,7 +174,7 @@ describe('a session over WebSocket', () => {
     expect(await slow).toMatchObject({ failure: { reason: 'streamLost', written: true } });
   });
 
-  it('says goodbye', async () => {
+  it('sends a closing frame', async () => {
     const session = await opened();
     session.bench.send('session.close');
     await session.bench.next('session.closed');

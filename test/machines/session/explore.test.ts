@@ -183,7 +183,7 @@ describe('session chart', { timeout: 120_000 }, () => {
     expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
   });
 
-  it('is searched through', async () => {
+  it('is searched completely', async () => {
     await expect(reportOf(searches, found)).toMatchFileSnapshot('../explored/session.txt');
   });
 });
@@ -209,7 +209,7 @@ describe('refresh chart', () => {
     expect([...exploration.uncovered, ...exploration.unvisited]).toEqual([]);
   });
 
-  it('is searched through', async () => {
+  it('is searched completely', async () => {
     await expect(reportOf(refreshes, foundRefresh)).toMatchFileSnapshot('../explored/refresh.txt');
   });
 });

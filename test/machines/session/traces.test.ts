@@ -53,7 +53,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/era-answered'));
   });
 
-  it('goes on with the old handshake on the same process when the server refuses the question', async () => {
+  it('continues with the old handshake on the same process when the server refuses the probe', async () => {
     const stage = ask();
     stage.report({ type: 'wire.sent', method: 'server/discover' });
     stage.report({ type: 'wire.sent', method: 'initialize' });
@@ -64,7 +64,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/era-refused'));
   });
 
-  it('starts the server again with the old handshake when the question ends its process', async () => {
+  it('restarts the server with the old handshake when the probe ends its process', async () => {
     const stage = ask();
     stage.report(ended('crashed'));
     stage.chapter('the exit is reported again, and the process group ends');
@@ -77,7 +77,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/second-start'));
   });
 
-  it('starts the server again when its handshake fails before the exit is known', () => {
+  it('restarts the server when its handshake fails before the exit is known', () => {
     const stage = ask();
     stage.answer('connectClient', unconnected('crashed', { hasLeft: true }));
     expect(stage.snapshot().value).toEqual({ opening: 'leaving' });
@@ -92,7 +92,7 @@ describe('a session that opens', () => {
     expect(stage.requests).not.toContain('launchProcess true');
   });
 
-  it('does not start a remote server again whose connection ends when it is asked', () => {
+  it('does not reconnect to a remote server whose connection ends at the probe', () => {
     const stage = stageSession(http);
     stage.answer('resolveTarget', resolved({ ...remote, asksEra: true }));
     stage.report(ended('transport'));
@@ -162,7 +162,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-while-opening'));
   });
 
-  it('has the deadlines of the policy that counts when they begin', () => {
+  it('uses the deadlines of the policy at the moment they start', () => {
     const stage = stageSession();
     const { policy } = stage.snapshot().context;
     const connect = { ...policy.connect, listTimeoutMs: 1_000 };
@@ -211,7 +211,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/flood'));
   });
 
-  it('waits for the exit of a process whose connection broke off, which says why', async () => {
+  it('waits for the exit of a process whose connection broke off, which explains it', async () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.clock.advanceBy(200);
@@ -293,7 +293,7 @@ describe('an open session', () => {
     expect(counts).toEqual([1, 2, 2, 2]);
   });
 
-  it('takes an unknown method for a sign of life only where the policy says so', () => {
+  it('takes an unknown method as a sign of life only if the policy says so', () => {
     const stage = open({
       policy: { health: { mode: 'ping', treatMethodNotFoundAsAlive: false } },
     });
@@ -368,7 +368,7 @@ describe('a session that closes', () => {
     expect(stage.ends).toMatchObject([{ failure: failure('sessionMissing') }]);
   });
 
-  it('waits for the deadline of the policy that counts when it begins to close', () => {
+  it('uses the deadline of the policy at the moment it starts to close', () => {
     const stage = open();
     const { policy } = stage.snapshot().context;
     const close = { ...policy.close, totalMs: 1_000 };

@@ -125,7 +125,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('gets its own answer, in whatever order they come, and only the first', async () => {
+  it('gets its own answer in any order, and only the first one', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call(), stage.call()];
     for (const number of [2, 0, 1]) {
@@ -138,14 +138,14 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('knows its answer by an id that became a text', async () => {
+  it('accepts an answer whose id became a string', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     stage.transport.answers(0, { id: String(stage.transport.calls[0]?.id), result: text('one') });
     expect(await called).toEqual({ result: text('one') });
   });
 
-  it('leaves other requests and what the server asks to the client', async () => {
+  it("leaves other requests and the server's questions to the client", async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const { client, transport } = stage;
@@ -164,7 +164,7 @@ describe.each([
   it.each([
     ['no content', {}, { content: [] }],
     ['a word of a later revision', { ...text('one'), resultType: 'complete' }, text('one')],
-  ])('takes a result with %s', async (_what, result, expected) => {
+  ])('accepts a result with %s', async (_what, result, expected) => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     stage.transport.answers(0, { result });
@@ -191,7 +191,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('passes on an error of the server with its code, words and data', async () => {
+  it("passes on a server's error with code, message and data", async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const error = { code: -32_603, message: 'the disk is full', data: { disk: 1 } };
@@ -209,7 +209,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('ends at its deadline, and tells the server', async () => {
+  it('ends at its deadline, and notifies the server', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     stage.clock.advanceBy(999);
@@ -222,7 +222,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('ends when its caller wishes, tells the server, and lets go of the signal', async () => {
+  it('ends when its caller aborts, notifies the server, and releases the signal', async () => {
     const stage = await stageOf(isLight);
     const { signal, abort } = controllerOf();
     const answered = stage.call({}, signal);
@@ -240,7 +240,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('says that it was not sent when the connection did not take it', async () => {
+  it('reports that it was not sent when the connection refuses it', async () => {
     const stage = await stageOf(isLight);
     stage.transport.refusal = new NotSentError('The server does not read its input.');
     expect(await stage.call()).toEqual({
@@ -253,7 +253,7 @@ describe.each([
     expect(stage.clock.pendingCount).toBe(0);
   });
 
-  it('fails with the connection, once, even when the client stumbles over its end', async () => {
+  it('fails once with the connection, even when the client throws at its end', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call()];
     stage.client.onclose = () => {
@@ -275,8 +275,8 @@ function controllerOf(): { signal: AbortSignal; abort: (reason: unknown) => void
   return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
 }
 
-describe('the ids of requests', () => {
-  it('are never used twice, over however many connections and on whichever path', async () => {
+describe('request ids', () => {
+  it('are never reused, on any connection or path', async () => {
     const first = [await stageOf(true), await stageOf(false)];
     const calls = first.flatMap((stage) => [stage.call(), stage.call()]);
     await Promise.all(first.map(({ transport }) => transport.close()));
@@ -315,7 +315,7 @@ describe('a call that progress renews', () => {
     return { stage, heard, outcome, progress };
   }
 
-  it('has the longest silence again from each news on, and no more than the whole time', async () => {
+  it('gets a new deadline after each progress notification, within its total time', async () => {
     const { stage, heard, outcome, progress } = await renewed();
     for (const number of [1, 2, 3]) {
       await stage.clock.advanceAndSettle(450);
@@ -331,7 +331,7 @@ describe('a call that progress renews', () => {
     expect(stage.clock.pendingCount).toBe(0);
   });
 
-  it('ends when the server falls silent', async () => {
+  it('ends when progress stops', async () => {
     const { stage, outcome, progress } = await renewed();
     await stage.clock.advanceAndSettle(10);
     await progress(1);

@@ -20,7 +20,7 @@ function fieldsOf(body: QuestionBody | string) {
 const evil = 'a\u001b[31m\u202e\u200b\u{e0041}\r\nb';
 
 describe('the message of a question', () => {
-  it('holds nothing that hides, turns or acts, and no secret', () => {
+  it('contains no control characters, bidi marks or secrets', () => {
     const body = read({
       message: `${evil} hunter22`,
       requestedSchema: { type: 'object', properties: {} },
@@ -36,7 +36,7 @@ describe('the message of a question', () => {
     expect([message(4_096), message(4_097), message(5_000_000)]).toEqual([4_096, 4_096, 4_096]);
   });
 
-  it.each([undefined, 7, null])('must be there: %s', (message) => {
+  it.each([undefined, 7, null])('is required: %s', (message) => {
     expect(read({ message, requestedSchema: { type: 'object', properties: {} } })).toMatch(
       /message/u,
     );
@@ -44,7 +44,7 @@ describe('the message of a question', () => {
 });
 
 describe('a form', () => {
-  it('is read with every kind of field that there is', () => {
+  it('is read with every kind of field', () => {
     const fields = fieldsOf(
       formOf(
         {
@@ -87,7 +87,7 @@ describe('a form', () => {
     expect(fields.filter(({ isRequired }) => isRequired).map(({ name }) => name)).toEqual(['text']);
   });
 
-  it('is passed on in the words of the protocol, of what was kept alone', () => {
+  it('is passed on as a schema of its checked parts', () => {
     const body = formOf({
       one: {
         type: 'string',
@@ -148,7 +148,7 @@ describe('a form', () => {
     expect(fieldsOf(formOf(properties))).toHaveLength(64);
   });
 
-  it('of a megabyte is read or refused within a moment', () => {
+  it('of a megabyte is read or refused quickly', () => {
     const huge = {
       a: { type: 'string', description: 'x'.repeat(1_000_000), default: 'y'.repeat(1_000_000) },
     };
@@ -156,7 +156,7 @@ describe('a form', () => {
     expect(field).toEqual({ type: 'string', description: `${'x'.repeat(2_047)}…` });
   });
 
-  it('is never read wrongly, whatever it is made of', () => {
+  it('is read correctly or refused, whatever it contains', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue(), (properties, required) => {
         const body = formOf(properties, required);
@@ -179,7 +179,7 @@ describe('an address', () => {
     // A letter that only looks like one of ours.
     ['https://ex\u0430mple.com/', 'https://xn--exmple-4nf.com/'],
     ['https://example.com/\u202eevil', 'https://example.com/%E2%80%AEevil'],
-  ])('is shown whole, as a browser reads it: %s', (url, shown) => {
+  ])('is shown in full, as a browser reads it: %s', (url, shown) => {
     expect(read({ mode: 'url', message: 'm', url })).toMatchObject({ kind: 'url', url: shown });
   });
 
@@ -199,12 +199,12 @@ describe('an address', () => {
   });
 });
 
-describe('what a model is asked', () => {
+describe('a sampling request', () => {
   const message = { role: 'user', content: { type: 'text', text: evil } };
   const sample = (params: object) =>
     readQuestion('sampling/createMessage', { messages: [message], maxTokens: 9, ...params }, []);
 
-  it('is kept with all that a model takes, its texts printable', () => {
+  it('keeps all parameters of a model, with printable texts', () => {
     const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
     const body = sample({
       messages: [message, { role: 'assistant', content: [image, { type: 'text', text: 'last' }] }],
@@ -234,7 +234,10 @@ describe('what a model is asked', () => {
   it.each([
     ['no messages', { messages: [] }],
     ['too many messages', { messages: Array.from({ length: 257 }, () => message) }],
-    ['a message of nobody', { messages: [{ role: 'system', content: message.content }] }],
+    [
+      'a message with an unknown role',
+      { messages: [{ role: 'system', content: message.content }] },
+    ],
     ['a message without content', { messages: [{ role: 'user', content: [] }] }],
     ['content that is unknown', { messages: [{ role: 'user', content: { type: 'tool_use' } }] }],
     [

@@ -53,7 +53,7 @@ const asks = (inputRequests: object, requestState?: unknown) => ({
 });
 
 describe('a request in rounds', () => {
-  it('goes on with the answers, and gives the state back as it came', async () => {
+  it('continues with the answers, and returns the state unchanged', async () => {
     const state = 'opaque \u0000 ☃';
     const folders = [{ uri: 'file:///p', name: 'p' }];
     const first = asks({ a: form, b: { method: 'roots/list' } }, state);
@@ -90,7 +90,7 @@ describe('a request in rounds', () => {
   });
 
   it.each([
-    ['nobody answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
+    ['no one answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
     [
       'no model was asked',
       asks({
@@ -104,14 +104,17 @@ describe('a request in rounds', () => {
       }),
       /InputRequiredError: It wants a message from a model/u,
     ],
-  ])('fails with what is wanted when %s, and asks nothing more', async (_what, answer, words) => {
-    const { asked, result, clock, sent } = begin([answer]);
-    await settled();
-    for (const each of asked) each.answer(undefined);
-    expect(await result).toMatch(words);
-    expect(sent).toHaveLength(1);
-    expect(clock.pendingCount).toBe(0);
-  });
+  ])(
+    "fails with the server's wish when %s, and asks nothing more",
+    async (_what, answer, words) => {
+      const { asked, result, clock, sent } = begin([answer]);
+      await settled();
+      for (const each of asked) each.answer(undefined);
+      expect(await result).toMatch(words);
+      expect(sent).toHaveLength(1);
+      expect(clock.pendingCount).toBe(0);
+    },
+  );
 
   it.each([
     ['roots that it was not told of', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
@@ -123,13 +126,13 @@ describe('a request in rounds', () => {
       asks(Object.fromEntries(Array.from({ length: 17 }, (_, key) => [`k${key}`, form]))),
       /more than 16 questions/u,
     ],
-  ])('fails when the server wants %s', async (_what, answer, words) => {
+  ])('fails when the server asks for %s', async (_what, answer, words) => {
     const { asked, result } = begin([answer]);
     expect(await result).toMatch(words);
     expect(asked).toEqual([]);
   });
 
-  it('takes the other questions back when one of a round is not answered', async () => {
+  it('withdraws the other questions of a round when one is not answered', async () => {
     const { asked, result } = begin([asks({ a: form, b: form })]);
     await settled();
     asked[0]?.answer(undefined);
@@ -137,7 +140,7 @@ describe('a request in rounds', () => {
     expect(asked[1]?.signal.aborted).toBe(true);
   });
 
-  it('ends with the time of the call, its caller and its session', async () => {
+  it("ends with the call's deadline, its caller and its session", async () => {
     const late = begin([asks({ a: form })]);
     await late.clock.advanceAndSettle(1_000);
     expect(await late.result).toMatch(/InputRequiredError: .* not answered in time/u);
@@ -155,7 +158,7 @@ describe('a request in rounds', () => {
     }
   });
 
-  it('leaves the server its time while a question waits, as far as the caller lets it', async () => {
+  it("stops the server's time while a question waits, within the caller's limit", async () => {
     const { asked, result, clock, time } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
     await clock.advanceAndSettle(5_500);
     asked[0]?.answer({ action: 'cancel' });

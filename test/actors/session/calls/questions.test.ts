@@ -16,7 +16,7 @@ const urlOf = (url: string, elicitationId = 'e1') => ({
 describe.each([
   ['lightly', true],
   ['by the client of the SDK', false],
-])('a question while a call goes %s', (_way, isLight) => {
+])('a question during a call that goes %s', (_way, isLight) => {
   it('belongs to the one call that is at the server', async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first');
@@ -30,7 +30,7 @@ describe.each([
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('belongs to no call when two are there, or none', async () => {
+  it('belongs to no call when two are at the server, or none', async () => {
     const bench = await questionBench({ isLight });
     await bench.ask(1, elicit, nameForm);
     void bench.call('first');
@@ -41,7 +41,7 @@ describe.each([
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, undefined, 'second']);
   });
 
-  it('is never put to one call while the server may still be at work on another', async () => {
+  it('is never passed to one call while the server may still be working on another', async () => {
     const bench = await questionBench({ isLight });
     const abort = new AbortController();
     const given = bench.call('given up', { signal: abort.signal });
@@ -56,7 +56,7 @@ describe.each([
     expect(await other).toBe('ok');
   });
 
-  it('ends with its call, and the server is told so', async () => {
+  it('ends with its call, and the server gets a cancellation', async () => {
     const bench = await questionBench({ isLight });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
@@ -65,7 +65,7 @@ describe.each([
     expect(bench.toldTo(1)).toEqual({ action: 'cancel' });
   });
 
-  it('stops the time of its call, for as long as the caller lets it', async () => {
+  it("stops its call's time, within the caller's limit", async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first', { timeoutMs: 1_000, questionsMs: 5_000 });
     await bench.clock.advanceAndSettle(600);
@@ -84,7 +84,7 @@ describe.each([
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('leaves the deadline of its call alone when the caller wants it so', async () => {
+  it("does not extend its call's deadline unless the caller allows it", async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first', { timeoutMs: 1_000 });
     await bench.ask(1, elicit, nameForm);
@@ -107,7 +107,7 @@ describe('a call that was given up', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
   });
 
-  it('makes nothing certain any more when there are very many', async () => {
+  it('leaves later questions without a certain call when there are very many', async () => {
     const bench = await questionBench();
     for (let count = 0; count < 256; count += 1) {
       const abort = new AbortController();
@@ -123,7 +123,7 @@ describe('a call that was given up', () => {
 });
 
 describe('a question over HTTP', () => {
-  it('belongs to the call on whose stream it came, however many there are', async () => {
+  it('belongs to the call on whose stream it came, whatever else is running', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     void bench.call('second');
@@ -132,14 +132,14 @@ describe('a question over HTTP', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second', 'first']);
   });
 
-  it('belongs to no call when it came on the stream of none', async () => {
+  it('belongs to no call when it came on the news stream', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
     expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
   });
 
-  it('is cancelled without anybody being asked when its call is over', async () => {
+  it('is cancelled unasked when its call is over', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     const abort = new AbortController();
     const given = bench.call('first', { signal: abort.signal });
@@ -157,8 +157,8 @@ describe('a question over HTTP', () => {
   });
 });
 
-describe('what a server is told', () => {
-  it('of the kinds that are answered, and of roots, is what there is and no more', async () => {
+describe('the reply to a server', () => {
+  it('announces exactly the questions that can be answered', async () => {
     const announced = async (choice: Parameters<typeof questionBench>[0]) =>
       (await questionBench(choice)).announced;
     expect(await announced({ kinds: [] })).toEqual({});
@@ -170,7 +170,7 @@ describe('what a server is told', () => {
     });
   });
 
-  it('is a refusal when it asks for what it was not offered', async () => {
+  it('is a refusal for a kind that was not announced', async () => {
     const bench = await questionBench({ kinds: ['form'] });
     await bench.ask(1, elicit, urlOf('https://example.com'));
     await bench.ask(2, 'sampling/createMessage', { messages: [], maxTokens: 1 });
@@ -181,7 +181,7 @@ describe('what a server is told', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is no when nobody is there to answer', async () => {
+  it('declines when no one can answer', async () => {
     const bench = await questionBench({ kinds: ['form', 'sampling'] });
     await bench.ask(1, elicit, nameForm);
     await bench.ask(2, 'sampling/createMessage', {
@@ -195,7 +195,7 @@ describe('what a server is told', () => {
     expect(bench.asked[1]?.body.message).toBe('Say hello');
   });
 
-  it('is what a model wrote, or which folders the work is about', async () => {
+  it('carries the message of the model, or the project folders', async () => {
     const folders = [{ uri: 'file:///project', name: 'project' }];
     const bench = await questionBench({ kinds: ['sampling'], folders });
     const content = [{ type: 'text', text: 'hi' }];
@@ -218,7 +218,7 @@ describe('what a server is told', () => {
     expect(bench.listeners.size).toBe(0);
   });
 
-  it('is nothing after it took its question back, nor after the session ended', async () => {
+  it('is not sent after the question was withdrawn or the session ended', async () => {
     const bench = await questionBench();
     await bench.ask('a', elicit, nameForm);
     await bench.tell('notifications/cancelled', { requestId: 'a' });
@@ -229,7 +229,7 @@ describe('what a server is told', () => {
     expect([bench.toldTo('a'), bench.toldTo('b')]).toEqual([undefined, undefined]);
   });
 
-  it('is one answer to two questions of one id', async () => {
+  it('is sent once when the server reuses a request id', async () => {
     const bench = await questionBench();
     await bench.ask(1, elicit, nameForm);
     await bench.ask(1, elicit, nameForm);
@@ -239,7 +239,7 @@ describe('what a server is told', () => {
     expect(bench.toldTo(1)).toEqual({ action: 'decline' });
   });
 
-  it('is yes when it says itself that somebody did what it wanted', async () => {
+  it('accepts when the server reports that the elicitation is complete', async () => {
     const bench = await questionBench();
     await bench.ask(1, elicit, urlOf('https://example.com', 'e1'));
     await bench.ask(2, elicit, urlOf('https://example.com', 'e2'));
@@ -247,7 +247,7 @@ describe('what a server is told', () => {
     expect([bench.toldTo(1), bench.toldTo(2)]).toEqual([{ action: 'accept' }, undefined]);
   });
 
-  it('is an answer for each of two hundred questions at once, without a warning of a leak', async () => {
+  it('is sent for each of two hundred questions at once, without a leak warning', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error) => void warnings.push(warning);
     process.on('warning', note);
@@ -271,7 +271,7 @@ describe('a server that wants an address visited before the call', () => {
     },
   });
 
-  it('is called once more when somebody was there', async () => {
+  it('gets the call again after the visit', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/', 'https://b.example/']));
@@ -289,7 +289,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('is called once more for every call that waits for the same visit', async () => {
+  it('gets every call again that waited for the same visit', async () => {
     const bench = await questionBench();
     const called = [bench.call('first'), bench.call('second'), bench.call('third')];
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -305,7 +305,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('is not called a third time', async () => {
+  it('does not get the call a third time', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -319,7 +319,7 @@ describe('a server that wants an address visited before the call', () => {
   it.each([
     ['says no', { action: 'decline' } as const],
     ['is not there', undefined],
-  ])('fails with what it wants when whoever is asked %s', async (_what, answer) => {
+  ])('fails the call with its wish when the user %s', async (_what, answer) => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -328,7 +328,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('is given up with the call, with its time, and with the session', async () => {
+  it('is abandoned with the call, its deadline, and the session', async () => {
     const bench = await questionBench();
     const abort = new AbortController();
     const first = bench.call('first', { signal: abort.signal });
@@ -347,7 +347,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('fails with what it wants when its address is none of the web', async () => {
+  it('fails the call with its wish when the address is not a web address', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['file:///etc/passwd']));
@@ -355,7 +355,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('fails with what it wants when nothing was announced', async () => {
+  it('fails the call with its wish when nothing was announced', async () => {
     const bench = await questionBench({ kinds: [] });
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));

@@ -6,7 +6,7 @@ let bench: Bench | undefined;
 afterEach(() => bench?.stop());
 
 describe('lists that come after the tools', () => {
-  it('cost the tools nothing when they fail, and are told with the reason', async () => {
+  it('do not affect the tools when they fail, and report the reason', async () => {
     bench = createBench(fixtureSpec('bad-prompts'))();
     bench.send('session.open');
     await bench.next('session.opened');
@@ -31,7 +31,7 @@ describe('lists that come after the tools', () => {
     );
   });
 
-  it('are not asked of a server that does not offer them', async () => {
+  it('are not requested from a server that does not offer them', async () => {
     bench = createBench(fixtureSpec('ok'))();
     bench.send('session.open');
     await bench.next('session.opened');

@@ -442,7 +442,7 @@ const recordedRows: readonly Row[] = [
   ],
 ];
 
-describe('a session tells apart', () => {
+describe('a session distinguishes', () => {
   it.each([...stdioRows, ...httpRows, ...recordedRows])(
     '%s: %s',
     async (_condition, is, provoke) => {

@@ -40,7 +40,7 @@ describe('the input budget of a connection', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('drops what exceeds them, and reports one flood until a second passes without a drop', () => {
+  it('drops the excess, and reports one flood until a second passes without a drop', () => {
     const { clock, told, pass } = createBudget();
     expect(pass(10_000)).toBe(200);
     clock.advanceBy(600);
@@ -51,7 +51,7 @@ describe('the input budget of a connection', () => {
     expect(told).toEqual(['flooded at 0', 'calmed with gaps at 1600']);
   });
 
-  it('wants ever more calm of a server that floods again and again', () => {
+  it('requires longer calm from a server that floods repeatedly', () => {
     const { clock, told, pass } = createBudget();
     for (let flood = 0; flood < 9; flood += 1) {
       pass(201);
@@ -138,7 +138,7 @@ describe('the input budget of a connection', () => {
 });
 
 describe('a session with a server that floods it', () => {
-  it('is impaired, answers, and looks once at what it may have missed', async () => {
+  it('is impaired, still answers calls, and lists again once afterwards', async () => {
     const clock = new VirtualClock();
     bench = createBench(fixtureSpec('flood'))({ clock });
     bench.send('session.open');

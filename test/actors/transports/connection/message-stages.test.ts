@@ -60,7 +60,7 @@ describe('reading the text of a wire', () => {
     expect(read(line)).toMatchObject([{ id: 1, error: { data: { code: 'BAD_RESPONSE' } } }]);
   });
 
-  it('takes null for absent, as servers in the style of JSON-RPC 1.0 write it', () => {
+  it('reads null as absent, as servers in the style of JSON-RPC 1.0 write it', () => {
     const result = { jsonrpc: '2.0', id: 1, result: {} };
     expect(read(JSON.stringify({ ...result, error: null }))).toEqual([result]);
     expect(read(JSON.stringify({ ...result, method: null }))).toEqual([result]);
@@ -94,7 +94,7 @@ describe('reading the text of a wire', () => {
     expect(read(`[${Array(2_000).fill(ping).join()}]`)).toHaveLength(256);
   });
 
-  it('counts the structure of any JSON as a walk over its value does', () => {
+  it('counts the structure of any JSON as a walk over its value would', () => {
     const marksOf = (value: unknown): number => {
       if (typeof value !== 'object' || value === null) return 0;
       const inner = Object.values(value);
@@ -170,7 +170,7 @@ describe('the stages of a message', () => {
     expect(client).toHaveLength(0);
   });
 
-  it('rewrite results for the client, told what was asked', () => {
+  it('rewrite results for the client by the method of the request', () => {
     const { stages, client, receive, ask } = createStages();
     stages.rewriteResult = (result, method) => ({ ...result, method });
     const results = [{}, { resultType: 'input_required' }];

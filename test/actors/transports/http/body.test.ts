@@ -42,14 +42,14 @@ describe('a body', () => {
     ['gzip', Buffer.from('this is no gzip'), 'cannot be read'],
     ['deflate', Buffer.from('this is no deflate'), 'cannot be read'],
     ['br', Buffer.from('this is no brotli'), 'cannot be read'],
-  ])('that %s cannot undo is a wrong answer', async (coding, body, words) => {
+  ])('that %s cannot decode is a bad response', async (coding, body, words) => {
     const error = await errorOf((await answered(body, { 'content-encoding': coding })).text());
     expect(error).toMatchObject({ code: 'CLIENT_HTTP_UNEXPECTED_CONTENT' });
     expect(error.message).toContain(words);
   });
 
   it.each(['identity', 'gzip', 'deflate', 'gzip, br'])(
-    'that breaks off together with its headers fails at once (%s)',
+    'that breaks off right after its headers fails at once (%s)',
     async (coding) => {
       const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ntransfer-encoding: chunked`;
       server = await serve((request) => void request.socket.write(`${head}\r\n\r\nzz\r\n{}\r\n`));
@@ -60,7 +60,7 @@ describe('a body', () => {
     },
   );
 
-  it('of 16 MB is read, and none above it', async () => {
+  it('of up to 16 MB is read', async () => {
     const response = await answered(Buffer.alloc(limitBytes));
     expect((await response.text()).length).toBe(limitBytes);
     await server?.close();
@@ -72,7 +72,7 @@ describe('a body', () => {
     ['gzip', gzipSync],
     ['deflate', deflateRawSync],
     ['br', brotliCompressSync],
-  ])('that is small only until it is decompressed (%s) breaks off', async (coding, compress) => {
+  ])('that exceeds the limit after decompression (%s) breaks off', async (coding, compress) => {
     const bomb = compress(Buffer.alloc(limitBytes + 1));
     expect(bomb.length).toBeLessThan(limitBytes / 100);
     const response = await answered(bomb, { 'content-encoding': coding });
@@ -82,7 +82,7 @@ describe('a body', () => {
     });
   });
 
-  it('is read no faster than it is asked for', async () => {
+  it('is read no faster than its reader asks', async () => {
     let madeCount = 0;
     const chunk = Buffer.alloc(65_536);
     const source = new Readable({
@@ -105,7 +105,7 @@ describe('a body', () => {
     expect(madeCount).toBeLessThan(6);
   });
 
-  it('that nobody wants any more ends its connection', async () => {
+  it('that is cancelled ends its connection', async () => {
     server = await serve((_request, response) => response.writeHead(200).flushHeaders());
     const response = await guard(server.origin).fetch(server.origin);
     response.cancel();
@@ -115,7 +115,7 @@ describe('a body', () => {
 });
 
 describe('an event stream', () => {
-  it('is passed on event by event though it is compressed', async () => {
+  it('is passed on event by event although it is compressed', async () => {
     let next = (): void => {};
     server = await serve((_request, response) => {
       response.writeHead(200, {
@@ -139,7 +139,7 @@ describe('an event stream', () => {
     await reader.return?.();
   });
 
-  it('is of any length, unless it comes with a refusal', async () => {
+  it('may have any length, unless it is a refusal', async () => {
     const type = { 'content-type': 'text/event-stream' };
     const long = Buffer.alloc(limitBytes + 1, 0x78);
     expect((await (await answered(long, type)).text()).length).toBe(long.length);

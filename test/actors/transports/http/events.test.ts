@@ -62,7 +62,7 @@ const parts = fc.array(
 const sizes = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 40 });
 
 describe('the reader of events', () => {
-  it('tells what the parser of the SDK tells, however the text is split', () => {
+  it("agrees with the SDK's parser, however the text is split", () => {
     fc.assert(
       fc.property(parts, sizes, (words, cuts) => {
         // A return at the very end might be half of a pair: the parser waits, and this reader does not.
@@ -83,17 +83,17 @@ describe('the reader of events', () => {
     );
   });
 
-  it('tells an event as soon as it has ended, in each of the three ways', () => {
+  it('reports an event as soon as it ends, with each of the three line ends', () => {
     for (const end of ['\n\n', '\r\r', '\r\n\r\n'])
       expect(told([`data: a${end}`])).toEqual([{ id: undefined, event: undefined, data: 'a' }]);
   });
 
-  it('tells of an id that comes alone', () => {
+  it('reports an id that comes alone', () => {
     expect(told(['id: 7\n\n'])).toEqual([{ id: '7', event: undefined, data: '' }]);
   });
 
   it.each(['data: 9\n\n', 'data:\ndata:\n\n', ':comment\n\r', 'unknown\n\r\n', 'data: 9\r\r'])(
-    'takes an event of so many characters, and none above it (%j)',
+    'accepts an event at the limit, and none above it (%j)',
     (event) => {
       const [line = ''] = event.split(/\n\n|\n\r|\r\r/u);
       const reader = (maxCharacters: number) =>
@@ -113,7 +113,7 @@ describe('the reader of events', () => {
     ['fields without a value', 'data:\n'],
     ['events of nothing', 'data:\n\n'],
     ['a line without an end', 'x'],
-  ])('looks at each character of %s a few times at most', (_what, unit) => {
+  ])('scans each character of %s a few times at most', (_what, unit) => {
     const text = unit.repeat(60_000 / unit.length);
     const reader = new EventReader({ onEvent: () => {} });
     const looked = countLooks(() => {
@@ -123,7 +123,7 @@ describe('the reader of events', () => {
     expect(looked).toBeLessThan(3 * text.length * 8);
   });
 
-  it('breaks a stream off whose event is too long', async () => {
+  it('breaks off a stream with an event that is too long', async () => {
     let wasCancelled = false;
     const chunk = new TextEncoder().encode('x'.repeat(1_048_576));
     const body = new ReadableStream<Uint8Array>({
@@ -153,7 +153,7 @@ function countLooks(run: () => void): number {
 }
 
 describe('the budget of an event stream', () => {
-  it('is charged for every line, and for one without data by its length as well', () => {
+  it('is charged for every line, and for the length of lines without data', () => {
     const workOf = (text: string): number => {
       let work = 0;
       const budget = { charge: (units: number) => void (work += units), free: () => undefined };

@@ -40,7 +40,7 @@ describe('a request', () => {
     expect(answer.headers['content-length']).toBe('2');
   });
 
-  it('says what it can read, and frames itself whatever the headers say', async () => {
+  it('announces its codings, and frames itself whatever the headers say', async () => {
     const { origin } = await peer(echo);
     const headers = {
       'content-length': '1',
@@ -83,7 +83,7 @@ describe('an answer', () => {
   });
 
   it.each([204, 205, 304])(
-    'has no body with status %i, and leaves the connection usable',
+    'has no body with status %i, and leaves the connection reusable',
     async (status) => {
       const server = await peer((_request, response) => void response.writeHead(status).end());
       const { fetch } = guarded(server.origin);
@@ -97,7 +97,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that refuses is remembered with what the server wants', async () => {
+  it('that refuses is remembered with its wait', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(401, { 'retry-after': '7' }).end();
     });
@@ -110,14 +110,14 @@ describe('an answer', () => {
   it.each([
     ['is no HTTP', 'SSH-2.0-x\r\n\r\n'],
     ['has headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`],
-  ])('that %s is a wrong one', async (_what, bytes) => {
+  ])('that %s is a bad response', async (_what, bytes) => {
     const { origin } = await peer((request) => void request.socket.end(bytes));
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.message).toContain(`The request to ${origin}/ failed: `);
     expect(kindOf(error)).toBe('protocol');
   });
 
-  it('with a status that no answer may have breaks the request off', async () => {
+  it('with an invalid status breaks the request off', async () => {
     const { origin } = await peer(
       (request) => void request.socket.end('HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n'),
     );
@@ -150,7 +150,7 @@ describe('an abort', () => {
   });
 
   it.each(['identity', 'gzip'])(
-    'breaks a slow body (%s) off, and the server sees it',
+    'breaks off a slow body (%s), and the server sees it',
     async (coding) => {
       const controller = new AbortController();
       const server = await peer((_request, response) => {
@@ -167,7 +167,7 @@ describe('an abort', () => {
     },
   );
 
-  it('may be shared by many requests, of which none is taken for a leak', async () => {
+  it('may be shared by many requests without a leak warning', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => void warnings.push(warning);
     process.on('warning', note);
@@ -201,7 +201,7 @@ describe('a redirect', () => {
       else response.writeHead(status, { location }).end('moved');
     });
 
-  it('that a POST may not follow is its answer', async () => {
+  it('that a POST may not follow is returned', async () => {
     const { origin } = await to('http://169.254.169.254/');
     const { signal } = new AbortController();
     const answer = await guarded(origin).post({}, '{}', signal, false);
@@ -258,14 +258,14 @@ describe('a failed request', () => {
     expect(kindOf(error)).toBe('unavailable');
   });
 
-  it('says that a name is unknown', async () => {
+  it('reports an unknown host name', async () => {
     const home = 'http://nowhere.test/';
     const error = await errorOf(guarded(home, { resolve: resolverOf({}) }).fetch(home));
     expect(error.cause).toMatchObject({ code: 'ENOTFOUND' });
     expect(kindOf(error)).toBe('unavailable');
   });
 
-  it('says that a body was cut off', async () => {
+  it('reports a body that was cut off', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('half');
       setImmediate(() => response.destroy());
@@ -277,7 +277,7 @@ describe('a failed request', () => {
     expect(kindOf(error)).toBe('transport');
   });
 
-  it('is one that found no connection for ten seconds, of which nothing was sent', async () => {
+  it('sent nothing when it found no connection within ten seconds', async () => {
     const clock = new VirtualClock();
     const home = 'http://slow.test/';
     const outcome = errorOf(guarded(home, { clock, resolve: () => {} }).fetch(home));
@@ -294,7 +294,7 @@ describe('a failed request', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is one that got no whole answer within an hour, but an event stream may be silent for longer', async () => {
+  it('had no complete answer within an hour, but an event stream may be silent for longer', async () => {
     const clock = new VirtualClock();
     const server = await peer((request, response) => {
       const type = request.url === '/stream' ? 'text/event-stream' : 'application/json';
@@ -319,7 +319,7 @@ describe('over TLS', () => {
     return untilTestEnds(await listen(createSecureServer(selfSigned(), echo), 'https'));
   }
 
-  it('a certificate that nobody vouches for breaks the request off', async () => {
+  it('an untrusted certificate breaks the request off', async () => {
     const { origin } = await secure();
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.cause).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });

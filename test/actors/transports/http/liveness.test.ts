@@ -34,7 +34,7 @@ const refusal = (status: number) =>
   new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status, statusText: 'no' });
 
 describe('a suspected server', () => {
-  it('is lost after five seconds of silence, and asked once however many hints there are', () => {
+  it('is lost after five seconds of silence, and probed once for any number of hints', () => {
     const { clock, lost, questions, liveness } = asked();
     for (let count = 0; count < 3; count += 1) liveness.suspect();
     clock.advanceBy(4_999);
@@ -47,7 +47,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('keeps its session while it owes answers to calls, and not for longer', () => {
+  it('keeps its session only while calls are unanswered', () => {
     const { clock, lost, calls, liveness } = asked();
     calls.isBusy = true;
     liveness.suspect();
@@ -58,7 +58,7 @@ describe('a suspected server', () => {
     expect(lost).toHaveLength(1);
   });
 
-  it('lives when anything comes from it, and is listened to anew at the next hint', () => {
+  it('is alive when any message arrives, and is watched again at the next hint', () => {
     const { clock, lost, questions, liveness } = asked();
     liveness.suspect();
     liveness.heard();
@@ -74,7 +74,7 @@ describe('a suspected server', () => {
     ['a result', undefined],
     ['an error', new ProtocolError(-32_601, 'Method not found')],
     ['"too many requests"', refusal(429)],
-  ])('lives when it answers with %s, and may be asked again', async (_what, error) => {
+  ])('is alive when it answers with %s, and may be probed again', async (_what, error) => {
     const { clock, lost, questions, liveness } = asked();
     liveness.suspect();
     if (error === undefined) questions[0]?.answer();
@@ -89,7 +89,7 @@ describe('a suspected server', () => {
   it.each([
     ['its connection fails', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })],
     ['a proxy says that it is not there', refusal(503)],
-  ])('is lost at once when %s, though calls are under way', async (_what, error) => {
+  ])('is lost at once when %s, although calls are in flight', async (_what, error) => {
     const { clock, lost, questions, calls, liveness } = asked();
     calls.isBusy = true;
     liveness.suspect();
@@ -99,7 +99,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is asked nothing before its handshake and after the end of its session', async () => {
+  it('is not probed before its handshake and after the end of its session', async () => {
     const early = asked('unknown');
     early.liveness.suspect();
     expect(early.questions).toEqual([]);

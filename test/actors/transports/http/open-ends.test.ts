@@ -167,7 +167,7 @@ describe('a call over HTTP', () => {
     });
   });
 
-  it('gets its answer although something that is no MCP came before', async () => {
+  it('gets its answer although non-MCP events came before', async () => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) {
         response.writeHead(200, events);
@@ -180,7 +180,7 @@ describe('a call over HTTP', () => {
     expect(await call(await open())).toHaveProperty('result');
   });
 
-  it('leaves no stream open that the server does not end after the answer', async () => {
+  it('breaks off a stream that the server keeps open after the answer', async () => {
     const { open, come, server } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).write(eventOf(answerTo(message)));
       return isCall(message);
@@ -196,7 +196,7 @@ describe('a call over HTTP', () => {
     await server.quiet();
   });
 
-  it('adds nothing to what the session keeps for its end', async () => {
+  it('adds no abort signal that lives as long as the session', async () => {
     const { open } = await startHttp(() => false);
     const session = await open();
     const joined = vi.spyOn(AbortSignal, 'any');
@@ -217,7 +217,7 @@ describe('a call over HTTP', () => {
 });
 
 describe('a session over HTTP', () => {
-  it('opens although the server answers a notification with a stream without end', async () => {
+  it('opens although the server answers a notification with an endless stream', async () => {
     const { open, come } = await startHttp((message, response) => {
       const isNews = message.method === 'notifications/initialized';
       if (isNews) response.writeHead(200, events).flushHeaders();
@@ -239,7 +239,7 @@ describe('a session over HTTP', () => {
     await come.seen('notifications/cancelled broken off');
   });
 
-  it('answers a server that asks without end with few connections', async () => {
+  it('answers a server that asks endlessly over few connections', async () => {
     const pings = Array.from({ length: 500 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
     const { open, come, server } = await startHttp(
       ({ method }) => method === undefined,
@@ -253,7 +253,7 @@ describe('a session over HTTP', () => {
 });
 
 describe('a session over SSE', () => {
-  it('breaks off the POST of a call whose time ran out', async () => {
+  it('breaks off the POST of a call that timed out', async () => {
     const { open, come } = await startSse(isCall);
     const session = await open();
     const late = call(session, 'slow', 50);
@@ -262,7 +262,7 @@ describe('a session over SSE', () => {
     expect(session.story).not.toContain('session.closed');
   });
 
-  it('breaks off the POST that hangs when it is closed', async () => {
+  it('breaks off a pending POST when it is closed', async () => {
     const { open, come, server } = await startSse(isCall);
     const session = await open();
     const slow = call(session, 'slow');
@@ -272,7 +272,7 @@ describe('a session over SSE', () => {
     await server.quiet();
   });
 
-  it('leaves no POST open whose answer has come', async () => {
+  it('breaks off a POST that stays open after its answer', async () => {
     const { open, come } = await startSse(isCall);
     const { clock, fire } = holding(5_000);
     const session = await open({ clock });
@@ -300,7 +300,7 @@ describe('posts', () => {
     expect(patient.signal.aborted).toBe(false);
   });
 
-  it('leaves an answered request that has ended alone', () => {
+  it('does not break off an answered request that has ended', () => {
     const clock = new VirtualClock();
     const posts = new Posts(clock);
     const [ended, open] = [posts.begin(request(1)), posts.begin(request(2))];
@@ -310,7 +310,7 @@ describe('posts', () => {
     expect([ended.signal.aborted, open.signal.aborted]).toEqual([false, true]);
   });
 
-  it('takes another answer as soon as one has left', () => {
+  it('accepts another answer as soon as one was sent', () => {
     const posts = new Posts(new VirtualClock());
     const answers = Array.from({ length: 32 }, (_, id) => posts.begin(answer(id)));
     expect(() => posts.begin(answer(32))).toThrow('does not take');

@@ -61,7 +61,7 @@ function call(of: Bench, tool = 'echo') {
 }
 
 describe('opening an HTTP session', () => {
-  it.each(['legacy', 'auto'] as const)('says that nobody listens (%s)', async (era) => {
+  it.each(['legacy', 'auto'] as const)('reports a refused connection (%s)', async (era) => {
     server = await startHttpFixture();
     const { url } = server;
     await server.close();
@@ -74,7 +74,7 @@ describe('opening an HTTP session', () => {
   });
 
   it.each(['legacy', 'auto'] as const)(
-    'says that nobody listens at any address of a host (%s)',
+    'reports that every address of a host refuses the connection (%s)',
     async (era) => {
       server = await startHttpFixture();
       const url = server.url.replace('127.0.0.1', 'localhost');
@@ -173,7 +173,7 @@ describe('calls of an HTTP session', () => {
     ['429', { reason: 'rateLimited', written: true, retryAfterMs: 7_000 }],
     ['403', { reason: 'authRequired', written: true }],
   ] as const)(
-    'fail promptly and with the right reason after %s, and the session goes on',
+    'fail promptly with the right reason after %s, and the session goes on',
     async (mode, failure) => {
       const session = await opened(mode);
       expect(await call(session.bench)).toMatchObject({ failure });
@@ -211,7 +211,7 @@ describe('calls of an HTTP session', () => {
     ['502-html', 'The server answered with status 502 (Bad Gateway).'],
     ['404-once', 'The server answered with status 404 (Not Found).'],
     ['404-method', 'Method not found'],
-  ] as const)('say of %s what it means, not the page that came with it', async (mode, message) => {
+  ] as const)('explain %s without the page that came with it', async (mode, message) => {
     server = await startHttpFixture('no-session-id');
     const session = start(spec(server.url));
     await session.next('session.opened');
@@ -220,7 +220,7 @@ describe('calls of an HTTP session', () => {
   });
 
   it.each(['slow-call', 'quiet-stream'] as const)(
-    'end at the server when they are given up, and no other call with them (%s)',
+    'end at the server when they are given up, and no other call ends (%s)',
     async (mode) => {
       const session = await opened(mode);
       const brokenOff = 'POST tools/call broken off';
@@ -244,7 +244,7 @@ describe('calls of an HTTP session', () => {
   );
 
   it.each(['slow-call', 'quiet-stream'] as const)(
-    'that are cancelled put the server under no suspicion (%s)',
+    'cause no probe when they are cancelled (%s)',
     async (mode) => {
       const session = await opened(mode);
       const controller = new AbortController();
@@ -261,7 +261,7 @@ describe('calls of an HTTP session', () => {
   );
 
   // Node 20 remembers each joined signal for as long as one that it was joined from is there.
-  it('join no signal that outlives them with their own', async () => {
+  it('join no abort signal that outlives them', async () => {
     const { bench: session } = await opened();
     const join = vi.spyOn(AbortSignal, 'any');
     for (let count = 0; count < 5; count += 1)
@@ -283,7 +283,7 @@ describe('calls of an HTTP session', () => {
 
 describe('an HTTP session without an id', () => {
   it.each(['404-once', '404-method', '400-session'] as const)(
-    'is not lost by %s to one call',
+    'survives %s for one call',
     async (mode) => {
       server = await startHttpFixture('no-session-id');
       const session = start(spec(server.url));
@@ -306,7 +306,7 @@ describe('the id of an HTTP session', () => {
     });
   });
 
-  it('is the one that the server gave at first', async () => {
+  it('is the first one that the server gave', async () => {
     const session = await opened();
     await call(session.bench);
     expect(session.server.headers['mcp-session-id']).toBe('session-1');
@@ -314,7 +314,7 @@ describe('the id of an HTTP session', () => {
 });
 
 describe('the stream of an answer', () => {
-  it('is taken up again where it was cut, when the server can do that', async () => {
+  it('is resumed where it was cut, if the server supports that', async () => {
     const session = await opened('resumable');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(session.server.seen.filter((name) => name === 'POST tools/call')).toHaveLength(1);
@@ -325,14 +325,14 @@ describe('the stream of an answer', () => {
 describe('the stream of news of an HTTP session', () => {
   const changed = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
 
-  it('tells of changed tools, and carries the id of the session', async () => {
+  it('announces changed tools, and carries the session id', async () => {
     const session = await opened();
     expect(session.server.headers).toMatchObject({ 'mcp-session-id': 'session-1' });
     session.server.push(`data: ${changed}\n\n`);
     await session.bench.next('session.notified');
   });
 
-  it('is not missed when the server has none', async () => {
+  it('is optional', async () => {
     server = await startHttpFixture('news-405');
     const session = start(spec(server.url));
     await session.next('session.opened');
@@ -342,14 +342,14 @@ describe('the stream of news of an HTTP session', () => {
     expect(session.lines).toEqual([]);
   });
 
-  it('has the tools listed again when it is there after a cut', async () => {
+  it('causes a new list when it is reopened after a cut', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrivedAgain('GET');
     expect(await session.bench.next('session.notified')).toBeDefined();
   });
 
-  it('is opened again after it was refused for the moment, with what was seen last', async () => {
+  it('is reopened after a temporary refusal, from the last event', async () => {
     server = await startHttpFixture('news-busy');
     const session = start(spec(server.url));
     await session.next('session.opened');
@@ -365,7 +365,7 @@ describe('the stream of news of an HTTP session', () => {
 });
 
 describe('the end of an HTTP session', () => {
-  it('is known promptly after the server was killed', async () => {
+  it('is reported promptly after the server was killed', async () => {
     const session = await opened();
     const killedAt = performance.now();
     await session.server.kill();
@@ -374,7 +374,7 @@ describe('the end of an HTTP session', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('does not come when only its event stream was cut', async () => {
+  it('does not follow a cut of the event stream alone', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrived('POST ping');
@@ -382,14 +382,14 @@ describe('the end of an HTTP session', () => {
     expect(session.bench.story).not.toContain('session.closed');
   });
 
-  it('tells the server that its session may go', async () => {
+  it('deletes the session at the server', async () => {
     const session = await opened();
     session.bench.send('session.close');
     expect((await session.bench.next('session.closed')).failure).toBeUndefined();
     expect(session.server.seen.at(-1)).toBe('DELETE');
   });
 
-  it('does not wait for ever for a server that does not answer the goodbye', async () => {
+  it('does not wait for a server that never answers the DELETE', async () => {
     const session = await opened('silent-delete');
     session.bench.send('session.close');
     const askedAt = performance.now();

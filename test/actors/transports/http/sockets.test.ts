@@ -21,7 +21,7 @@ async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
 }
 
 describe('connections', () => {
-  it('are kept for the next request, and one more is made for each at the same time', async () => {
+  it('are reused, and one is added for each concurrent request', async () => {
     const server = await peer(echo);
     const one = guarded(server.origin);
     for (let count = 0; count < 5; count += 1) await post(one, server.origin);
@@ -38,7 +38,7 @@ describe('connections', () => {
     ['four seconds', 0, 4_000],
     ['a second less than the server announced', 3_000, 2_000],
     ['a minute at most', 600_000, 60_000],
-  ])('are kept without use for %s', async (_what, announcedMs, keptMs) => {
+  ])('are kept idle for %s', async (_what, announcedMs, keptMs) => {
     const clock = new VirtualClock();
     const server = await peer(echo, announcedMs);
     const one = guarded(server.origin, { clock });
@@ -52,7 +52,7 @@ describe('connections', () => {
     expect(server.connections()).toBe(2);
   });
 
-  it('are not kept when the server announces no time to do so', async () => {
+  it('are not kept when the server announces too short a time', async () => {
     const server = await peer(echo, 1_000);
     const one = guarded(server.origin);
     await post(one, server.origin);
@@ -73,7 +73,7 @@ describe('connections', () => {
     expect(announcedIdleMs(header)).toBe(keptMs);
   });
 
-  it('end with the session, used or not, and none is made after it', async () => {
+  it('end with the session, idle or not, and none is made after it', async () => {
     const clock = new VirtualClock();
     const server = await peer((request, response) => {
       if (request.url === '/held') response.writeHead(200).flushHeaders();
@@ -95,7 +95,7 @@ describe('connections', () => {
     expect(server.connections()).toBe(2);
   });
 
-  it('have deadlines that keep no process alive', () => {
+  it('have deadlines that do not keep the process alive', () => {
     let handle: unknown;
     const clock = {
       ...realClock,
@@ -134,7 +134,7 @@ async function resetting(): Promise<{
   };
 }
 
-describe('a connection that the server closes just then', () => {
+describe('a connection that the server closes as a request leaves', () => {
   it.each(['GET', 'DELETE'])('is replaced for a %s, which may run twice', async (method) => {
     const server = await resetting();
     const one = guarded(server.origin);
@@ -156,7 +156,7 @@ describe('a connection that the server closes just then', () => {
     await server.close();
   });
 
-  it('fails a GET that has met it on a new connection', async () => {
+  it('fails a GET on a new connection', async () => {
     const seen: string[] = [];
     const server = await peer((request) => {
       seen.push(String(request.method));
@@ -201,7 +201,7 @@ describe('an address', () => {
     'http://2852039166/',
     'http://[::ffff:169.254.169.254]/',
     'http://[fe80::1]/',
-  ])('where machines get their credentials is refused: %s', async (url) => {
+  ])('of a metadata service is refused: %s', async (url) => {
     const error = await errorOf(guarded(url).fetch(url));
     expect(error.message).toMatch(
       /^The request to http:.* failed: connecting to .* is not allowed \(ERR_ADDRESS_BLOCKED\)\.$/u,
@@ -212,7 +212,7 @@ describe('an address', () => {
     );
   });
 
-  it('is refused when a name resolves to it, though it resolved to another before', async () => {
+  it('is refused when a name resolves to it, although the name resolved to another before', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'rebind.test');
     const names: Record<string, string[]> = { 'rebind.test': ['127.0.0.1'] };
@@ -229,7 +229,7 @@ describe('an address', () => {
     });
   });
 
-  it('that is allowed is taken when a name has others, too', async () => {
+  it('that is allowed is used when the name also has others', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'both.test');
     const resolve = resolverOf({ 'both.test': ['fe80::1', '127.0.0.1'] });
@@ -253,7 +253,7 @@ describe('an origin that the server named', () => {
     'lan.test': ['10.1.1.1'],
   };
 
-  it('may be as near as the server is, and no nearer', async () => {
+  it('may be as near as the server, but no nearer', async () => {
     const server = await peer(echo);
     const at = (name: string): string => server.origin.replace('127.0.0.1', name);
     const one = guarded(at('home.test'), { resolve: resolverOf(names) });

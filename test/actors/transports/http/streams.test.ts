@@ -72,7 +72,7 @@ describe('the stream of an answer that ends before the answer', () => {
     return { clock, controller, messages, asked, doubts, over };
   }
 
-  it('is asked for as often as the server wishes that ended it on purpose', async () => {
+  it('is resumed as often as the server wants that ended it on purpose', async () => {
     const pauses = Array.from({ length: 20 }, (_, count) => pause(`e${count}`));
     const call = follow(pause('first'), ...pauses, streamOf(['data: answer\n\n']));
     await pass(call.clock, 53);
@@ -83,7 +83,7 @@ describe('the stream of an answer that ends before the answer', () => {
     await call.over;
   });
 
-  it('is asked for once a second at most, though the server says "at once"', async () => {
+  it('is resumed at most once a second, although the server says "at once"', async () => {
     const pauses = Array.from({ length: 20 }, () => streamOf(['retry: 0\n\n']));
     const call = follow(streamOf(['id: e1\nretry: 0\ndata:\n\n']), ...pauses);
     await pass(call.clock, 10);
@@ -94,7 +94,7 @@ describe('the stream of an answer that ends before the answer', () => {
     expect(call.clock.pendingCount).toBe(0);
   });
 
-  it('is asked for after ever longer waits when it keeps being cut, and the server is suspected', async () => {
+  it('is resumed after growing waits while it keeps being cut, and the server is probed', async () => {
     const cuts = Array.from({ length: 20 }, () => streamOf([': hello\n', cut]));
     const call = follow(streamOf(['id: e1\ndata:\n\n']), ...cuts);
     await pass(call.clock, 40);
@@ -105,7 +105,7 @@ describe('the stream of an answer that ends before the answer', () => {
     await call.over;
   });
 
-  it('is asked for when a server that is busy wishes it, and given up the second time', async () => {
+  it('is resumed when a busy server wants, and given up after the second refusal', async () => {
     const busy = () => refused(503, { 'retry-after': '20' });
     const call = follow(streamOf(['id: e1\ndata:\n\n']), busy(), busy());
     await pass(call.clock, 15);
@@ -116,7 +116,7 @@ describe('the stream of an answer that ends before the answer', () => {
     expect(call.doubts).toEqual([]);
   });
 
-  it('is given up at once when nothing can come after it', async () => {
+  it('is given up at once when it cannot be resumed', async () => {
     await follow(streamOf([': hello\n\n'])).over;
     const call = follow(streamOf(['id: e1\ndata:\n\n']), refused(404));
     await pass(call.clock, 3);
@@ -146,7 +146,7 @@ describe('a stream of news that ends', () => {
     return { clock, told, news };
   }
 
-  it('leaves a gap as soon as there is one again', async () => {
+  it('reports a gap as soon as it is reopened', async () => {
     const { clock, told } = listen(streamOf(['data: one\n\n', cut]));
     await pass(clock, 0.5);
     expect(told).toEqual(['asked', 'one', 'doubt']);
@@ -157,32 +157,32 @@ describe('a stream of news that ends', () => {
   it.each([
     ['it was refused at first', refused(503)],
     ['it could not be asked for at first', new Error('reset')],
-  ])('leaves one when %s', async (_what, opening) => {
+  ])('reports a gap when %s', async (_what, opening) => {
     const { clock, told } = listen(opening);
     await pass(clock, 5);
     expect(told).toEqual(['asked', 'doubt', 'asked', 'gap']);
   });
 
-  it('leaves none when what comes after its last event is told again', async () => {
+  it('reports no gap when the server resends later events', async () => {
     const { clock, told } = listen(streamOf(['id: 7\ndata: one\n\n', cut]));
     await pass(clock, 3);
     expect(told).toEqual(['asked', 'one', 'doubt', 'asked after 7']);
   });
 
-  it('leaves one for good when the server has no such stream any more', async () => {
+  it('reports a gap when the server no longer has the stream', async () => {
     const { clock, told } = listen(streamOf(['data: one\n\n', cut]), refused(405));
     await pass(clock, 5);
     expect(told).toEqual(['asked', 'one', 'doubt', 'asked', 'gap', 'doubt']);
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is not missed by a server that has none', async () => {
+  it('is requested once from a server that has none', async () => {
     const { clock, told } = listen(refused(405));
     await pass(clock, 5);
     expect(told).toEqual(['asked']);
   });
 
-  it('is asked for ten times in thirty seconds at most, though the server says "at once"', async () => {
+  it('is requested at most ten times in thirty seconds, although the server says "at once"', async () => {
     const at = (id: string) => streamOf([`id: ${id}\nretry: 0\ndata:\n\n`]);
     const { clock, told } = listen(...Array.from({ length: 40 }, (_, count) => at(String(count))));
     await pass(clock, 30);
@@ -192,7 +192,7 @@ describe('a stream of news that ends', () => {
     expect(told).not.toContain('doubt');
   });
 
-  it('is not asked for any more when it was stopped', async () => {
+  it('is not requested again after it was stopped', async () => {
     const { clock, told, news } = listen(streamOf([cut]));
     await turn();
     news.stop();

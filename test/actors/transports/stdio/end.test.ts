@@ -30,7 +30,7 @@ async function opened(mode: string, options: BenchOptions = {}): Promise<Bench> 
 }
 
 describe('a stdio session that is closed on request', () => {
-  it('leaves behind what its silent server wrote when it is closed', async () => {
+  it('reports the stderr of a silent server when it is closed', async () => {
     const session = start('noisy-hang');
     session.send('session.open');
     await session.logged('waiting for the database');
@@ -42,7 +42,7 @@ describe('a stdio session that is closed on request', () => {
     expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
   });
 
-  it('leaves behind what its server wrote when it is closed during the first list', async () => {
+  it('reports the stderr of its server when it is closed during the first list', async () => {
     const session = await opened('noisy-list');
     session.send('session.list');
     session.send('session.close');
@@ -50,7 +50,7 @@ describe('a stdio session that is closed on request', () => {
     expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
   });
 
-  it('leaves nothing behind when there is nothing to tell', async () => {
+  it('reports no evidence when there is none', async () => {
     const session = await opened('ok');
     session.send('session.close');
     expect(await session.next('session.closed')).not.toHaveProperty('evidence');
@@ -111,16 +111,19 @@ describe('a stdio session whose server closes its output and lives on', () => {
 });
 
 describe('a call during which a stdio session ends', () => {
-  it.each(['session.close', 'io.dispose'] as const)('knows that we ended it by %s', async (end) => {
-    const session = await opened('ok');
-    const called = session.handle().callTool('slow', {}, callOptions());
-    session.send(end);
-    expect(await called).toEqual({
-      failure: { reason: 'cancelled', written: true, message: 'db was stopped during the call.' },
-    });
-  });
+  it.each(['session.close', 'io.dispose'] as const)(
+    'is reported as cancelled after %s',
+    async (end) => {
+      const session = await opened('ok');
+      const called = session.handle().callTool('slow', {}, callOptions());
+      session.send(end);
+      expect(await called).toEqual({
+        failure: { reason: 'cancelled', written: true, message: 'db was stopped during the call.' },
+      });
+    },
+  );
 
-  it('names the exit code and what the server wrote last', async () => {
+  it("names the exit code and the server's last line", async () => {
     const session = await opened('last-words');
     expect(await session.handle().callTool('crash', {}, callOptions())).toEqual({
       failure: {
@@ -132,7 +135,7 @@ describe('a call during which a stdio session ends', () => {
     });
   });
 
-  it('spares a session that answers one call with more than 16 MB, and its other calls', async () => {
+  it('fails alone when its answer has more than 16 MB', async () => {
     const session = await opened('huge-result');
     const slow = session.handle().callTool('slow', {}, callOptions({ timeoutMs: 60_000 }));
     expect(await session.handle().callTool('echo', {}, callOptions())).toEqual({
@@ -149,7 +152,7 @@ describe('a call during which a stdio session ends', () => {
     expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
   });
 
-  it('names the line that was too long and had no end, for every call that it cost', async () => {
+  it('names the endless line that failed it', async () => {
     const session = await opened('endless-result');
     const calls = ['slow', 'echo'].map((tool) =>
       session.handle().callTool(tool, {}, callOptions({ timeoutMs: 60_000 })),
@@ -182,7 +185,7 @@ describe('a clean exit', () => {
       'The server ended by itself with exit code 0; it is not restarted after a clean exit unless "restart": "always".',
     ],
     ['always', 'The server ended by itself with exit code 0.'],
-  ] as const)('is told as what it is when "restart" is %s', async (restart, message) => {
+  ] as const)('is explained when "restart" is %s', async (restart, message) => {
     const session = await opened('clean-exit-after-ready', {
       policy: { restart: { on: restart } },
     });

@@ -34,17 +34,17 @@ async function failureOf(spec: ServerSpec) {
 }
 
 describe('the era of a stdio session', () => {
-  it('falls back to the old handshake on a server that does not know the question', async () => {
+  it('falls back to the old handshake when the server does not know the probe', async () => {
     const session = await opened(fixtureSpec('ok', { era: 'auto' }));
     expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
   });
 
-  it('falls back on a server that is silent about the question', async () => {
+  it('falls back when the server does not answer the probe', async () => {
     const session = await opened(fixtureSpec('hang-discover', { era: 'auto' }));
     expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
   });
 
-  it('starts a server that left because of the question once more, in the same session', async () => {
+  it('restarts a server that exited at the probe, in the same session', async () => {
     bench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }))();
     bench.send('session.open');
     expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
@@ -57,7 +57,7 @@ describe('the era of a stdio session', () => {
     expect((await bench.next('session.closed')).failure).toBeUndefined();
   });
 
-  describe('of a server that left in both ways', () => {
+  describe('of a server that exited with both handshakes', () => {
     const script = new URL('../../../fixtures/modern-server.mjs', import.meta.url).pathname;
     const leaving = fixtureSpec('', {
       command: 'sh',
@@ -76,7 +76,7 @@ describe('the era of a stdio session', () => {
     };
     const startCount = () => bench?.lines.filter((line) => line === 'started').length;
 
-    it('is not asked for again, so that each attempt starts it once', async () => {
+    it('is not probed again, so that each attempt starts it once', async () => {
       const startBench = createBench(leaving);
       const counts: unknown[] = [];
       for (const session of [1, 2, 3]) {
@@ -87,7 +87,7 @@ describe('the era of a stdio session', () => {
       expect(counts).toEqual([2, 1, 1]);
     });
 
-    it('is the old one when it answers that', async () => {
+    it('is legacy when it answers the old handshake', async () => {
       const startBench = createBench(leaving);
       await failNext(startBench, leaving, 1);
       const well = fixtureSpec('exit-on-discover', { era: 'auto' });
@@ -97,7 +97,7 @@ describe('the era of a stdio session', () => {
       expect(next.verdicts.get('g1')).toEqual({ kind: 'legacy' });
     });
 
-    it('is asked for again when it refuses the old handshake', async () => {
+    it('is probed again when it refuses the old handshake', async () => {
       const startBench = createBench(leaving);
       await failNext(startBench, leaving, 1);
       const modern = fixtureSpec('', {
@@ -111,13 +111,13 @@ describe('the era of a stdio session', () => {
     });
   });
 
-  it('is not tried again in the old way with a server that shares no version', async () => {
+  it('does not fall back for a server that shares no version', async () => {
     const failure = await failureOf(fixtureSpec('no-common', { era: 'auto' }));
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
     expect(bench?.lines).toEqual([]);
   });
 
-  it('is modern when the server says so, and then nothing is asked twice', async () => {
+  it('is modern when the server says so, and is not probed twice', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     for (const session of [1, 2]) {
       bench?.stop();
@@ -135,7 +135,7 @@ describe('the era of a stdio session', () => {
     expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
   });
 
-  it('is asked for again when a stored verdict did not hold', async () => {
+  it('is probed again when a stored verdict was wrong', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     const first = startNext();
     first.send('session.open');
@@ -153,7 +153,7 @@ describe('the era of a stdio session', () => {
     expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
   });
 
-  it('refuses an old server when the settings want the modern era', async () => {
+  it('refuses a legacy server when the settings require the modern era', async () => {
     expect(await failureOf(fixtureSpec('ok', { era: 'modern' }))).toMatchObject({
       kind: 'versionUnsupported',
     });

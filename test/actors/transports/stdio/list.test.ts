@@ -17,8 +17,8 @@ async function opened(spec: ServerSpec, policy: PolicyOverrides = {}): Promise<B
   return bench;
 }
 
-describe('a burdensome tool list', () => {
-  it('is over soon, though the server lists 400,000 things that are not tools', async () => {
+describe('an expensive tool list', () => {
+  it('ends soon although the server lists 400,000 entries that are not tools', async () => {
     const session = await opened(fixtureSpec('zeros'));
     session.send('session.list');
     await session.next('session.listed');
@@ -27,7 +27,7 @@ describe('a burdensome tool list', () => {
     expect(session.lines.join()).toContain('tool number 5: is not an object; and 1996 more');
   });
 
-  it('fails when it holds more values than are parsed', async () => {
+  it('fails when it has more values than the limit', async () => {
     const session = await opened(fixtureSpec('zeros', { value: '7000000' }));
     session.send('session.list');
     const { failure } = await session.next('session.listFailed');
@@ -45,7 +45,7 @@ describe('a burdensome tool list', () => {
     });
   });
 
-  it('is given up when a later one is not answered, and asked for again', async () => {
+  it('is given up when a later one is not answered, and retried', async () => {
     const session = await opened(fixtureSpec('hang-list', { value: '2' }), {
       connect: { listTimeoutMs: 300 },
     });

@@ -65,7 +65,7 @@ function call(of: Bench, tool = 'echo', timeoutMs?: number) {
 }
 
 describe('opening a stdio session', () => {
-  it('says that a command does not exist, and names it', async () => {
+  it('reports a command that does not exist by name', async () => {
     const failure = await failureOf('', {
       spec: { ...fixtureSpec(''), command: 'no-such-command' },
     });
@@ -76,7 +76,7 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('says that a file is not executable', async () => {
+  it('reports a file that is not executable', async () => {
     folder = mkdtempSync(join(tmpdir(), 'troupe-'));
     const command = join(folder, 'plain');
     writeFileSync(command, 'x', { mode: 0o644 });
@@ -87,7 +87,7 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('blames a missing working folder and not the command', async () => {
+  it('reports a missing working folder rather than the command', async () => {
     const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: '/no/such/folder' }) });
     expect(failure).toEqual({
       kind: 'unavailable',
@@ -96,12 +96,12 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('blames a working folder that is a file', async () => {
+  it('reports a working folder that is a file', async () => {
     const failure = await failureOf('', { spec: fixtureSpec('ok', { cwd: process.execPath }) });
     expect(failure?.message).toContain('is not a folder');
   });
 
-  it('turns what spawn throws into a failure', async () => {
+  it('turns an exception of spawn into a failure', async () => {
     const failure = await failureOf('', { spec: fixtureSpec('a\0b') });
     expect(failure).toMatchObject({
       kind: 'unavailable',
@@ -117,7 +117,7 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('gives the process what the settings name and little else', async () => {
+  it('passes only the named environment and a short allow-list to the process', async () => {
     const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
     const { bench: session } = await opened('', {
       spec,
@@ -166,7 +166,7 @@ describe('opening a stdio session', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('can be closed during the question for the era', async () => {
+  it('can be closed during the era probe', async () => {
     const session = start('', {
       spec: fixtureSpec('hang-discover', { era: 'auto' }),
       policy: graces(500, 1_000),
@@ -191,14 +191,14 @@ describe('framing', () => {
 });
 
 describe('the tool list of a stdio session', () => {
-  it('keeps the good tools beside bad ones, and says that some are missing', async () => {
+  it('keeps the valid tools, and reports that some are missing', async () => {
     const session = await listed('bad-tool');
     expect(session.catalog.map(({ name }) => name)).toEqual(['echo', 'fine']);
     expect(await session.next('session.impaired')).toMatchObject({ reason: 'partialCatalog' });
     expect(session.lines.join()).toContain('tool "no-schema": has no input schema');
   });
 
-  it('says when the list is whole again', async () => {
+  it('reports when the list is complete again', async () => {
     const session = await listed('bad-tool-once');
     await session.next('session.impaired');
     session.send('session.list');
@@ -219,13 +219,13 @@ describe('the tool list of a stdio session', () => {
     ['endless-pages', 64],
     ['loop-cursor', 1],
     ['many-tools', 1_000],
-  ])('ends, though the server does %s', async (mode, toolCount) => {
+  ])('ends although the server does %s', async (mode, toolCount) => {
     const session = await listed(mode);
     expect(session.catalog).toHaveLength(toolCount);
     await session.next('session.impaired');
   });
 
-  it('is empty without the capability, and nothing is written to our stdout', async () => {
+  it('is empty without the capability, and writes nothing to our stdout', async () => {
     expect((await listed('no-tools')).catalog).toEqual([]);
   });
 
@@ -256,7 +256,7 @@ describe('the tool list of a stdio session', () => {
     expect(session.story).not.toContain('session.listFailed');
   });
 
-  it('is followed by one more for a storm of changes', async () => {
+  it('is followed by one more after a burst of changes', async () => {
     const { bench: session } = await opened('list-changed');
     await session.next('session.notified');
     session.send('session.list');
@@ -283,12 +283,12 @@ describe('calls of a stdio session', () => {
     expect(await call(session)).toMatchObject({ failure });
   });
 
-  it('pass on an answer that is an error of the tool', async () => {
+  it("pass on a tool's error result", async () => {
     const { bench: session } = await opened('is-error');
     expect(await call(session)).toMatchObject({ result: { isError: true } });
   });
 
-  it('get an answer that was written just before the process left', async () => {
+  it('get an answer that was written just before the exit', async () => {
     const { bench: session } = await opened('answer-then-exit');
     expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
     expect((await session.next('session.closed')).failure).toMatchObject({
@@ -330,7 +330,7 @@ describe('calls of a stdio session', () => {
     },
   );
 
-  it('say that the server does not read when what it left unread is too much', async () => {
+  it('fail when the server leaves too much input unread', async () => {
     const { bench: session } = await opened('deaf');
     const options = callOptions({ timeoutMs: 60_000 });
     const args = { text: 'x'.repeat(40 * 1024 * 1024) };
@@ -353,7 +353,7 @@ describe('calls of a stdio session', () => {
     expect(await call(session, 'echo', 2 ** 31)).toHaveProperty('result');
   });
 
-  it('tell the server that they were cancelled', async () => {
+  it('notify the server when they are cancelled', async () => {
     const { bench: session } = await opened('ok');
     const controller = new AbortController();
     const called = session
@@ -377,7 +377,7 @@ describe('calls of a stdio session', () => {
 });
 
 describe('the end of a stdio session', () => {
-  it('is known promptly after the process was killed', async () => {
+  it('is reported promptly after the process was killed', async () => {
     const { bench: session, pid } = await opened('ok');
     const killedAt = performance.now();
     process.kill(pid, 'SIGKILL');
@@ -386,7 +386,7 @@ describe('the end of a stdio session', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is known promptly though a helper holds the pipes, and the helper is gone', async () => {
+  it('is reported promptly although a helper holds the pipes, and the helper is killed', async () => {
     const { bench: session, pid } = await opened('grandchild');
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
@@ -410,7 +410,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('comes when the server closed its input and something is written', async () => {
+  it('is found when the server closed its input', async () => {
     const policy = graces(50, 50);
     const { bench: session, pid } = await opened('close-stdin', { policy });
     // The first write may still find room in the pipe; the next one, at the latest that of the
@@ -431,7 +431,7 @@ describe('the end of a stdio session', () => {
     expect(early.story).toEqual([]);
   });
 
-  it('comes after the process saved its work', async () => {
+  it('waits until the process has saved its work', async () => {
     folder = mkdtempSync(join(tmpdir(), 'troupe-'));
     const file = join(folder, 'state');
     const { bench: session, pid } = await opened('', {
@@ -443,7 +443,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('reads none of the lines that a server writes while it is being ended', async () => {
+  it('ignores lines that a server writes while it is being ended', async () => {
     const { bench: session } = await opened('noise-flood', { policy: graces(300, 300) });
     await call(session);
     session.send('session.close');
@@ -454,7 +454,7 @@ describe('the end of a stdio session', () => {
     expect(count).toBeLessThan(1_000);
   });
 
-  it('is forced upon a server that ignores every request to leave', async () => {
+  it('kills a server that ignores every request to exit', async () => {
     const { bench: session, pid } = await opened('ignore-term', {
       policy: graces(60, 60),
     });
@@ -466,7 +466,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('takes a stubborn helper of the server along', async () => {
+  it("also kills a server's stubborn helper", async () => {
     const { bench: session } = await opened('grandchild', {
       policy: graces(500, 60),
     });
@@ -478,7 +478,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(helper)).toBe(false);
   });
 
-  it('does not outlive a host that leaves without a word', async () => {
+  it('follows a host that exits without closing', async () => {
     const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
     const args = [
       '--import',

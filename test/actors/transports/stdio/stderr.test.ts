@@ -19,7 +19,7 @@ function createRing(secrets: readonly string[] = []) {
 }
 
 describe('the stderr ring', () => {
-  it('reads 1,000 lines a second even of one chunk, and keeps the last lines of the rest', () => {
+  it('reads 1,000 lines a second even from one chunk, and keeps the last lines of the rest', () => {
     const { clock, passed, drops, ring } = createRing();
     const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`);
     ring.push(Buffer.from(lines.join('')));
@@ -46,7 +46,7 @@ describe('the stderr ring', () => {
     expect(passed.slice(-2)).toEqual(['800 lines of stderr were left out', 'later']);
   });
 
-  it('drops what comes past 1,000 lines a second, counts their lines and reports the flood', () => {
+  it('drops and counts lines beyond 1,000 a second, and reports the flood', () => {
     const { clock, passed, drops, ring } = createRing();
     const chunk = Buffer.from('a\n'.repeat(32_768));
     for (let count = 0; count < 10; count += 1) ring.push(chunk);
@@ -89,7 +89,7 @@ describe('the stderr ring', () => {
     expect(short[40]).toBeGreaterThan(100);
   });
 
-  it('hides a secret wherever a line without an end has to be cut', () => {
+  it('hides a secret wherever an endless line is cut', () => {
     const secret = 'hunter2-hunter2-hunter2';
     for (let before = 7_990; before < 8_060; before += 1) {
       const { passed, ring } = createRing([secret]);
