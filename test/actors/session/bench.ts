@@ -1,4 +1,4 @@
-/** Runs one session actor with recording ports; a test awaits what it wants to see. */
+/** Runs one session actor with recording ports, whose entries a test can await. */
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 
-/** The ladder of a close: after the end of input, and after SIGTERM. */
+/** The steps of a close: after the end of input, and after SIGTERM. */
 export function graces(inputMs: number, termMs: number): PolicyOverrides {
   const steps = [
     { by: 'stdinEnd', waitMs: inputMs },
@@ -40,7 +40,7 @@ export function graces(inputMs: number, termMs: number): PolicyOverrides {
 }
 
 const policy = overridePolicy(defaultPolicy, {
-  // Unlike every other limit, so that a test can hold one kind of timer.
+  // Different from every other limit, so that a test can hold one kind of timer.
   connect: { listTimeoutMs: 6_000 },
   call: { timeoutMs: 5_000 },
   ...graces(1_000, 1_000),
@@ -77,7 +77,7 @@ type BenchCommand =
   /** Stops the chart as its parent would. */
   | 'io.dispose';
 
-/** What the connection reports, by the name under which the bench shows it. */
+/** Reports of the connection, by the name under which the bench shows them. */
 const shownAs: Readonly<Record<string, BenchFact['type']>> = {
   'wire.probed': 'session.probed',
   'wire.paused': 'session.paused',
@@ -87,7 +87,7 @@ const shownAs: Readonly<Record<string, BenchFact['type']>> = {
 
 export interface Bench {
   readonly facts: readonly BenchFact[];
-  /** Ports and facts by name, in the order in which they came. */
+  /** Ports and facts by name, in order of arrival. */
   readonly story: readonly string[];
   readonly lines: readonly string[];
   readonly verdicts: Map<string, EraVerdict>;
@@ -97,7 +97,7 @@ export interface Bench {
   send(type: BenchCommand): void;
   /** The next fact of this type that was not awaited before. */
   next<Type extends BenchFact['type']>(type: Type): Promise<FactOf<Type>>;
-  /** Settles when the story holds this line so many times. */
+  /** Resolves when the story contains this line so many times. */
   told(line: string, count?: number): Promise<void>;
   /** The next line of the log that contains the words. */
   logged(words: string): Promise<string>;
@@ -141,7 +141,7 @@ export function realActors(load?: LoadSpeech) {
     });
 }
 
-/** Starts sessions of one logic; what a logic learns of eras lasts from one to the next. */
+/** Starts sessions of one logic, which share the eras they found out. */
 export function createBench(
   defaultSpec: ServerSpec | undefined,
   createActors: (
@@ -221,7 +221,7 @@ class Recorder implements Bench {
   #start: () => void = () => {};
   #host: { readonly session: AnyActorRef; stop(): void } | undefined;
   #allowList: () => void = () => {};
-  /** Settles when the test lets the first list begin. */
+  /** Resolves when the test lets the first list begin. */
   readonly listAllowed = new Promise<void>((resolve) => {
     this.#allowList = resolve;
   });
@@ -407,7 +407,7 @@ export function callOptions(more: { signal?: AbortSignal; timeoutMs?: number } =
 const endless: Record<string, unknown> = {};
 endless['self'] = endless;
 
-/** Arguments that JSON cannot hold, each with what is wrong with it. */
+/** Arguments that JSON cannot represent, each with its fault. */
 export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
   ['a BigInt', { value: 1n }],
   ['endless', endless],
@@ -423,7 +423,7 @@ export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
   ['a list', [1]],
 ];
 
-/** Says whether a process exists and is not a zombie that only waits to be reaped. */
+/** Whether a process exists and is not a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -434,7 +434,7 @@ export function isRunning(pid: number): boolean {
   return !/\) [ZX] /u.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
 }
 
-/** Settles when the process is gone, or is a zombie that only waits to be reaped. */
+/** Resolves when the process is gone or a zombie. */
 export async function ended(pid: number): Promise<void> {
   const status = `/proc/${pid}/status`;
   const script = `while [ -d /proc/${pid} ] && ! grep -q '^State:.*Z' ${status}; do sleep 0.02; done`;

@@ -1,4 +1,4 @@
-/** A session while what speaks MCP is still being loaded: the test decides when that is there. */
+/** A session while the SDK is still loading, for as long as the test wants. */
 
 import { EventEmitter, once } from 'node:events';
 
@@ -12,7 +12,7 @@ import { realClock } from '../../../src/runtime/real-clock.ts';
 import { silentInput } from '../../fixtures/silent-input.ts';
 import { type Bench, createBench, ended, fixtureSpec, isRunning, realActors } from './bench.ts';
 
-/** Settles when promises that are settled now were heard. */
+/** Resolves after the callbacks of promises that are settled now. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -31,12 +31,12 @@ class HeldLoad {
     return this.#speech;
   };
 
-  /** Settles when a session asks for the load; to be called before. */
+  /** Resolves when a session requests the load; call it before. */
   asked(): Promise<unknown> {
     return once(this.#ends, 'asked');
   }
 
-  /** Settles when those who waited have had their turn. */
+  /** Resolves after all waiting sessions have continued. */
   async end(): Promise<void> {
     this.#ends.emit('end', await import('../../../actors/session/client.ts'));
     await turn();
@@ -61,7 +61,7 @@ function open(spec: ServerSpec, load: LoadSpeech): Bench {
   return bench;
 }
 
-/** Tells its process number on stderr, and leaves at the end of its input. */
+/** Writes its process id to stderr, and exits at the end of its input. */
 const telling = { command: 'sh', args: ['-c', 'echo "pid $$" >&2; exec cat'] };
 
 async function openTelling(load: LoadSpeech): Promise<{ bench: Bench; pid: number }> {
@@ -185,7 +185,7 @@ describe('a process that writes before the transport starts', () => {
     };
     const launch = {
       command: 'sh',
-      // Message and noise in one piece, so that the noise tells that the message was read.
+      // Message and noise in one piece, so that the noise proves that the message was read.
       args: [
         '-c',
         `printf '${message('first')}noise\\n'; read go; printf '${message('second')}'; cat`,

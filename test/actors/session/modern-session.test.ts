@@ -17,7 +17,7 @@ const script = new URL('../../fixtures/modern-server.mjs', import.meta.url).path
 
 interface Remote {
   readonly url: string;
-  /** Methods of the requests, in the order in which they came. */
+  /** Methods of the requests, in order of arrival. */
   readonly asked: string[];
   readonly headers: readonly IncomingHttpHeaders[];
   readonly notify: ReturnType<typeof createMcpHandler>['notify'];
@@ -212,7 +212,7 @@ describe('a modern server over HTTP', () => {
   it('announces changes on a stream, which is reopened after a cut', async () => {
     const remote = await startRemote('reject');
     const session = await ready(createBench(remoteSpec(remote))({ watched: ['note://all'] }));
-    // Agreed to watch: what happened before is unknown.
+    // The subscription is acknowledged: earlier changes are unknown.
     await session.told('changed note://all');
     remote.notify.toolsChanged();
     await session.told('session.notified');
@@ -221,7 +221,7 @@ describe('a modern server over HTTP', () => {
     remote.notify.resourceUpdated('note://all');
     await session.told('changed note://all', 2);
     remote.cut();
-    // Whatever happened meanwhile is looked for.
+    // Changes in the meantime are fetched.
     await session.told('session.notified', 2);
     await session.told('catalogs.putSide resources', 2);
     await session.told('changed note://all', 3);
@@ -231,7 +231,7 @@ describe('a modern server over HTTP', () => {
   });
 });
 
-/** A server whose tools want the argument `region` in a header. */
+/** A server whose tools require the argument `region` in a header. */
 function createMarkingServer(headerNames: Readonly<Record<string, string>>): LowServer {
   const server = new LowServer(
     { name: 'marking', version: '1.0.0' },

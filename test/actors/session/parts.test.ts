@@ -121,7 +121,7 @@ describe('the envelope of a message', () => {
     ],
     ['{"error":{"code":1},"id":-1.5e2}', { id: -150, isResult: false, isError: true }],
     [' { "id" : 5 , "result" : [ { } ] } ', { id: 5, isResult: true, isError: false }],
-    // What a tool wrote names no request.
+    // An id in the text of a tool does not count.
     ['{"id":1,"result":{"text":"\\",\\"id\\":9}"}}', { id: 1, isResult: true, isError: false }],
     ['{"id":1,"result":{"id":9,"error":[]}}', { id: 1, isResult: true, isError: false }],
     ['{"id":1,"result":"\\\\","x":{"id":2}}', { id: 1, isResult: true, isError: false }],
@@ -234,7 +234,7 @@ describe('reopening an event stream', () => {
   });
 });
 
-/** Lists what these pages hold; the last one is served for ever. */
+/** Lists these pages; the last one is repeated. */
 async function listOf(...pages: readonly Record<string, unknown>[]) {
   let asked = 0;
   const client = {
@@ -282,7 +282,7 @@ describe('a list of tools', () => {
   });
 
   it('keeps schemas up to 256 KB, in any form', async () => {
-    // What JSON adds to the text.
+    // The characters that JSON adds to the text.
     const frame = JSON.stringify({ type: 'object', description: '' }).length;
     const fits = 'x'.repeat(262_144 - frame);
     const { names, gaps } = await listOf({

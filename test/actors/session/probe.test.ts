@@ -1,4 +1,4 @@
-/** The question whether a server is alive, and what its answers mean. */
+/** Health probes, and the meaning of their answers. */
 
 import { ProtocolError } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';

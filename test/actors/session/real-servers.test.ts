@@ -1,4 +1,4 @@
-/** Sessions with published servers, which nobody here can have made to fit. */
+/** Sessions with published servers, which were not written for these tests. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

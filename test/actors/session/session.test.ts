@@ -13,7 +13,7 @@ import { startSseFixture } from '../../fixtures/remote/sse-server.ts';
 import { startWsFixture } from '../../fixtures/remote/ws-server.ts';
 import { type Bench, callOptions, createBench, fixtureSpec, type StartBench } from './bench.ts';
 
-/** A session under test, and how its server is made to do things. */
+/** A session under test, and controls for its server. */
 interface Subject {
   readonly start: StartBench;
   /** Lets a scripted server do what a real one does by itself. */
@@ -24,14 +24,14 @@ interface Subject {
   readonly answers: () => void;
   /** Ends the server as `kill -9` would. */
   readonly dies: (bench: Bench) => void | Promise<void>;
-  /** What a call in flight is told of it. */
+  /** The reason with which a call in flight fails. */
   readonly lossReason: string;
   readonly cleanUp: () => Promise<void>;
 }
 
 const nothing = (): void => {};
 
-/** What a real server does without being told to. */
+/** A real server acts by itself. */
 const byItself = {
   opens: nothing,
   lists: nothing,

@@ -51,7 +51,7 @@ function realServer(): EmbeddedServer & { readonly made: McpServer[] } {
   };
 }
 
-/** The least transport; what it is told and what it says is seen. */
+/** A minimal transport that records its messages. */
 class Scripted implements EmbeddedTransport {
   onmessage?: EmbeddedTransport['onmessage'];
   onclose?: EmbeddedTransport['onclose'];

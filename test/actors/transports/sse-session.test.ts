@@ -1,4 +1,4 @@
-/** Sessions over the HTTP of 2024, and when they are met with it. */
+/** Sessions over HTTP with SSE, and the fallback to it. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

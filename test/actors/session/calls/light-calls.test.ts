@@ -22,7 +22,7 @@ import { ScriptedTransport, type Sent } from '../../../fixtures/scripted-transpo
 
 type Answer = { readonly result: unknown } | { readonly failure: CallFailure };
 
-/** A connection of which a test looks at the calls. */
+/** A connection whose calls a test inspects. */
 class CallTransport extends ScriptedTransport {
   get calls(): readonly Sent[] {
     return this.sent.filter(({ method }) => method === 'tools/call');
@@ -33,7 +33,7 @@ class CallTransport extends ScriptedTransport {
     return told.map(({ params }) => params);
   }
 
-  /** Answers the call of this number, with a result unless told otherwise. */
+  /** Answers the call with this number, by default with a result. */
   answers(number: number, rest: Readonly<Record<string, unknown>>): void {
     this.receive({ jsonrpc: '2.0', id: this.calls[number]?.id, ...rest });
   }
@@ -92,12 +92,12 @@ async function stageOf(isLight: boolean): Promise<Stage> {
   };
 }
 
-/** What was received is handed on by promises alone; a turn of the loop is after all of them. */
+/** Received messages pass through promises only; one turn of the event loop comes after all of them. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What every test must leave behind: no timer, and nothing that a late answer still reaches. */
+/** Every test must leave no timer, and no pending call that a late answer could reach. */
 async function expectAtRest({ transport, clock, unknown }: Stage): Promise<void> {
   expect(clock.pendingCount).toBe(0);
   const before = unknown.length;

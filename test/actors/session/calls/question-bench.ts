@@ -1,4 +1,4 @@
-/** A session whose server asks what the test says, and a host that answers when the test says so. */
+/** A session whose server asks questions and whose host answers them, as the test directs. */
 
 import { createHandle } from '../../../../actors/session/calls/call.ts';
 import { type AskableThings, capabilitiesFor } from '../../../../actors/session/calls/question.ts';
@@ -18,7 +18,7 @@ import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
 
 export type Sent = Record<string, unknown> & { readonly id?: number; readonly method?: string };
 
-/** What a session put to the host. */
+/** A question that a session passed to the host. */
 export interface Asked {
   readonly body: QuestionBody;
   readonly party: QuestionParty | undefined;
@@ -26,7 +26,7 @@ export interface Asked {
   readonly answer: (answer: QuestionAnswer | undefined) => void;
 }
 
-/** Ports that keep what they are asked. */
+/** Ports that record their questions. */
 export function createPorts(kinds: QuestionPorts['kinds'], folders?: RootFolder[]) {
   const asked: Asked[] = [];
   const listeners = new Set<() => void>();
@@ -50,9 +50,9 @@ export interface QuestionBench {
   readonly clock: VirtualClock;
   readonly handle: SessionHandle;
   readonly asked: readonly Asked[];
-  /** What the server was told of us when the session opened. */
+  /** The capabilities that the session announced. */
   readonly announced: unknown;
-  /** Whoever wants to hear of other roots. */
+  /** Listeners for changed roots. */
   readonly listeners: ReadonlySet<() => void>;
   call(tool: string, options?: Partial<SessionCallOptions>): Promise<string>;
   /** The server asks; `of`: on the response stream of the call with this number. */
@@ -60,7 +60,7 @@ export interface QuestionBench {
   tell(method: string, params: unknown): Promise<void>;
   /** The server answers the call with this number. */
   answerCall(number: number, rest?: Record<string, unknown>): Promise<void>;
-  /** What the server was told in answer to its request. */
+  /** The reply to a request of the server. */
   toldTo(id: number | string): unknown;
   sent(method: string): readonly Sent[];
   stop(): void;
@@ -72,7 +72,7 @@ export interface BenchChoice extends Partial<AskableThings> {
   readonly folders?: RootFolder[];
 }
 
-/** What was received is handed on by promises alone; a turn of the loop is after all of them. */
+/** Received messages pass through promises only; one turn of the event loop comes after all of them. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

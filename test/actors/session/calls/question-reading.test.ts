@@ -1,4 +1,4 @@
-/** What is read of a question before anybody sees it: printable, bounded, or refused as a whole. */
+/** How questions are read before they are shown: printable, bounded, or refused. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -161,7 +161,7 @@ describe('a form', () => {
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue(), (properties, required) => {
         const body = formOf(properties, required);
         if (typeof body === 'string') return;
-        // What stands in it by default fits it.
+        // Its default fits the field.
         const checked = checkForm(
           fieldsOf(body).map((each) => ({ ...each, isRequired: false })),
           {},
@@ -176,7 +176,7 @@ describe('an address', () => {
   it.each([
     ['https://example.com/a?b=c', 'https://example.com/a?b=c'],
     ['HTTP://Example.com', 'http://example.com/'],
-    // A letter that only looks like one of ours.
+    // A letter that only looks like a Latin one.
     ['https://ex\u0430mple.com/', 'https://xn--exmple-4nf.com/'],
     ['https://example.com/\u202eevil', 'https://example.com/%E2%80%AEevil'],
   ])('is shown in full, as a browser reads it: %s', (url, shown) => {

@@ -19,7 +19,7 @@ interface Choice {
   readonly questionsMs?: number;
 }
 
-/** A server that gives these answers in turn, the last one for ever. */
+/** A server that gives these answers in turn and then repeats the last one. */
 function begin(answers: readonly object[], choice: Choice = {}) {
   const { kinds = ['form', 'url'], folders, timeoutMs = 1_000, questionsMs } = choice;
   const { ports, asked } = createPorts(kinds, folders);

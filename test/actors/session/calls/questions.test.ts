@@ -1,4 +1,4 @@
-/** What servers of the protocol before 2026-07-28 ask, whose it is, and what they are told. */
+/** Questions of servers before the 2026-07-28 revision: their calls, and their replies. */
 
 import { describe, expect, it } from 'vitest';
 
@@ -281,7 +281,7 @@ describe('a server that wants an address visited before the call', () => {
     ]);
     expect(bench.sent('tools/call')).toHaveLength(1);
     bench.asked[0]?.answer({ action: 'accept' });
-    // The other one says so itself.
+    // The server reports the other visit as complete.
     await bench.tell('notifications/elicitation/complete', { elicitationId: 'e1' });
     expect(bench.sent('tools/call')).toHaveLength(2);
     await bench.answerCall(1);
@@ -295,7 +295,7 @@ describe('a server that wants an address visited before the call', () => {
     await bench.answerCall(0, wanted(['https://a.example/']));
     await bench.answerCall(1, wanted(['https://a.example/']));
     await bench.answerCall(2, wanted(['https://a.example/']));
-    // Whoever answers himself leaves the others waiting.
+    // An answer of the user to one question leaves the others open.
     bench.asked[2]?.answer({ action: 'accept' });
     await settled();
     await bench.tell('notifications/elicitation/complete', { elicitationId: 'e0' });

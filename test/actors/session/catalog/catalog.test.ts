@@ -19,7 +19,7 @@ describe('lists that come after the tools', () => {
         { uri: 'a:1', name: 'one' },
         { uri: 'a:2', name: 'a:2' },
       ],
-      // It does not know the request, and so has none.
+      // The server does not know the request, so it has none.
       resourceTemplates: [],
     });
     expect(await bench.next('session.impaired')).toMatchObject({

@@ -141,7 +141,7 @@ function classOf(error: unknown, phase: FailureDescription['phase']): Class {
   return classifyFailure({ ...describeError(error, []), phase }).kind;
 }
 
-/** What the SDK's own client throws, with nothing of ours between. */
+/** What the SDK's own client throws, without our code. */
 const thrown = (phase: FailureDescription['phase'], work: () => unknown) => async () => {
   try {
     await work();
@@ -423,7 +423,7 @@ const recordedRows: readonly Row[] = [
       message: 'after re-authentication',
     }),
   ],
-  // It falls through to a log-in by browser, which nobody can do here.
+  // It falls through to a log-in by browser, which is impossible here.
   ['refresh endpoint 500', 'authRequired', recorded({ name: 'UnauthorizedError' })],
   [
     'listen stream lost (modern)',

@@ -7,7 +7,7 @@ import { type Bench, callOptions, createBench, fixtureSpec } from '../../session
 let bench: Bench | undefined;
 afterEach(() => bench?.stop());
 
-/** A budget, and what it told. */
+/** A budget, and its reports. */
 function createBudget() {
   const clock = new VirtualClock();
   const told: string[] = [];

@@ -1,4 +1,4 @@
-/** What becomes of a server's text, from the wire to the SDK's client. */
+/** The path of a server's text from the wire to the SDK's client. */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
@@ -149,7 +149,7 @@ describe('the stages of a message', () => {
     ask(1);
     ask('b');
     for (let time = 0; time < 2; time += 1) {
-      // Some servers make a text of a number.
+      // Some servers return a numeric id as a string.
       receive({ id: '1', result: {} });
       receive({ id: 'b', error: { code: 1, message: 'no' } });
     }

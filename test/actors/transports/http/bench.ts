@@ -16,7 +16,7 @@ export interface Peer {
   readonly origin: string;
   /** How many connections were made. */
   readonly connections: () => number;
-  /** Settles when no connection is open any more. */
+  /** Resolves when all connections are closed. */
   quiet(): Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function listen(server: Server, scheme: 'http' | 'https'): Promise<
   };
 }
 
-/** Everything that the request brought, as the body of the answer. */
+/** Answers with everything that the request contained. */
 export const echo: RequestListener = (request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -86,7 +86,7 @@ export async function peer(...args: Parameters<typeof serve>): Promise<Peer> {
   return untilTestEnds(await serve(...args));
 }
 
-/** Kept until the test ends, and closed before any server that was there first. */
+/** Open until the test ends, and closed before any server that was started earlier. */
 export function guarded(...args: Parameters<typeof guard>): GuardedFetch {
   return untilTestEnds(guard(...args));
 }
@@ -128,7 +128,7 @@ export async function errorOf(promise: Promise<unknown>): Promise<Error> {
   throw new Error('It did not fail.');
 }
 
-/** One turn of the event loop: what Node had put off until later in this one has happened. */
+/** One turn of the event loop, after the callbacks that Node deferred in the present one. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** How the body of an answer is read: decompressed, counted, no faster than it is asked for. */
+/** How the body of an answer is read: decompressed, counted, no faster than its reader asks. */
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';

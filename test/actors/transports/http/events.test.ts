@@ -1,4 +1,4 @@
-/** How event streams are read, compared with the parser that the SDK uses. */
+/** How event streams are read, compared with the SDK's parser. */
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import fc from 'fast-check';
@@ -12,7 +12,7 @@ import {
 
 afterEach(() => vi.restoreAllMocks());
 
-/** What the chunks tell, `retry` included. */
+/** The events in the chunks, `retry` included. */
 function told(chunks: readonly string[]): unknown[] {
   const all: unknown[] = [];
   const reader = new EventReader({
@@ -65,7 +65,7 @@ describe('the reader of events', () => {
   it("agrees with the SDK's parser, however the text is split", () => {
     fc.assert(
       fc.property(parts, sizes, (words, cuts) => {
-        // A return at the very end might be half of a pair: the parser waits, and this reader does not.
+        // A return at the very end may be half of a pair: the SDK's parser waits, this reader does not.
         const text = `${words.join('')}\n`;
         const isKnown = (one: unknown) =>
           typeof one === 'number' || (one as StreamEvent).data !== '';
@@ -137,7 +137,7 @@ describe('the reader of events', () => {
   });
 });
 
-/** How many characters were looked through for others while it ran. */
+/** How many characters were scanned during the run. */
 function countLooks(run: () => void): number {
   const searches = vi.spyOn(String.prototype, 'indexOf');
   const wholes = [vi.spyOn(String.prototype, 'includes'), vi.spyOn(String.prototype, 'split')];

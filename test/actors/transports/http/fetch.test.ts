@@ -1,4 +1,4 @@
-/** What the fetch of an HTTP session sends, takes and follows. */
+/** Requests, answers, aborts and redirects of the fetch of an HTTP session. */
 
 import { createServer as createSecureServer } from 'node:https';
 
@@ -343,7 +343,7 @@ describe('over TLS', () => {
       else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
     }
     expect(server.connections()).toBe(1);
-    // Only the time for which the connection may be idle runs.
+    // Only the timer of the idle connection runs.
     expect(clock.pendingCount).toBe(1);
   });
 });

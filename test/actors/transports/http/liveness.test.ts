@@ -7,7 +7,7 @@ import { createLiveness } from '../../../../actors/transports/http/liveness.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { turn } from './bench.ts';
 
-/** A question that answers when the test says so. */
+/** A probe that is answered when the test says so. */
 function asked(era: 'legacy' | 'modern' | 'unknown' = 'legacy') {
   const clock = new VirtualClock();
   const lost: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Remote servers that leave everything open, or answer with something that is no answer. */
+/** Remote servers that leave responses open or send invalid answers. */
 
 import type { ServerResponse } from 'node:http';
 
@@ -13,12 +13,12 @@ import { answerTo, type RpcMessage } from '../../../fixtures/least-peer.ts';
 import { type Bench, type BenchOptions, callOptions, createBench } from '../../session/bench.ts';
 import { type Peer, peer } from './bench.ts';
 
-/** Answers a message in its own way, or leaves that to the least server. */
+/** Answers a message specially, or leaves it to the minimal server. */
 type Habit = (message: RpcMessage, response: ServerResponse) => boolean;
 
 interface Arrivals {
   readonly names: string[];
-  /** Settles when so many of this name have come. */
+  /** Resolves when so many of this name have arrived. */
   seen(name: string, count?: number): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ async function startHttp(habit: Habit, onNews: (response: ServerResponse) => voi
   return { server, come, open: (more?: BenchOptions) => openAt('http', server, more) };
 }
 
-/** The HTTP of 2024: what is answered comes by the stream. */
+/** HTTP with SSE: answers come on the stream. */
 async function startSse(habit: Habit) {
   const come = arrivals();
   let stream: ServerResponse | undefined;
@@ -115,7 +115,7 @@ const call = (bench: Bench, tool = 'echo', timeoutMs = 20_000) =>
 
 const isCall = ({ method }: RpcMessage): boolean => method === 'tools/call';
 
-/** A clock on which a wait of so many milliseconds is over when the test says so. */
+/** A clock on which timers of this delay fire when the test says so. */
 function holding(waitMs: number) {
   const held = new Map<unknown, () => void>();
   const clock: Clock = {

@@ -1,4 +1,4 @@
-/** What a session does about servers that misbehave over HTTP. */
+/** Sessions with servers that misbehave over HTTP. */
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -260,7 +260,7 @@ describe('calls of an HTTP session', () => {
     },
   );
 
-  // Node 20 remembers each joined signal for as long as one that it was joined from is there.
+  // Node 20 keeps a joined signal for as long as one of its sources exists.
   it('join no abort signal that outlives them', async () => {
     const { bench: session } = await opened();
     const join = vi.spyOn(AbortSignal, 'any');

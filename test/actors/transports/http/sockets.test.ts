@@ -15,7 +15,7 @@ import { echo, errorOf, guarded, peer, resolverOf, turn } from './bench.ts';
 
 async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
   const text = await (await fetch(url, { method: 'POST', body: '{}' })).text();
-  // The connection is free again in the turn after.
+  // The connection is free again in the next turn.
   await turn();
   return text;
 }

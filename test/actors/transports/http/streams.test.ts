@@ -1,4 +1,4 @@
-/** Event streams over HTTP that end: when they are asked for again, and what that tells. */
+/** Event streams over HTTP that end: when they are requested again, and what is reported. */
 
 import { describe, expect, it } from 'vitest';
 import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
@@ -9,7 +9,7 @@ import { silentInput } from '../../../fixtures/silent-input.ts';
 import { turn } from './bench.ts';
 
 const cut = Symbol('cut');
-/** What a stream brings; then it ends, is cut, or stays. */
+/** The content of a stream, which then ends, is cut, or stays open. */
 type Script = readonly (string | typeof cut)[];
 
 function streamOf(script: Script, stays = false): Answer {
@@ -46,7 +46,7 @@ async function pass(clock: VirtualClock, seconds: number): Promise<void> {
 const pause = (id: string): Answer => streamOf([`id: ${id}\nretry: 2000\ndata:\n\n`]);
 
 describe('the stream of an answer that ends before the answer', () => {
-  /** Reads an answer, and asks for more until there is nothing left to give. */
+  /** Reads an answer, and resumes it until the script has ended. */
   function follow(first: Answer, ...more: readonly Answer[]) {
     const clock = new VirtualClock();
     const controller = new AbortController();
@@ -76,7 +76,7 @@ describe('the stream of an answer that ends before the answer', () => {
     const pauses = Array.from({ length: 20 }, (_, count) => pause(`e${count}`));
     const call = follow(pause('first'), ...pauses, streamOf(['data: answer\n\n']));
     await pass(call.clock, 53);
-    // The random part adds a quarter at most.
+    // Jitter adds at most a quarter.
     expect(call.messages).toEqual(['answer']);
     expect(call.asked).toHaveLength(21);
     expect(call.doubts).toEqual([]);

@@ -1,4 +1,4 @@
-/** What is known of the end of a stdio server, and who is told. */
+/** How the end of a stdio server is reported, to the session and to its calls. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -38,7 +38,7 @@ describe('a stdio session that is closed on request', () => {
     session.send('session.close');
     const { failure, evidence } = await session.next('session.closed');
     expect(failure).toBeUndefined();
-    // No exit code: it left because we closed it.
+    // No exit code: it exited because we closed it.
     expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
   });
 
@@ -58,7 +58,7 @@ describe('a stdio session that is closed on request', () => {
 });
 
 describe('the steps of a close', () => {
-  // Longer than a test may take: whoever waits for it has not understood the step.
+  // Longer than a test may take, so that waiting for it fails the test.
   const forEver = 60_000;
 
   it.each([
@@ -92,7 +92,7 @@ describe('a stdio session whose server closes its output and lives on', () => {
     const { pid } = session.facts.find(({ type }) => type === 'session.opened') as { pid: number };
     isFrozen = true;
     void session.handle().callTool('echo', {}, callOptions());
-    // No timer fires: nothing but the closed pipe can have caused it.
+    // No timer fires, so only the closed pipe can be the cause.
     await session.next('session.lost');
     expect(session.facts.map(({ type }) => type)).not.toContain('session.closed');
     expect(isRunning(pid)).toBe(true);

@@ -1,4 +1,4 @@
-/** What a session does when a server makes its tool list a burden. */
+/** Sessions with servers whose tool list is expensive to read. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 

@@ -1,4 +1,4 @@
-/** What a session does about servers that misbehave over stdio. Each mode is one of the fixture server. */
+/** Sessions with servers that misbehave over stdio, in the modes of the fixture server. */
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -175,7 +175,7 @@ describe('opening a stdio session', () => {
     session.send('session.open');
     session.send('session.close');
     await session.next('session.closed');
-    // The probe alone takes 1.5 s when nobody answers it.
+    // An unanswered probe alone takes 1.5 s.
     expect(performance.now() - startedAt).toBeLessThan(1_400);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createStderrRing } from '../../../../actors/transports/stdio/stderr.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 
-/** A ring of the streams of a process, and what it passed on and told of drops. */
+/** A stderr ring, its output, and its reports of drops. */
 function createRing(secrets: readonly string[] = []) {
   const clock = new VirtualClock();
   const passed: string[] = [];
@@ -93,7 +93,7 @@ describe('the stderr ring', () => {
     const secret = 'hunter2-hunter2-hunter2';
     for (let before = 7_990; before < 8_060; before += 1) {
       const { passed, ring } = createRing([secret]);
-      // Only the beginning of what is cut is shown, so blanks that are shown as one come first.
+      // Only the beginning of a cut line is shown, so it starts with blanks that are shown as one.
       ring.push(Buffer.from(' '.repeat(before) + secret.slice(0, 12)));
       ring.push(Buffer.from(secret.slice(12)));
       ring.push(Buffer.from(`${'.'.repeat(100)}\n`));
