@@ -58,13 +58,30 @@
  * ```
  */
 
-import type { StepFailed } from '../../src/domain/session.ts';
-import { broken, contextOf, eventOf, idOf, outcomeOf, sessionSetup } from './setup.ts';
+import type { SessionId, StepFailed } from '../../src/domain/session.ts';
+import {
+  broken,
+  contextOf,
+  eventOf,
+  idOf,
+  outcomeOf,
+  type SessionContext,
+  sessionSetup,
+} from './setup.ts';
 
 const failed = {
   guard: { type: 'hasFailed', params: outcomeOf },
   actions: { type: 'recordFailure', params: outcomeOf },
   target: '#session.releasing',
+} as const;
+
+/** SSE failed as well: the first answer of the address says more. */
+const failedOverSse = {
+  ...failed,
+  actions: {
+    type: 'recordFailure',
+    params: ({ context }: { readonly context: SessionContext }) => context.refusal as StepFailed,
+  },
 } as const;
 
 const lost = {
@@ -79,6 +96,26 @@ const connected = {
   ],
   target: '#session.loadingTools',
 } as const;
+
+function launch<const Next>(isSecond: boolean, onDone: Next) {
+  return {
+    id: 'launchProcess',
+    src: 'launchProcess',
+    input: ({ context }: { readonly context: SessionId }) => ({ ...idOf({ context }), isSecond }),
+    onDone,
+    onError: broken,
+  } as const;
+}
+
+function connect<const Next>(handshake: 'negotiated' | 'old' | 'overSse', onDone: Next) {
+  return {
+    id: 'connectClient',
+    src: 'connectClient',
+    input: ({ context }: { readonly context: SessionId }) => ({ ...idOf({ context }), handshake }),
+    onDone,
+    onError: broken,
+  } as const;
+}
 
 /** Releases what is left of the first connection. */
 function cleaningUpBefore(next: 'relaunching' | 'greetingOverSse') {
@@ -132,36 +169,24 @@ export const openingStates = sessionSetup.createStateConfig({
       },
     },
     launching: {
-      invoke: {
-        id: 'launchProcess',
-        src: 'launchProcess',
-        input: ({ context }) => ({ ...idOf({ context }), isSecond: false }),
-        onDone: [
-          failed,
-          { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.asking' },
-          { target: 'connecting.greeting' },
-        ],
-        onError: broken,
-      },
+      invoke: launch(false, [
+        failed,
+        { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.asking' },
+        { target: 'connecting.greeting' },
+      ]),
     },
     connecting: {
       initial: 'asking',
-      invoke: {
-        id: 'connectClient',
-        src: 'connectClient',
-        input: ({ context }) => ({ ...idOf({ context }), handshake: 'negotiated' }),
-        onDone: [
-          { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
-          {
-            guard: { type: 'mayBeOverSse', params: outcomeOf },
-            actions: { type: 'noteRefusal', params: outcomeOf },
-            target: 'fallingBack',
-          },
-          failed,
-          connected,
-        ],
-        onError: broken,
-      },
+      invoke: connect('negotiated', [
+        { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
+        {
+          guard: { type: 'mayBeOverSse', params: outcomeOf },
+          actions: { type: 'noteRefusal', params: outcomeOf },
+          target: 'fallingBack',
+        },
+        failed,
+        connected,
+      ]),
       states: {
         asking: {
           on: {
@@ -180,43 +205,9 @@ export const openingStates = sessionSetup.createStateConfig({
     },
     // The process that exited, and what it started, ends before the second one starts.
     leaving: cleaningUpBefore('relaunching'),
-    relaunching: {
-      invoke: {
-        id: 'launchProcess',
-        src: 'launchProcess',
-        input: ({ context }) => ({ ...idOf({ context }), isSecond: true }),
-        onDone: [failed, { target: 'greetingOld' }],
-        onError: broken,
-      },
-    },
-    greetingOld: {
-      invoke: {
-        id: 'connectClient',
-        src: 'connectClient',
-        input: ({ context }) => ({ ...idOf({ context }), handshake: 'old' }),
-        onDone: [failed, connected],
-        onError: broken,
-      },
-    },
+    relaunching: { invoke: launch(true, [failed, { target: 'greetingOld' }]) },
+    greetingOld: { invoke: connect('old', [failed, connected]) },
     fallingBack: cleaningUpBefore('greetingOverSse'),
-    greetingOverSse: {
-      invoke: {
-        id: 'connectClient',
-        src: 'connectClient',
-        input: ({ context }) => ({ ...idOf({ context }), handshake: 'overSse' }),
-        onDone: [
-          // SSE failed as well: the first answer of the address says more.
-          {
-            ...failed,
-            actions: {
-              type: 'recordFailure',
-              params: ({ context }) => context.refusal as StepFailed,
-            },
-          },
-          connected,
-        ],
-        onError: broken,
-      },
-    },
+    greetingOverSse: { invoke: connect('overSse', [failedOverSse, connected]) },
   },
 });

@@ -210,8 +210,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a failed fallback reports what SSE answered',
     file: 'machines/session/opening.ts',
-    find: 'params: ({ context }) => context.refusal as StepFailed,',
-    replace: 'params: outcomeOf,',
+    find: '[failedOverSse, connected]',
+    replace: '[failed, connected]',
   },
   {
     name: 'a close has no deadline',
