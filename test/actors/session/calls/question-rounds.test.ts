@@ -118,8 +118,8 @@ describe('a request in rounds', () => {
 
   it.each([
     ['roots that it was not told of', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
-    ['something unknown', asks({ a: { method: 'tools/list' } }), /something unknown/u],
-    ['what is no request', asks({ a: 7 }), /something unknown/u],
+    ['something unknown', asks({ a: { method: 'tools/list' } }), /an unknown question/u],
+    ['what is no request', asks({ a: 7 }), /an unknown question/u],
     ['a form that cannot be shown', asks({ a: { ...form, params: {} } }), /cannot be shown/u],
     [
       'too much at once',
