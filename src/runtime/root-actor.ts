@@ -77,23 +77,7 @@ export interface RootPorts {
   readonly input: TroupeInput;
   readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'reader' | 'docker'>;
   readonly specs: SettingsPorts['specs'];
-  readonly session: Pick<
-    SessionPorts,
-    | 'registry'
-    | 'catalogs'
-    | 'eras'
-    | 'watched'
-    | 'logLevel'
-    | 'notified'
-    | 'specOf'
-    | 'log'
-    | 'values'
-    | 'overSse'
-    | 'leftWhenAsked'
-    | 'embedded'
-    | 'questions'
-    | 'onExecutableMoved'
-  > & { readonly processes: ProcessKeeper | undefined };
+  readonly session: Omit<SessionPorts, 'clock' | 'env'>;
 }
 
 /** The root is made, not started. */

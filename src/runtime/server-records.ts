@@ -26,8 +26,8 @@ export class ServerRecords {
   readonly #listeners: Listeners;
   readonly #histories: ServerHistories;
   readonly #logs = new ServerLogs();
-  /** The status that the log told last. */
-  readonly #told = new Map<string, ServerStatus>();
+  /** The last status of each server. */
+  readonly #statuses = new Map<string, ServerStatus>();
   #removed: RootContext['removed'] | undefined;
   readonly #telemetry: ServerTelemetry | undefined;
 
@@ -68,14 +68,20 @@ export class ServerRecords {
     this.#listeners.emit('server.log', { server, ...entry });
   };
 
-  /** @param session - the number of its present or last session, 0 before the first */
-  noteStatus(status: ServerStatus, session: number): void {
+  /**
+   * Returns the status before this one.
+   *
+   * @param session - the number of its present or last session, 0 before the first
+   */
+  noteStatus(status: ServerStatus, session: number): ServerStatus | undefined {
     const nowMs = this.#clock.wallNow();
     this.#histories.noteStatus(status, nowMs);
     this.#telemetry?.noteStatus(status);
-    const lines = lifecycleLines(this.#told.get(status.name), status, nowMs);
-    this.#told.set(status.name, status);
-    for (const line of lines) this.noteLine(status.name, line, { session, stream: 'troupe' });
+    const before = this.#statuses.get(status.name);
+    this.#statuses.set(status.name, status);
+    for (const line of lifecycleLines(before, status, nowMs))
+      this.noteLine(status.name, line, { session, stream: 'troupe' });
+    return before;
   }
 
   /** Whom the root has forgotten, nobody needs to remember. */
@@ -86,7 +92,7 @@ export class ServerRecords {
     const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
     this.#histories.retain(new Set([...present, ...removed]));
     this.#logs.retain(present, removed);
-    for (const name of this.#told.keys()) if (!present.has(name)) this.#told.delete(name);
+    for (const name of this.#statuses.keys()) if (!present.has(name)) this.#statuses.delete(name);
   }
 
   /** There are no servers any more. */

@@ -17,6 +17,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import {
@@ -56,7 +57,8 @@ export interface CallDispatcherPorts extends ResultsPorts {
   readonly permissions: Permissions;
   readonly board: StatusBoard;
   readonly tools: ToolList;
-  readonly heldOffers: Parameters<typeof requestErrand>[2];
+  /** Definitions other than tools that differ from what was approved, by `pinKey`. */
+  readonly approvals: { heldOffers(desired: DesiredServer): ReadonlySet<string> };
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
   /** Says why there is no server of this name. */
@@ -165,7 +167,8 @@ export class CallDispatcher {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const errand = requestErrand(server, request, this.#ports.heldOffers);
+    const { approvals } = this.#ports;
+    const errand = requestErrand(server, request, (desired) => approvals.heldOffers(desired));
     const { result, meta } = await this.#enter(errand, options, watch);
     // The session has checked the shape that the method demands.
     return { result: result as Result, meta };

@@ -1,13 +1,14 @@
 import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/reader.ts';
-import type { CatalogFiles, CatalogFilesPorts } from '../../../actors/stores/catalogs.ts';
 import type { Catalog } from '../../domain/catalog.ts';
-import type { Clock } from '../../domain/clock.ts';
-import type { ServerProfile } from '../../domain/session.ts';
+import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { Listeners } from '../listeners.ts';
+import type { TroupeParts } from '../root-actor.ts';
+import type { ServerRecords } from '../server-records.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { RootRef, StatusBoard } from '../status/board.ts';
+import type { ProblemList } from '../status/problem-list.ts';
 import { EraStore } from './era-store.ts';
 import { CatalogKeeping } from './keeping.ts';
 import { LogWishes } from './log-wishes.ts';
@@ -17,27 +18,25 @@ import { ToolList } from './tool-list.ts';
 import { WatchedResources } from './watched-resources.ts';
 
 export interface CatalogsPorts {
-  readonly clock: Clock;
-  /** Absent: nothing outlives the run. */
-  readonly keep: ((onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles) | undefined;
-  /** Made later than this. */
-  readonly board: () => StatusBoard;
+  readonly parts: Pick<TroupeParts, 'clock' | 'keepCatalogs'>;
   readonly sessions: SessionRegistry;
+  readonly problems: ProblemList;
   readonly listeners: Listeners;
-  /** Made later than this; told which catalogs are known. */
+  readonly records: ServerRecords;
+  readonly approvals: {
+    /** A generation's tools, or another of its lists, were listed again. */
+    noteListed(owner: SessionOwner): void;
+    /** Tools of a server that are neither shown nor called. */
+    heldTools(desired: DesiredServer): ReadonlySet<string>;
+    /** Other definitions that are held back, by `pinKey`. */
+    heldOffers(desired: DesiredServer): ReadonlySet<string>;
+  };
+  // Functions, because these are created later.
   readonly root: () => RootRef;
-  /** This generation's tools, or another of its lists, were listed again. */
-  readonly onListed: (owner: SessionOwner) => void;
-  /** Tools of a server that are neither shown nor called. */
-  readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
-  /** Other definitions that are held back, by `pinKey`. */
-  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
-  /** Something that a person who looks at this server should know. */
-  readonly remark: (server: string, line: string) => void;
-  readonly onProblems: CatalogFilesPorts['onProblems'];
+  readonly board: () => StatusBoard;
 }
 
-/** All that is known of what servers offer: where it comes from, and what callers see of it. */
+/** What servers offer: where the lists come from, and what callers see of them. */
 export class Catalogs {
   readonly tools: ToolList;
   readonly offers: OfferList;
@@ -53,7 +52,8 @@ export class Catalogs {
 
   constructor(ports: CatalogsPorts) {
     this.#ports = ports;
-    const { clock, keep, board, sessions, listeners, remark } = ports;
+    const { parts, board, root, listeners, records, approvals, problems } = ports;
+    const { clock, keepCatalogs } = parts;
     const catalogs = new CatalogStore((server) => {
       board().refresh(server);
       this.invalidate();
@@ -62,18 +62,16 @@ export class Catalogs {
     this.#store = catalogs;
     this.tools = new ToolList({
       sightings,
-      heldTools: ports.heldTools,
+      heldTools: (desired) => approvals.heldTools(desired),
       catalogs,
-      onChange: (servers) => {
-        listeners.emit('tools.changed', { servers });
-      },
+      onChange: (servers) => listeners.emit('tools.changed', { servers }),
       onCut: (server, shownCount, count) => {
         const line = `only ${shownCount} of its ${count} tools are shown, because all servers together have too many; leave some out by tools.include or tools.exclude`;
-        remark(server, line);
+        records.remark(server, line);
       },
       onNameless: ({ server, tool, why }) => {
         const reason = why === 'long' ? 'its name is too long' : 'another tool has the same name';
-        remark(
+        records.remark(
           server,
           `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`,
         );
@@ -82,38 +80,26 @@ export class Catalogs {
     this.offers = new OfferList({
       sightings,
       catalogs,
-      heldOffers: ports.heldOffers,
+      heldOffers: (desired) => approvals.heldOffers(desired),
       onResources: (server) => listeners.emit('resources.changed', { server }),
-      onPrompts: (server) => {
-        listeners.emit('prompts.changed', { server });
-      },
+      onPrompts: (server) => listeners.emit('prompts.changed', { server }),
     });
-    this.watched = new WatchedResources((server) => {
-      const actorId = board().sighting(server)?.actorId;
-      if (actorId !== undefined) sessions.get(actorId)?.lookAtWatched();
-    });
+    this.watched = new WatchedResources((server) => this.#sessionOf(server)?.lookAtWatched());
     this.logs = new LogWishes(() => {
-      for (const { name } of board().statuses()) {
-        const actorId = board().sighting(name)?.actorId;
-        if (actorId !== undefined) sessions.get(actorId)?.lookAtLogLevel();
-      }
+      for (const { name } of board().statuses()) this.#sessionOf(name)?.lookAtLogLevel();
     });
     const eras = new EraStore(() => clock.wallNow());
-    this.#isKept = keep !== undefined;
+    this.#isKept = keepCatalogs !== undefined;
     this.#keeping = new CatalogKeeping({
       catalogs,
       eras,
       clock,
-      files: keep?.(ports.onProblems),
-      settings: () => ports.root().getSnapshot().context.settings,
+      files: keepCatalogs?.((list) => problems.set('catalogs', list)),
+      settings: () => root().getSnapshot().context.settings,
       sighting: (server) => board().sighting(server),
-      onKnown: (owner) => {
-        ports.root().send({ type: 'catalog.listed', ...owner });
-      },
-      onForgotten: (owner) => {
-        ports.root().send({ type: 'catalog.forgotten', ...owner });
-      },
-      onListed: ports.onListed,
+      onKnown: (owner) => root().send({ type: 'catalog.listed', ...owner }),
+      onForgotten: (owner) => root().send({ type: 'catalog.forgotten', ...owner }),
+      onListed: (owner) => approvals.noteListed(owner),
     });
     this.session = {
       catalogs: this.#keeping.catalogs,
@@ -125,16 +111,20 @@ export class Catalogs {
         },
       },
       logLevel: this.logs.level,
-      notified: (server, method, params) => {
-        listeners.emit('notification', { server, method, params });
-      },
+      notified: (server, method, params) =>
+        listeners.emit('notification', { server, method, params }),
     };
   }
 
-  /** Who a connected server says it is. */
+  /** How a connected server identifies itself. */
   profileOf(server: string): ServerProfile | undefined {
-    const actorId = this.#ports.board().sighting(server)?.actorId;
-    return actorId === undefined ? undefined : this.#ports.sessions.get(actorId)?.profile;
+    return this.#sessionOf(server)?.profile;
+  }
+
+  #sessionOf(server: string): SessionHandle | undefined {
+    const { board, sessions } = this.#ports;
+    const actorId = board().sighting(server)?.actorId;
+    return actorId === undefined ? undefined : sessions.get(actorId);
   }
 
   /** A server came, went, or offers something else. */

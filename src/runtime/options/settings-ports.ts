@@ -8,6 +8,9 @@ import {
   type ValuePorts,
   type ValueSource,
 } from '../../../actors/values/source.ts';
+import { parsePolicyChoice } from '../../config/policy-choice.ts';
+import type { PolicyChoice } from '../../domain/policy.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { withEmbedded } from './embedded-servers.ts';
@@ -82,4 +85,20 @@ function fileIn(
   const place = resolve(projectRoot, file);
   const root = resolve(written ?? process.cwd());
   return isWithin(place, root) ? join(projectRoot, relative(root, place)) : place;
+}
+
+/**
+ * Reads the host's option `policy` by the rules of the settings.
+ *
+ * @throws TroupeError `INVALID_ARGUMENTS` that names the key.
+ */
+export function hostPolicy(policy: unknown): PolicyChoice {
+  const parsed = parsePolicyChoice(policy ?? 'default', 'troupe');
+  if ('choice' in parsed) return parsed.choice;
+  const { path, message } = parsed.fault;
+  const key = ['policy', ...path].join('.');
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    `The option "${key}" of createTroupe is wrong: ${message}.`,
+  );
 }

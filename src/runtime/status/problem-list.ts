@@ -2,67 +2,44 @@ import type { Problem } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 
-/** What a person should mend, from every source that knows of something; tells when it changes. */
+/** Every part of the runtime that finds problems, in the order in which they are shown. */
+const sources = [
+  'settings',
+  'processes',
+  'catalogs',
+  'approvals',
+  'permissions',
+  'budget',
+] as const;
+
+export type ProblemSource = (typeof sources)[number];
+
+/** Collects what the user should fix, from every source, and reports changes. */
 export class ProblemList {
   readonly #onChange: (problems: readonly Problem[]) => void;
-  #ofSettings: readonly Problem[] = [];
-  #ofProcesses: readonly Problem[] = [];
-  #ofCatalogs: readonly Problem[] = [];
-  #ofApprovals: readonly Problem[] = [];
-  #ofPermissions: readonly Problem[] = [];
-  #ofBudget: readonly Problem[] = [];
+  readonly #bySource = new Map<ProblemSource, readonly Problem[]>();
 
   constructor(onChange: (problems: readonly Problem[]) => void) {
     this.#onChange = onChange;
   }
 
   all(): readonly Problem[] {
-    return [
-      ...this.#ofSettings,
-      ...this.#ofProcesses,
-      ...this.#ofCatalogs,
-      ...this.#ofApprovals,
-      ...this.#ofPermissions,
-      ...this.#ofBudget,
-    ];
+    return sources.flatMap((source) => this.#bySource.get(source) ?? []);
   }
 
-  /** The same problems again are no news, wherever their lines have moved to. */
+  /** Replaces the problems of one source. */
+  set(source: ProblemSource, problems: readonly Problem[]): void {
+    this.#bySource.set(source, deepFreeze(problems));
+    const all = this.all();
+    if (all.length > 0) this.#onChange(all);
+  }
+
+  /** Replaces the problems of the settings. The same ones on other lines are not reported again. */
   setOfSettings(problems: readonly Problem[]): void {
-    if (problems === this.#ofSettings) return;
-    const isNews = !equalTyped(withoutLines(problems), withoutLines(this.#ofSettings));
-    this.#ofSettings = deepFreeze(problems);
-    if (isNews) this.#tell();
-  }
-
-  setOfProcesses(problems: readonly Problem[]): void {
-    this.#ofProcesses = deepFreeze(problems);
-    this.#tell();
-  }
-
-  setOfCatalogs(problems: readonly Problem[]): void {
-    this.#ofCatalogs = deepFreeze(problems);
-    this.#tell();
-  }
-
-  setOfApprovals(problems: readonly Problem[]): void {
-    this.#ofApprovals = deepFreeze(problems);
-    this.#tell();
-  }
-
-  readonly setOfPermissions = (problems: readonly Problem[]): void => {
-    this.#ofPermissions = deepFreeze(problems);
-    this.#tell();
-  };
-
-  setOfBudget(problems: readonly Problem[]): void {
-    this.#ofBudget = deepFreeze(problems);
-    this.#tell();
-  }
-
-  #tell(): void {
-    const problems = this.all();
-    if (problems.length > 0) this.#onChange(problems);
+    const before = this.#bySource.get('settings') ?? [];
+    if (problems === before) return;
+    if (!equalTyped(withoutLines(problems), withoutLines(before))) this.set('settings', problems);
+    else this.#bySource.set('settings', deepFreeze(problems));
   }
 }
 

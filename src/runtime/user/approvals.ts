@@ -6,8 +6,9 @@
  * approved server that differ from the approved ones.
  */
 
-import type { SessionTarget } from '../../../actors/session/ports.ts';
+import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { SpecBook } from '../../../actors/settings/spec-book.ts';
 import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -20,7 +21,6 @@ import type {
   ToolPin,
 } from '../../domain/host/approval.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
-import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import {
@@ -47,8 +47,10 @@ import { confinesOf, withEnvFileNames, withExecutables } from '../gated-executab
 import { keyedReader } from '../keyed-generations.ts';
 import type { Listeners } from '../listeners.ts';
 import type { TroupeParts } from '../root-actor.ts';
-import type { RootRef } from '../status/board.ts';
+import type { ServerRecords } from '../server-records.ts';
+import type { RootRef, StatusBoard } from '../status/board.ts';
 import type { HeldCount } from '../status/next-step.ts';
+import type { ProblemList } from '../status/problem-list.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
 export interface ApprovalsPorts {
@@ -57,15 +59,14 @@ export interface ApprovalsPorts {
     'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
   >;
   readonly projectRoot: string;
-  readonly onProblems: (problems: readonly Problem[]) => void;
-  /** A function, because the root is created later. */
-  readonly root: () => RootRef;
-  readonly specOf: (generation: string) => ServerSpec | undefined;
-  readonly catalogs: () => Catalogs;
-  /** Called when the server's held-back tools may have changed. */
-  readonly onPinned: (server: string) => void;
+  readonly specs: Pick<SpecBook, 'get'>;
+  readonly problems: ProblemList;
   readonly listeners: Listeners;
-  readonly remark: (server: string, line: string) => void;
+  readonly records: ServerRecords;
+  // Functions, because these are created later.
+  readonly root: () => RootRef;
+  readonly board: () => StatusBoard;
+  readonly catalogs: () => Catalogs;
 }
 
 type ApprovalOrder = Extract<HostEvent, { readonly type: `approval.${string}` }>;
@@ -112,9 +113,10 @@ export class Approvals {
   #followed: readonly ApprovalRecord[] = [];
 
   constructor(ports: ApprovalsPorts) {
-    const { parts, projectRoot, onProblems } = ports;
+    const { parts, projectRoot, problems } = ports;
     this.#ports = ports;
     this.#clock = parts.clock;
+    const onProblems = (list: readonly Problem[]): void => problems.set('approvals', list);
     this.#store = parts.keepApprovals({ projectRoot, onProblems });
     this.#endListening = this.#store.listen(() => {
       this.#tellRoot();
@@ -123,7 +125,7 @@ export class Approvals {
       const concerned = serversThatDiffer(this.#followed, records);
       this.#followed = records;
       for (const { name, gated } of this.#servers())
-        if (gated && concerned.has(name)) ports.onPinned(name);
+        if (gated && concerned.has(name)) ports.board().refresh(name);
     });
   }
 
@@ -219,7 +221,7 @@ export class Approvals {
   }
 
   /** Pins the new ones of the definitions that a server has listed. */
-  noteListed(server: string, generation: string): void {
+  noteListed({ server, generation }: SessionOwner): void {
     const desired = this.#servers().find(({ name }) => name === server);
     if (desired?.generation !== generation) return;
     const record = this.#grantOf(desired);
@@ -320,10 +322,10 @@ export class Approvals {
   }
 
   #caseOf(desired: DesiredServer): ApprovalCase {
-    const { specOf, parts } = this.#ports;
+    const { specs, parts } = this.#ports;
     return {
       desired,
-      spec: specOf(desired.generation),
+      spec: specs.get(desired.generation),
       records: this.#store.records(),
       toolChanges: desired.policy.catalog.pinTools === 'hold' ? this.#changesOf(desired) : [],
       isLookedUp: parts.findExecutable !== undefined,
@@ -365,7 +367,7 @@ export class Approvals {
       : 'shown all the same, as its policy says';
     const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
     const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;
-    this.#ports.remark(server, line);
+    this.#ports.records.remark(server, line);
     if (isHeld) this.#need(desired);
   }
 
@@ -375,7 +377,7 @@ export class Approvals {
     if (left === 0 || this.#hasUnpinned.has(server)) return;
     this.#hasUnpinned.add(server);
     const line = `announces more than is pinned: changes of ${left} of its prompts and resources will not be noticed`;
-    this.#ports.remark(server, line);
+    this.#ports.records.remark(server, line);
   }
 
   #need(desired: DesiredServer): void {

@@ -31,13 +31,15 @@ import { type ChoiceSubject, isRemembered } from '../../policies/calls/permissio
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { denied } from '../errors/permission-refusal.ts';
 import type { TroupeParts } from '../root-actor.ts';
+import type { ProblemList } from '../status/problem-list.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { PermissionRules, type RuledSettings } from './permission-rules.ts';
 
 export interface PermissionsPorts {
+  readonly parts: TroupeParts;
   readonly projectRoot: string;
   readonly settings: RuledSettings;
-  readonly onProblems: (problems: readonly Problem[]) => void;
+  readonly problems: ProblemList;
 }
 
 /** One call that is about to go out. */
@@ -65,15 +67,15 @@ export class Permissions {
 
   constructor(
     { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
-    { clock, report, keepPermissions }: TroupeParts,
-    { projectRoot, settings, onProblems }: PermissionsPorts,
+    { parts, projectRoot, settings, problems }: PermissionsPorts,
   ) {
-    this.#clock = clock;
-    this.#report = report;
+    this.#clock = parts.clock;
+    this.#report = parts.report;
     this.#hook = permission;
     this.#ask = askPermission;
     this.#rules = new PermissionRules(settings);
-    this.store = keepPermissions({ projectRoot, onProblems });
+    const onProblems = (list: readonly Problem[]): void => problems.set('permissions', list);
+    this.store = parts.keepPermissions({ projectRoot, onProblems });
     this.#chart = this.#provide();
   }
 

@@ -21,6 +21,7 @@ import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { Listeners } from '../listeners.ts';
 import { Roots } from '../options/roots.ts';
+import type { ServerRecords } from '../server-records.ts';
 import type { StatusBoard } from '../status/board.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { answerFault, readyAnswer } from './question-answer.ts';
@@ -29,9 +30,10 @@ export interface QuestionsPorts {
   readonly projectRoot: string;
   readonly clock: Clock;
   readonly listeners: Listeners;
+  /** Nothing of an answer gets into them. */
+  readonly records: ServerRecords;
+  /** A function, because the board is created later. */
   readonly board: () => StatusBoard;
-  /** Adds a line to a server's log; the line contains nothing of an answer. */
-  readonly remark: (server: string, line: string) => void;
 }
 
 interface OpenQuestion {
@@ -187,7 +189,7 @@ export class Questions {
   #follow(open: OpenQuestion, signal: AbortSignal): Promise<QuestionAnswer | undefined> {
     const { question, actor } = open;
     const { id, server } = question;
-    const { listeners, board, remark } = this.#ports;
+    const { listeners, board, records } = this.#ports;
     const withdraw = (): void => actor.send({ type: 'question.withdrawn' });
     let wasListed = false;
     actor.on('question.listed', () => {
@@ -200,7 +202,7 @@ export class Questions {
         this.#open.delete(id);
         this.#crowded.delete(server);
         signal.removeEventListener('abort', withdraw);
-        if (why !== null) remark(server, `its question ${id} was cancelled: ${why}`);
+        if (why !== null) records.remark(server, `its question ${id} was cancelled: ${why}`);
         resolve(answerAt(end, open.answer));
         open.wanted.abort();
         if (!wasListed) return;
@@ -238,7 +240,7 @@ export class Questions {
   #remarkCrowd(server: string, most: number): void {
     if (this.#crowded.has(server)) return;
     this.#crowded.add(server);
-    this.#ports.remark(
+    this.#ports.records.remark(
       server,
       `asks more than ${most} questions at once; further ones are cancelled`,
     );

@@ -1,0 +1,169 @@
+/**
+ * Creates and connects all parts of a troupe: the only place that knows charts and actors. I/O
+ * comes in as parts, so a test runs the same services with scripted sessions and virtual time.
+ */
+
+import {
+  createGenerationSet,
+  type SessionOwner,
+  type SessionTarget,
+} from '../../actors/session/ports.ts';
+import { createSettingsReader } from '../../actors/settings/reader.ts';
+import { createSpecBook, type SpecBook } from '../../actors/settings/spec-book.ts';
+import type { TroupeInput } from '../../machines/troupe/troupe.ts';
+import { mergeSettings } from '../config/merge-settings.ts';
+import type { FailureKind } from '../domain/failure.ts';
+import type { ServerStatus } from '../domain/host/status.ts';
+import type { PolicyChoice } from '../domain/policy.ts';
+import type { TroupeError } from '../domain/troupe-error.ts';
+import { CallDispatcher } from './calls/dispatcher.ts';
+import { Catalogs } from './catalog/catalogs.ts';
+import { unknownServer } from './errors/unknown-name.ts';
+import { Listeners } from './listeners.ts';
+import { AddedServers } from './options/added-servers.ts';
+import { checkOptions } from './options/check.ts';
+import { embeddingReader } from './options/embedded-servers.ts';
+import { hostPolicy, settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
+import { createRoot, type TroupeParts } from './root-actor.ts';
+import { ServerRecords } from './server-records.ts';
+import { SessionRegistry } from './session-registry.ts';
+import { type RootRef, StatusBoard } from './status/board.ts';
+import { BudgetWatch } from './status/budget-watch.ts';
+import { ProblemList } from './status/problem-list.ts';
+import type { TroupeOptions } from './troupe.ts';
+import { Approvals } from './user/approvals.ts';
+import { Permissions } from './user/permissions.ts';
+import { Questions } from './user/questions.ts';
+import { TroupeProgress } from './waits/troupe-progress.ts';
+
+export type Services = ReturnType<typeof createServices>;
+
+/** The root is created, not started. Services that need a later one get a function that returns it. */
+export function createServices(options: TroupeOptions, parts: TroupeParts) {
+  const { clock, report } = parts;
+  const startedAt = clock.now();
+  checkOptions(options);
+  const listeners = new Listeners((name, error) => report(`A listener of "${name}" threw.`, error));
+  const problems = new ProblemList((list) =>
+    listeners.emit('settings.invalid', { problems: list }),
+  );
+  const progress = new TroupeProgress(clock, startedAt, () => board);
+  const budget = new BudgetWatch((list) => problems.set('budget', list));
+  const records = new ServerRecords(parts, listeners);
+  const policy = hostPolicy(options.policy);
+  const processes = parts.keepProcesses?.((list) => problems.set('processes', list));
+  const settingsPorts = { ...settingsPortsOf(options, parts, () => processes), policy };
+  const { projectRoot, docker } = settingsPorts;
+  const servers = options.servers ?? {};
+  const specs = createSpecBook();
+  const settings = () => root.getSnapshot().context.settings;
+  const late = { root: () => root, board: () => board, catalogs: () => catalogs };
+  const noted = { parts, projectRoot, problems, listeners, records };
+  const approvals: Approvals = new Approvals({ ...noted, ...late, specs });
+  const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
+  const reader = approvals.lookedUpBy(plainReader);
+  const values = valueSourceOf(options, parts, processes, (given) =>
+    startAnswered(given, root, board),
+  );
+  const questions = new Questions(options, { ...noted, ...late, clock });
+  const sessions = new SessionRegistry();
+  const catalogs: Catalogs = new Catalogs({ ...noted, ...late, sessions, approvals });
+  const overSse = createGenerationSet();
+  const root: RootRef = createRoot({
+    parts: records.watching(parts),
+    input: inputOf(options, parts, policy, startedAt),
+    settings: { ...settingsPorts, reader: catalogs.lookedUpBy(reader) },
+    specs,
+    session: {
+      registry: sessions,
+      ...catalogs.session,
+      specOf: (owner) => targetOf(owner, specs, board, approvals),
+      onExecutableMoved: () => root.send({ type: 'settings.reload' }),
+      processes,
+      values,
+      overSse,
+      leftWhenAsked: createGenerationSet(),
+      embedded: new Map(Object.entries(servers)),
+      questions: questions.session,
+      log: records.noteLine,
+    },
+  });
+  const board: StatusBoard = new StatusBoard({
+    root,
+    clock,
+    toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
+    heldCountOf: (desired) => approvals.heldCount(desired),
+    isOverSse: (generation) => overSse.has(generation),
+    stepFor: (server) => questions.stepFor(server),
+    onSnapshot: records.noteSnapshot,
+    onToolsMayDiffer: () => catalogs.invalidate(),
+    onChange: (status) => {
+      const { session = 0 } = board.sighting(status.name) ?? {};
+      const before = records.noteStatus(status, session);
+      listeners.emit('status.changed', { status });
+      if (isLogInNew(before, status)) listeners.emit('auth.needed', { server: status.name });
+      // A place may be free for a server that waits.
+      if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
+      progress.checkReady();
+    },
+  });
+  const absentError = (server: string): TroupeError =>
+    unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
+  const { tools } = catalogs;
+  const permissions = new Permissions(options, { ...noted, settings });
+  const callPorts = { ...parts, ...noted, board, tools, sessions, approvals, permissions };
+  const calls = new CallDispatcher({ ...callPorts, absentError });
+  const added = new AddedServers(reader);
+  const kept = { ...noted, listeners, approvals, questions, catalogs, values, processes };
+  return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+}
+
+function inputOf(
+  { trusted = true, allow }: TroupeOptions,
+  { seed, coreCount }: TroupeParts,
+  policy: PolicyChoice,
+  startedAt: number,
+): TroupeInput {
+  // The host's policy applies until the files are read.
+  const { slots, startupGateMs } = mergeSettings([], undefined, policy).settings;
+  return { seed, startedAt, trusted, launchBound: allow ?? null, slots, coreCount, startupGateMs };
+}
+
+/** What a session of this server opens; undefined when the settings no longer contain it. */
+function targetOf(
+  { server, generation }: SessionOwner,
+  specs: SpecBook,
+  board: StatusBoard,
+  approvals: Approvals,
+): SessionTarget | undefined {
+  const spec = specs.get(generation);
+  const desired = board.sighting(server)?.desired;
+  if (spec === undefined || desired === undefined) return undefined;
+  return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
+}
+
+function isLogInNew(
+  before: ServerStatus | undefined,
+  { state, generation }: ServerStatus,
+): boolean {
+  if (state !== 'authRequired') return false;
+  return before?.state !== 'authRequired' || before.generation !== generation;
+}
+
+// A start that timed out while it waited for the answer, and one whose question was declined.
+const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailable']);
+
+/**
+ * Starts servers that gave up, or back off, only because an input had no answer yet. A server that
+ * the user stopped, or that may not start, stays as it is; a start that is under way uses the answer.
+ */
+function startAnswered(servers: readonly string[], root: RootRef, board: StatusBoard): void {
+  for (const server of servers) {
+    const seen = board.sighting(server);
+    if (seen === undefined || seen.leaving) continue;
+    const { state, lastError } = seen.status;
+    if (state !== 'failed' && state !== 'backingOff') continue;
+    if (lastError !== undefined && wantOfValue.has(lastError.kind))
+      root.send({ type: 'server.start', server });
+  }
+}
