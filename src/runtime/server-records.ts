@@ -110,9 +110,9 @@ export class ServerRecords {
     const lastRow = ref === undefined ? undefined : this.#histories.lastRowOf(ref);
     const history = this.#histories.of(server);
     const clock = this.#clock;
-    const { sessionTimers } = this.#histories;
+    const { timers } = this.#histories;
     return deepFreeze(
-      explainServer({ status, desired, root, ref, history, lastRow, sessionTimers, clock }),
+      explainServer({ status, desired, root, ref, history, lastRow, timers, clock }),
     );
   }
 

@@ -12,6 +12,7 @@ import type {
   Explanation,
   QueuePlace,
   RunningTimer,
+  StateName,
   WindowUse,
 } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -21,12 +22,12 @@ import { admit } from '../../policies/admission/admit.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { RootSnapshot, ServerRef } from '../status/board.ts';
 import { nextStepAfter } from '../status/next-step.ts';
-import { decisionOf, whatIf } from '../status/server-chart.ts';
+import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';
 import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 import { type AdmissionFacts, admissionOf, openersOf } from './admission.ts';
+import type { ChartTimer, ChartTimers } from './chart-timers.ts';
 import { moversOf } from './movers.ts';
 import type { ServerHistory } from './server-history.ts';
-import type { SessionTimers } from './session-timers.ts';
 
 /** What is known of the server to be explained. */
 export interface ExplainFacts {
@@ -38,7 +39,7 @@ export interface ExplainFacts {
   readonly history: ServerHistory | undefined;
   /** The line of its table that its chart took last, from 0. */
   readonly lastRow: number | undefined;
-  readonly sessionTimers: SessionTimers;
+  readonly timers: ChartTimers;
   readonly clock: Clock;
 }
 
@@ -59,7 +60,9 @@ export function explainServer(facts: ExplainFacts): Explanation {
   };
   const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);
   const chart: ChartPart =
-    snapshot === undefined ? { movedBy: [], timers: [] } : explainChart(snapshot, facts, admission);
+    ref === undefined || snapshot === undefined
+      ? { movedBy: [], timers: [] }
+      : explainChart(ref, snapshot, facts, admission);
   const failure = history?.lastFailure;
   const nextStep = nextStepAfter(desired, status);
   return {
@@ -73,15 +76,16 @@ export function explainServer(facts: ExplainFacts): Explanation {
 }
 
 function explainChart(
+  ref: ServerRef,
   snapshot: ServerSnapshot,
-  { root, history, lastRow, sessionTimers, clock }: ExplainFacts,
+  { root, lastRow, timers: charts, clock }: ExplainFacts,
   admission: AdmissionFacts,
 ): ChartPart {
   const { session } = snapshot.children;
   const wallNowMs = clock.wallNow();
   const timers = [
-    ...serverTimers(snapshot, history, wallNowMs),
-    ...(session === undefined ? [] : timersOfSession(sessionTimers, session, wallNowMs)),
+    ...serverTimers(snapshot, charts.of(ref, wallNowMs)),
+    ...(session === undefined ? [] : charts.ofSession(session, wallNowMs).map(sessionTimer)),
   ].sort((one, other) => Date.parse(one.dueAt) - Date.parse(other.dueAt));
   const queue = queuePlaceOf(root, snapshot.context.actorId);
   return {
@@ -114,38 +118,32 @@ const endingDeadlines: ReadonlySet<string> = new Set([
   'floodDeadline',
 ]);
 
-function timersOfSession(
-  timers: SessionTimers,
-  session: SessionRef,
-  wallNowMs: number,
-): readonly RunningTimer[] {
-  return timers.running(session, wallNowMs).map(({ name, totalMs, enteredAtMs, dueAtMs }) => ({
-    name,
-    totalMs,
-    enteredAt: iso(enteredAtMs),
-    dueAt: iso(dueAtMs),
-    ...(endingDeadlines.has(name) ? { to: { state: 'stopping' } } : {}),
-  }));
+function sessionTimer(timer: ChartTimer): RunningTimer {
+  const to = endingDeadlines.has(timer.name) ? ({ state: 'stopping' } as const) : undefined;
+  return shownTimer(timer, to);
 }
 
+/** The server's own timers; a timer whose guard fails now would do nothing. */
 function serverTimers(
   snapshot: ServerSnapshot,
-  history: ServerHistory | undefined,
-  wallNowMs: number,
+  timers: readonly ChartTimer[],
 ): readonly RunningTimer[] {
   const before = conditionOf(snapshot);
-  const timers = history?.timers.running(wallNowMs) ?? [];
-  return timers.map(({ name, totalMs, enteredAtMs, dueAtMs, eventType }) => {
-    const to = conditionOf(whatIf(snapshot, { type: eventType }));
-    const isSame = to.state === before.state && to.reason === before.reason;
-    return {
-      name,
-      totalMs,
-      enteredAt: iso(enteredAtMs),
-      dueAt: iso(dueAtMs),
-      ...(isSame ? {} : { to }),
-    };
-  });
+  return timers
+    .filter(({ id }) => mayFire(snapshot, id))
+    .map((timer) => {
+      const to = conditionOf(whatIf(snapshot, { type: timer.id }));
+      const isSame = to.state === before.state && to.reason === before.reason;
+      return shownTimer(timer, isSame ? undefined : to);
+    });
+}
+
+function shownTimer(
+  { name, totalMs, enteredAtMs, dueAtMs }: ChartTimer,
+  to: StateName | undefined,
+): RunningTimer {
+  const [enteredAt, dueAt] = [iso(enteredAtMs), iso(dueAtMs)];
+  return { name, totalMs, enteredAt, dueAt, ...(to === undefined ? {} : { to }) };
 }
 
 function circuitUseOf(

@@ -12,13 +12,10 @@ import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { rowTaken } from '../status/server-chart.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
-import { SessionTimers } from './session-timers.ts';
-import { TimerStamps } from './timer-stamps.ts';
+import { ChartTimers } from './chart-timers.ts';
 
 export interface ServerHistory {
   readonly timeline: AttemptTimeline;
-  /** Of the present life. */
-  timers: TimerStamps;
   life: number | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
   /** The failure that its chart holds, and since when: the same words may tell of a new one. */
@@ -34,7 +31,7 @@ export class ServerHistories {
   #lifeCount = 0;
 
   readonly #clock: Pick<Clock, 'wallNow'>;
-  readonly sessionTimers = new SessionTimers();
+  readonly timers = new ChartTimers();
 
   constructor(clock: Pick<Clock, 'wallNow'>) {
     this.#clock = clock;
@@ -42,7 +39,7 @@ export class ServerHistories {
 
   /** Sees every event of the charts: it notes the decisions of servers and the timers of sessions. */
   readonly inspect = (event: InspectionEvent): void => {
-    this.sessionTimers.note(event, this.#clock.wallNow());
+    this.timers.note(event, this.#clock.wallNow());
     if (event.type !== '@xstate.microstep') return;
     const row = rowTaken(transitionsOfStep(event));
     if (row !== undefined) this.#rows.set(event.actorRef, row);
@@ -58,7 +55,6 @@ export class ServerHistories {
     const life = this.#lifeOf(owner);
     const history = this.#histories.get(server) ?? {
       timeline: new AttemptTimeline(),
-      timers: new TimerStamps(),
       life: undefined,
       lastFailure: undefined,
       cause: null,
@@ -68,14 +64,12 @@ export class ServerHistories {
     if (history.life !== life) {
       if (history.life !== undefined) history.timeline.close(history.life, seen.nowMs);
       history.life = life;
-      history.timers = new TimerStamps();
     }
     const { lastError } = seen.snapshot.context;
     if (lastError !== history.cause) {
       history.cause = lastError;
       history.causedAtMs = seen.nowMs;
     }
-    history.timers.observe(seen.snapshot, seen.nowMs);
     history.timeline.observe({ ...seen, life });
   }
 

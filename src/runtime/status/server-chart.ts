@@ -12,7 +12,6 @@ import {
   serverMachine,
 } from '../../../machines/server/server.ts';
 import { activeStates } from '../../../machines/xstate-internals.ts';
-import { longestTimerMs } from '../../domain/clock.ts';
 import type { Decision, StateName } from '../../domain/host/explanation.ts';
 
 interface Named {
@@ -23,12 +22,10 @@ type Guard = (
   args: { readonly context: ServerContext },
   params: Readonly<Record<string, unknown>> | undefined,
 ) => boolean;
-type Delay = number | ((args: { readonly context: ServerContext }) => number);
 
 // The machine's own table of implementations, which its types do not show.
-const { guards, delays, actions } = serverMachine.implementations as unknown as {
+const { guards, actions } = serverMachine.implementations as unknown as {
   readonly guards: Readonly<Record<string, Guard>>;
-  readonly delays: Readonly<Record<string, Delay>>;
   readonly actions: Readonly<Record<string, { readonly type?: string }>>;
 };
 
@@ -198,46 +195,12 @@ export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   );
 }
 
-/** A timer that the chart has set in its present state. */
-export interface SetTimer {
-  /** Tells it from all others of the chart. */
-  readonly id: string;
-  readonly name: string;
-  readonly totalMs: number;
-  /** The event that it sends. */
-  readonly eventType: string;
-  /** It sets itself again when it has run out, and the state stays. */
-  readonly isPeriodic: boolean;
-  /** Set again whenever new settings arrive. */
-  readonly followsSettings: boolean;
-}
-
-export function timersOf(snapshot: ServerSnapshot): readonly SetTimer[] {
+/** Whether this timer's event would be answered now. */
+export function mayFire(snapshot: ServerSnapshot, eventType: string): boolean {
   const { context } = snapshot;
-  return activeStates(snapshot).flatMap((node) =>
-    node.after
-      .filter((row) => holds(row, context))
-      .flatMap((row) => {
-        const name = String(row.delay);
-        const delay = delays[name];
-        const totalMs = typeof delay === 'function' ? delay({ context }) : delay;
-        // As long as a timer can be: the chart's way to have none.
-        if (totalMs === undefined || totalMs >= longestTimerMs) return [];
-        return {
-          id: row.eventType,
-          name,
-          totalMs,
-          eventType: row.eventType,
-          isPeriodic: isReentry(row, node),
-          followsSettings:
-            node.transitions.get('spec.updated')?.some((it) => isReentry(it, node)) === true,
-        };
-      }),
+  return activeStates(snapshot).some(({ after }) =>
+    after.some((row) => row.eventType === eventType && holds(row, context)),
   );
-}
-
-function isReentry({ target, reenter }: AnyTransitionDefinition, node: AnyStateNode): boolean {
-  return reenter && target?.includes(node) === true;
 }
 
 /** Where the server would be after an event, computed without anything happening. */
