@@ -32,7 +32,7 @@ const seedRange = 2 ** 31;
  */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { clock = realClock, env = process.env } = options;
-  const { stateDir } = options;
+  const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
   return assembleTroupe(options, {
     clock,
     coreCount: availableParallelism(),
@@ -41,27 +41,16 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     seed: options.seed ?? randomInt(seedRange),
     env,
     createSession: (sessionPorts) => createSessionActors(createSessionIo(sessionPorts)),
-    keepApprovals: (ports) =>
-      createApprovalStore({
-        ...ports,
-        clock,
-        stateDir: stateDir === undefined ? undefined : resolve(stateDir),
-      }),
-    keepPermissions: (ports) =>
-      createPermissionStore({
-        ...ports,
-        clock,
-        stateDir: stateDir === undefined ? undefined : resolve(stateDir),
-      }),
+    keepApprovals: (ports) => createApprovalStore({ ...ports, clock, stateDir }),
+    keepPermissions: (ports) => createPermissionStore({ ...ports, clock, stateDir }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
-    generationKey: () => installationKey(stateDir === undefined ? undefined : resolve(stateDir)),
+    generationKey: () => installationKey(stateDir),
     readEnvFileNames: (spec) => envFileNamesOf(spec, env),
     ...(stateDir === undefined
       ? {}
       : {
-          resultFiles: createResultFiles({ stateDir: resolve(stateDir), wallNow: Date.now }),
-          keepCatalogs: (onProblems) =>
-            createCatalogFiles({ stateDir: resolve(stateDir), clock, onProblems }),
+          resultFiles: createResultFiles({ stateDir, wallNow: Date.now }),
+          keepCatalogs: (onProblems) => createCatalogFiles({ stateDir, clock, onProblems }),
         }),
     images: createImageShrinker(),
     telemetry: openTelemetry(options.telemetry, report),

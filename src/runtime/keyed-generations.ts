@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { SettingsReader } from '../../actors/settings/reader.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer } from '../domain/settings.ts';
+import { within } from './wait-once.ts';
 
 // A second: an unreachable network folder must not delay settings for longer.
 const loadMs = 1_000;
@@ -28,7 +29,7 @@ export function keyedReader(
     ...reader,
     async read(now, scope) {
       const reading = await reader.read(now, scope);
-      const present = await (key ??= withinPatience(load(), clock));
+      const present = await (key ??= loaded(load(), clock));
       const of = (generation: string): string =>
         createHmac('sha256', present).update(generation).digest('hex');
       const servers = reading.settings.servers.map((desired) => {
@@ -49,12 +50,6 @@ export function keyedReader(
   };
 }
 
-async function withinPatience(key: Promise<Buffer>, clock: Clock): Promise<Buffer> {
-  let timer: unknown;
-  const patience = new Promise<Buffer>((resolve) => {
-    timer = clock.setTimeout(() => resolve(randomBytes(32)), loadMs);
-  });
-  const found = await Promise.race([key, patience]);
-  clock.clearTimeout(timer);
-  return found;
+async function loaded(key: Promise<Buffer>, clock: Clock): Promise<Buffer> {
+  return (await within(clock, loadMs, key)) ?? randomBytes(32);
 }

@@ -48,14 +48,14 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
     case 'authRequired':
     case 'suspended':
     case 'failed':
-      return { pass: 'refuse', error: refusal(status, codeFor(status.state, status.reason)) };
+      return { pass: 'refuse', error: refusal(status, codeFor(status)) };
   }
 }
 
 /** The error for a server that will not become ready by itself; undefined when it may. */
 export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
   if (!isAtRest(status.state)) return undefined;
-  return refusal(status, codeFor(status.state, status.reason));
+  return refusal(status, codeFor(status));
 }
 
 /** The error for a server that was started for the call, failed, and sleeps again. */
@@ -91,33 +91,24 @@ function refusal(status: ServerStatus, code: CallerCode, retryAfterMs?: number):
   });
 }
 
-function codeFor(state: ServerState, reason: StateReason | undefined): CallerCode {
-  switch (reason) {
-    case 'untrusted':
-      return 'UNTRUSTED';
-    case 'excluded':
-      return 'EXCLUDED';
-    case 'notAllowed':
-      return 'NOT_ALLOWED';
-    case 'pendingApproval':
-      return 'PENDING_APPROVAL';
-    case 'rejected':
-      return 'REJECTED';
-    case 'invalidConfig':
-      return 'INVALID_CONFIG';
-    case 'overBudget':
-      return 'OVER_BUDGET';
-    case 'capabilityMissing':
-      return 'CAPABILITY_MISSING';
-    case 'versionUnsupported':
-      return 'VERSION_UNSUPPORTED';
-    default:
-      break;
-  }
-  if (state === 'disabled') return 'DISABLED';
-  if (state === 'stopped') return 'STOPPED';
-  if (state === 'authRequired') return 'AUTH_REQUIRED';
-  return state === 'suspended' ? 'SUSPENDED' : 'FAILED';
+const codes: Partial<Readonly<Record<ServerState | StateReason, CallerCode>>> = {
+  untrusted: 'UNTRUSTED',
+  excluded: 'EXCLUDED',
+  notAllowed: 'NOT_ALLOWED',
+  pendingApproval: 'PENDING_APPROVAL',
+  rejected: 'REJECTED',
+  invalidConfig: 'INVALID_CONFIG',
+  overBudget: 'OVER_BUDGET',
+  capabilityMissing: 'CAPABILITY_MISSING',
+  versionUnsupported: 'VERSION_UNSUPPORTED',
+  disabled: 'DISABLED',
+  stopped: 'STOPPED',
+  authRequired: 'AUTH_REQUIRED',
+  suspended: 'SUSPENDED',
+};
+
+function codeFor({ state, reason }: ServerStatus): CallerCode {
+  return (reason && codes[reason]) ?? codes[state] ?? 'FAILED';
 }
 
 // The user caused these states; an old failure is not the reason.

@@ -48,7 +48,7 @@ export class Catalogs {
   readonly #keeping: CatalogKeeping;
   readonly #isKept: boolean;
   readonly #store: CatalogStore;
-  #isLookDue = false;
+  #isScheduled = false;
 
   constructor(ports: CatalogsPorts) {
     this.#ports = ports;
@@ -127,14 +127,16 @@ export class Catalogs {
     return actorId === undefined ? undefined : sessions.get(actorId);
   }
 
-  /** A server came, went, or offers something else. */
+  /** A server came, went, or offers something else: reported once for all changes of one turn. */
   invalidate(): void {
     this.tools.invalidate();
     this.offers.invalidate();
-    if (this.#isLookDue) return;
-    this.#isLookDue = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isLookDue = false;
+      this.#isScheduled = false;
+      this.tools.announce();
+      this.offers.announce();
       this.#keeping.look();
     });
   }

@@ -6,6 +6,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { redact } from '../../policies/text/redact.ts';
 import { redactedTools } from '../../policies/tools/redacted-tool.ts';
+import { within } from '../wait-once.ts';
 import type { EraStore } from './era-store.ts';
 import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';
 import type { CatalogStore } from './store.ts';
@@ -98,12 +99,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const loaded = files.load(owners).then((entries) => {
       for (const entry of entries) this.#restore(entry);
     });
-    let timer: unknown;
-    const patience = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, loadMs);
-    });
-    await Promise.race([loaded, patience]);
-    clock.clearTimeout(timer);
+    await within(clock, loadMs, loaded);
   }
 
   /** Servers came, went or changed: forgets what nobody needs any more. */
@@ -116,11 +112,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const { files, clock } = this.#ports;
     this.#lifetimes.close();
     if (files === undefined) return undefined;
-    let timer: unknown;
-    const patience = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, closeMs);
-    });
-    return Promise.race([files.close(), patience]).then(() => clock.clearTimeout(timer));
+    return within(clock, closeMs, files.close());
   }
 
   #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {

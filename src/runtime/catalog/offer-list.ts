@@ -41,7 +41,6 @@ const maxItems = 10_000;
 export class OfferList {
   readonly #ports: OfferListPorts;
   #lists: Lists | undefined;
-  #isScheduled = false;
   readonly #filtered = new WeakMap<
     Catalog,
     { readonly held: ReadonlySet<string>; readonly rest: Catalog }
@@ -58,15 +57,9 @@ export class OfferList {
     return this.#lists;
   }
 
-  /** Something may have changed: looked at once, after everything that belongs together. */
+  /** The lists may have changed, and are built again when they are next needed. */
   invalidate(): void {
     this.#lists = undefined;
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    queueMicrotask(() => {
-      this.#isScheduled = false;
-      this.#announce();
-    });
   }
 
   /** Returns the same object as long as the same definitions are held back, because lists are compared by identity. */
@@ -79,7 +72,8 @@ export class OfferList {
     return rest;
   }
 
-  #announce(): void {
+  /** Reports the servers whose lists differ from those at the last report. */
+  announce(): void {
     const [earlier, present] = [this.#announced, this.#offers()];
     this.#announced = present;
     for (const server of [...new Set([...earlier.keys(), ...present.keys()])].sort()) {
@@ -135,27 +129,18 @@ function differ(
 
 function listsOf(offers: readonly Offer[]): Lists {
   const sorted = offers.toSorted((a, b) => compare(a.server, b.server));
-  const all = <Item>(list: (known: Catalog) => readonly Item[], key: (item: Item) => string) =>
+  const all = <Item>(list: (known: Catalog) => readonly Item[], key: keyof Item) =>
     sorted
       .flatMap(({ server, catalog, known }) =>
         list(known)
-          .toSorted((a, b) => compare(key(a), key(b)))
+          .toSorted((a, b) => compare(String(a[key]), String(b[key])))
           .map((item) => ({ ...item, server, catalog })),
       )
       .slice(0, maxItems);
   return deepFreeze({
-    resources: all(
-      ({ resources }) => resources,
-      ({ uri }) => uri,
-    ),
-    resourceTemplates: all(
-      ({ resourceTemplates }) => resourceTemplates,
-      ({ uriTemplate }) => uriTemplate,
-    ),
-    prompts: all(
-      ({ prompts }) => prompts,
-      ({ name }) => name,
-    ),
+    resources: all((known) => known.resources, 'uri'),
+    resourceTemplates: all((known) => known.resourceTemplates, 'uriTemplate'),
+    prompts: all((known) => known.prompts, 'name'),
     instructions: sorted.flatMap(({ server, catalog, known }) =>
       known.instructions === undefined ? [] : [{ server, catalog, text: known.instructions }],
     ),

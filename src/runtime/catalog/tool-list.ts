@@ -49,7 +49,6 @@ export class ToolList {
   /** Made at the first search of a list. */
   #index: ToolIndex | undefined;
   #isDirty = true;
-  #isScheduled = false;
   /** Of which servers tools are left out, and how many: told once. */
   #told: ReadonlyMap<string, string> = new Map();
   /** Tools without a name: each told once. */
@@ -137,18 +136,13 @@ export class ToolList {
     return this.#ports.catalogs.get(desired.name, status.generation);
   }
 
-  /** Something may have changed: looked at once, after everything that belongs together. */
+  /** The list may have changed, and is built again when it is next needed. */
   invalidate(): void {
     this.#isDirty = true;
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    queueMicrotask(() => {
-      this.#isScheduled = false;
-      this.#announce();
-    });
   }
 
-  #announce(): void {
+  /** Reports the servers whose shown tools differ from those at the last report. */
+  announce(): void {
     this.all();
     const [earlier, present] = [this.#announced, this.#byServer];
     if (earlier === present) return;

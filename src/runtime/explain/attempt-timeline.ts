@@ -19,8 +19,8 @@ const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
 };
 
 interface Trial {
-  /** Whose session it is: numbers begin anew with each life. */
-  readonly life: number;
+  /** The actor that the session belongs to: each counts its sessions from 1. */
+  readonly life: string;
   readonly session: number;
   readonly generation: string;
   readonly attempt: number;
@@ -36,8 +36,8 @@ interface Trial {
 
 /** One look at a server. */
 export interface Observation {
-  /** Of the actor, counted over all of the troupe. */
-  readonly life: number;
+  /** Id of the server actor. */
+  readonly life: string;
   readonly snapshot: ServerSnapshot;
   readonly condition: StateName;
   /** Wall time, milliseconds since 1970. */
@@ -86,7 +86,7 @@ export class AttemptTimeline {
   }
 
   /** The actor is gone: whatever went on has ended. */
-  close(life: number, nowMs: number): void {
+  close(life: string, nowMs: number): void {
     const trial = this.#trials.at(-1);
     if (trial?.life === life) end(trial, nowMs);
   }
@@ -97,7 +97,7 @@ export class AttemptTimeline {
   }
 }
 
-function isOf(trial: Trial | undefined, life: number, session: number): boolean {
+function isOf(trial: Trial | undefined, life: string, session: number): boolean {
   return trial?.life === life && trial.session === session;
 }
 

@@ -10,13 +10,14 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
+import type { ServerRef } from '../status/board.ts';
 import { rowTaken } from '../status/server-chart.ts';
 import { AttemptTimeline, type Observation } from './attempt-timeline.ts';
 import { ChartTimers } from './chart-timers.ts';
 
 export interface ServerHistory {
   readonly timeline: AttemptTimeline;
-  life: number | undefined;
+  life: string | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
   /** The failure that its chart holds, and since when: the same words may tell of a new one. */
   cause: Failure | null;
@@ -26,10 +27,6 @@ export interface ServerHistory {
 export class ServerHistories {
   readonly #histories = new Map<string, ServerHistory>();
   readonly #rows = new WeakMap<object, number>();
-  // Numbers, because an actor that is held is never collected, with all that it knew.
-  readonly #lives = new WeakMap<object, number>();
-  #lifeCount = 0;
-
   readonly #clock: Pick<Clock, 'wallNow'>;
   readonly timers = new ChartTimers();
 
@@ -51,8 +48,9 @@ export class ServerHistories {
   }
 
   /** Has to hear of every snapshot of every server, in their order. */
-  observe(server: string, owner: object, seen: Omit<Observation, 'life'>): void {
-    const life = this.#lifeOf(owner);
+  observe(server: string, owner: ServerRef, seen: Omit<Observation, 'life'>): void {
+    // Its id, because an actor that is referenced is never collected, with all that it knew.
+    const life = owner.sessionId;
     const history = this.#histories.get(server) ?? {
       timeline: new AttemptTimeline(),
       life: undefined,
@@ -71,14 +69,6 @@ export class ServerHistories {
       history.causedAtMs = seen.nowMs;
     }
     history.timeline.observe({ ...seen, life });
-  }
-
-  #lifeOf(owner: object): number {
-    const known = this.#lives.get(owner);
-    if (known !== undefined) return known;
-    this.#lifeCount += 1;
-    this.#lives.set(owner, this.#lifeCount);
-    return this.#lifeCount;
   }
 
   noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {

@@ -51,6 +51,7 @@ import type { ServerRecords } from '../server-records.ts';
 import type { RootRef, StatusBoard } from '../status/board.ts';
 import type { HeldCount } from '../status/next-step.ts';
 import type { ProblemList } from '../status/problem-list.ts';
+import { within } from '../wait-once.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
 export interface ApprovalsPorts {
@@ -312,12 +313,7 @@ export class Approvals {
   }
 
   async #loaded(): Promise<void> {
-    let timer: unknown;
-    const patience = new Promise<void>((resolve) => {
-      timer = this.#clock.setTimeout(resolve, loadMs);
-    });
-    await Promise.race([this.#store.load(), patience]);
-    this.#clock.clearTimeout(timer);
+    await within(this.#clock, loadMs, this.#store.load());
     this.#tellRoot();
   }
 
