@@ -46,8 +46,8 @@ export interface RecorderOptions {
 }
 
 export class Recorder implements InspectionSource {
-  readonly startedAt: string;
-  readonly clockStart: number;
+  startedAt = '';
+  clockStart = 0;
   readonly version = version;
   readonly #clock: Clock;
   readonly #report: RecorderOptions['report'];
@@ -61,8 +61,7 @@ export class Recorder implements InspectionSource {
     this.#clock = clock;
     this.#ledger = new Ledger(records);
     this.#report = report;
-    this.clockStart = clock.now();
-    this.startedAt = new Date(clock.wallNow()).toISOString();
+    this.#setStart();
   }
 
   get machines(): InspectionSource['machines'] {
@@ -79,6 +78,7 @@ export class Recorder implements InspectionSource {
 
   /** Looks at the whole system of a root from now on; what is true already becomes the picture before the first record. */
   attach(root: AnyActorRef, truth: TroupeSnapshot): void {
+    this.#setStart();
     this.#adopt(root);
     this.#ledger.begin({ ...truth, servers: truth.servers.map(shownStatus) });
     root.system.inspect((event) => this.#observe(event));
@@ -127,6 +127,12 @@ export class Recorder implements InspectionSource {
     const follower = (): void => onMore();
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
+  }
+
+  /** Times count from now. */
+  #setStart(): void {
+    this.clockStart = this.#clock.now();
+    this.startedAt = new Date(this.#clock.wallNow()).toISOString();
   }
 
   #observe(event: InspectionEvent): void {

@@ -8,7 +8,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
-import { inspectionOf, type RecordedInspection } from './inspection.ts';
+import { RecordedInspection } from './inspection.ts';
 import { checkName, checkState } from './options/check.ts';
 import { checkHostEvent, checkListener, isAnotherTry } from './options/check-host-event.ts';
 import { brokenActor, type TroupeParts } from './root-actor.ts';
@@ -28,7 +28,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   const services = createServices(options, parts);
   const { board, root, listeners } = services;
   const snapshot = () => snapshotOf(services);
-  const inspection = inspectionOf(options, { snapshot }, root, listeners, parts);
+  const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
   const ended = follow(services, inspection);
   const methods = {
     inspection,
