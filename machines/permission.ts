@@ -131,8 +131,11 @@ const ofPerson = ({ event }: { readonly event: { readonly output: PermissionAnsw
   answer: event.output,
 });
 const ofReview = ({ event }: { readonly event: PermissionReview }) => event;
+const ofCall = ({ context: { id } }: { readonly context: PermissionContext }) => ({ id });
 const noteDenial = (denial: PermissionDenial) =>
   ({ type: 'noteDenial', params: { denial } }) as const;
+const deniedAs = (denial: PermissionDenial) =>
+  ({ actions: noteDenial(denial), target: '#permission.denied' }) as const;
 
 const permissionSetup = setup({
   types: {
@@ -206,13 +209,11 @@ const ended = {
   byServer: { guard: { type: 'isOtherServer', params: ofReview }, target: '#permission.outdated' },
   byTool: {
     guard: { type: 'isOtherTool', params: ofReview },
-    actions: noteDenial('toolChanged'),
-    target: '#permission.denied',
+    ...deniedAs('toolChanged'),
   },
   byRule: {
     guard: { type: 'isDeniedByRule', params: ofReview },
-    actions: noteDenial('rule'),
-    target: '#permission.denied',
+    ...deniedAs('rule'),
   },
 } as const;
 
@@ -232,7 +233,7 @@ export const permissionMachine = permissionSetup.createMachine({
         weighing: {
           always: [
             { guard: 'isHostUnheard', target: 'askingHost' },
-            { guard: 'isDeniedByHost', actions: noteDenial('host'), target: '#permission.denied' },
+            { guard: 'isDeniedByHost', ...deniedAs('host') },
             { guard: 'needsPerson', target: 'recalling' },
             { target: '#permission.allowed.withoutPerson' },
           ],
@@ -241,16 +242,16 @@ export const permissionMachine = permissionSetup.createMachine({
           invoke: {
             id: 'askHost',
             src: 'askHost',
-            input: ({ context: { id } }) => ({ id }),
+            input: ofCall,
             onDone: [
               {
                 guard: { type: 'isVerdict', params: ({ event }) => ({ verdict: event.output }) },
                 actions: { type: 'noteHost', params: ({ event }) => ({ verdict: event.output }) },
                 target: 'weighing',
               },
-              { actions: noteDenial('hookNonsense'), target: '#permission.denied' },
+              deniedAs('hookNonsense'),
             ],
-            onError: { actions: noteDenial('broken'), target: '#permission.denied' },
+            onError: deniedAs('broken'),
           },
           after: { hostPatience: '#permission.timedOut' },
         },
@@ -258,7 +259,7 @@ export const permissionMachine = permissionSetup.createMachine({
           invoke: {
             id: 'recall',
             src: 'recall',
-            input: ({ context: { id } }) => ({ id }),
+            input: ofCall,
             onDone: [
               {
                 guard: {
@@ -268,9 +269,9 @@ export const permissionMachine = permissionSetup.createMachine({
                 target: '#permission.allowed.byPerson',
               },
               { guard: 'hasPerson', target: 'askingPerson' },
-              { actions: noteDenial('noPerson'), target: '#permission.denied' },
+              deniedAs('noPerson'),
             ],
-            onError: { actions: noteDenial('broken'), target: '#permission.denied' },
+            onError: deniedAs('broken'),
           },
           after: { storePatience: '#permission.timedOut' },
         },
@@ -278,7 +279,7 @@ export const permissionMachine = permissionSetup.createMachine({
           invoke: {
             id: 'askPerson',
             src: 'askPerson',
-            input: ({ context: { id } }) => ({ id }),
+            input: ofCall,
             onDone: [
               {
                 guard: { type: 'allowsOnce', params: ofPerson },
@@ -291,12 +292,11 @@ export const permissionMachine = permissionSetup.createMachine({
               },
               {
                 guard: { type: 'refuses', params: ofPerson },
-                actions: noteDenial('person'),
-                target: '#permission.denied',
+                ...deniedAs('person'),
               },
-              { actions: noteDenial('nonsense'), target: '#permission.denied' },
+              deniedAs('nonsense'),
             ],
-            onError: { actions: noteDenial('broken'), target: '#permission.denied' },
+            onError: deniedAs('broken'),
           },
           after: { personPatience: '#permission.timedOut' },
         },

@@ -114,6 +114,18 @@ const noteAnswerThrown = {
 const ofHandler = ({ event }: { readonly event: { readonly output: QuestionReply } }) =>
   event.output;
 
+const replied = {
+  actions: { type: 'noteAnswer', params: ofHandler },
+  target: '#question.answered',
+} as const;
+const consulting = {
+  id: 'consult',
+  src: 'consult',
+  input: ({ context: { id } }: { readonly context: QuestionContext }) => ({ id }),
+  onError: { actions: noteAnswerThrown, target: '#question.answered' },
+} as const;
+const isLeft = { type: 'isLeft', params: ofHandler } as const;
+
 const ofAnswer = ({ event: { action } }: { readonly event: Pick<QuestionReply, 'action'> }) => ({
   action,
   fault: null,
@@ -136,17 +148,8 @@ export const questionMachine = questionSetup.createMachine({
         },
         askingCaller: {
           invoke: {
-            id: 'consult',
-            src: 'consult',
-            input: ({ context: { id } }) => ({ id }),
-            onDone: [
-              { guard: { type: 'isLeft', params: ofHandler }, target: 'listed.unclaimed' },
-              {
-                actions: { type: 'noteAnswer', params: ofHandler },
-                target: '#question.answered',
-              },
-            ],
-            onError: { actions: noteAnswerThrown, target: '#question.answered' },
+            ...consulting,
+            onDone: [{ guard: isLeft, target: 'listed.unclaimed' }, replied],
           },
         },
         listed: {
@@ -160,19 +163,7 @@ export const questionMachine = questionSetup.createMachine({
           },
           states: {
             askingHost: {
-              invoke: {
-                id: 'consult',
-                src: 'consult',
-                input: ({ context: { id } }) => ({ id }),
-                onDone: [
-                  { guard: { type: 'isLeft', params: ofHandler }, target: 'unclaimed' },
-                  {
-                    actions: { type: 'noteAnswer', params: ofHandler },
-                    target: '#question.answered',
-                  },
-                ],
-                onError: { actions: noteAnswerThrown, target: '#question.answered' },
-              },
+              invoke: { ...consulting, onDone: [{ guard: isLeft, target: 'unclaimed' }, replied] },
             },
             unclaimed: {},
           },
