@@ -18,36 +18,36 @@
  * asking: [*] -> weighing
  *   weighing -- always [isHostUnheard] --> askingHost
  *   weighing -- always [isDeniedByHost] --> denied
- *   weighing -- always [needsPerson] --> recalling
- *   weighing -- always --> allowed.withoutPerson
+ *   weighing -- always [needsUser] --> recalling
+ *   weighing -- always --> allowed.withoutUser
  *   askingHost invokes askHost
  *   askingHost -- done askHost [isVerdict] --> weighing
  *   askingHost -- done askHost --> denied
  *   askingHost -- error askHost --> denied
  *   askingHost -- after hostPatience --> timedOut
  *   recalling invokes recall
- *   recalling -- done recall [isRemembered] --> allowed.byPerson
- *   recalling -- done recall [hasPerson] --> askingPerson
+ *   recalling -- done recall [isRemembered] --> allowed.byUser
+ *   recalling -- done recall [hasUser] --> askingUser
  *   recalling -- done recall --> denied
  *   recalling -- error recall --> denied
  *   recalling -- after storePatience --> timedOut
- *   askingPerson invokes askPerson
- *   askingPerson -- done askPerson [allowsOnce] --> allowed.byPerson
- *   askingPerson -- done askPerson [allowsMore] --> keeping
- *   askingPerson -- done askPerson [refuses] --> denied
- *   askingPerson -- done askPerson --> denied
- *   askingPerson -- error askPerson --> denied
- *   askingPerson -- after personPatience --> timedOut
+ *   askingUser invokes askUser
+ *   askingUser -- done askUser [allowsOnce] --> allowed.byUser
+ *   askingUser -- done askUser [allowsMore] --> keeping
+ *   askingUser -- done askUser [refuses] --> denied
+ *   askingUser -- done askUser --> denied
+ *   askingUser -- error askUser --> denied
+ *   askingUser -- after userPatience --> timedOut
  *   keeping invokes keep
- *   keeping -- done keep | error keep | after storePatience --> allowed.byPerson
- * allowed: [*] -> withoutPerson
- *   withoutPerson -- permission.reviewed [isOtherServer] --> outdated
- *   withoutPerson -- permission.reviewed [isOtherTool] --> denied
- *   withoutPerson -- permission.reviewed [isDeniedByRule] --> denied
- *   withoutPerson -- permission.reviewed [isAskedByRule] --> outdated
- *   byPerson -- permission.reviewed [isOtherServer] --> outdated
- *   byPerson -- permission.reviewed [isOtherTool] --> denied
- *   byPerson -- permission.reviewed [isDeniedByRule] --> denied
+ *   keeping -- done keep | error keep | after storePatience --> allowed.byUser
+ * allowed: [*] -> withoutUser
+ *   withoutUser -- permission.reviewed [isOtherServer] --> outdated
+ *   withoutUser -- permission.reviewed [isOtherTool] --> denied
+ *   withoutUser -- permission.reviewed [isDeniedByRule] --> denied
+ *   withoutUser -- permission.reviewed [isAskedByRule] --> outdated
+ *   byUser -- permission.reviewed [isOtherServer] --> outdated
+ *   byUser -- permission.reviewed [isOtherTool] --> denied
+ *   byUser -- permission.reviewed [isDeniedByRule] --> denied
  * outdated -> [*]
  * denied -> [*]
  * timedOut -> [*]
@@ -74,7 +74,7 @@ export interface PermissionInput {
   /** The host wants to decide about every call. */
   readonly hasHook: boolean;
   /** A user can be asked, at the host or at a client of the gateway. */
-  readonly hasPerson: boolean;
+  readonly hasUser: boolean;
   /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
   readonly leftMs: number | null;
 }
@@ -83,7 +83,7 @@ export interface PermissionContext extends PermissionInput {
   /** The host's verdict; null = it was not asked. */
   readonly byHost: PermissionVerdict | null;
   /** The user's yes to more than this call, which is to be kept; null = there is none. */
-  readonly byPerson: PermissionAnswer | null;
+  readonly byUser: PermissionAnswer | null;
   /** Why the call may not go out; null = nothing was decided against it. */
   readonly denial: PermissionDenial | null;
 }
@@ -114,7 +114,7 @@ export interface KeptAnswer extends AskedPermission {
 // A rule is looked up in milliseconds; ten seconds leave room for a service that is asked.
 const hostPatienceMs = 10_000;
 // As long as a person has for an input: long enough to read, short enough not to be forgotten.
-const personPatienceMs = 120_000;
+const userPatienceMs = 120_000;
 // Twice as long as the store waits for the lock of its file.
 const storePatienceMs = 10_000;
 
@@ -127,7 +127,7 @@ function notProvided(name: string): () => never {
 interface Answered {
   readonly answer: PermissionAnswer | null;
 }
-const ofPerson = ({ event }: { readonly event: { readonly output: PermissionAnswer | null } }) => ({
+const ofUser = ({ event }: { readonly event: { readonly output: PermissionAnswer | null } }) => ({
   answer: event.output,
 });
 const ofReview = ({ event }: { readonly event: PermissionReview }) => event;
@@ -150,7 +150,7 @@ const permissionSetup = setup({
     /** Whether the user allowed this and further calls before. */
     recall: fromPromise<boolean, AskedPermission>(notProvided('recall')),
     /** Returns null for anything but an answer. */
-    askPerson: fromPromise<PermissionAnswer | null, AskedPermission>(notProvided('askPerson')),
+    askUser: fromPromise<PermissionAnswer | null, AskedPermission>(notProvided('askUser')),
     keep: fromPromise<void, KeptAnswer>(notProvided('keep')),
   },
   actions: {
@@ -159,7 +159,7 @@ const permissionSetup = setup({
       byHost: verdict,
     })),
     /** Keeps the user's answer. */
-    noteAnswer: assign((_, { answer }: Answered) => ({ byPerson: answer })),
+    noteAnswer: assign((_, { answer }: Answered) => ({ byUser: answer })),
     /** Records why the call may not go out. */
     noteDenial: assign((_, { denial }: { denial: PermissionDenial }) => ({ denial })),
   },
@@ -169,14 +169,14 @@ const permissionSetup = setup({
     /** The host said no. */
     isDeniedByHost: ({ context }) => context.byHost === 'deny',
     /** The user decides: the strictest of rules and host says so, or the policy where neither decides. */
-    needsPerson: ({ context: { byRules, byHost, byPolicy } }) =>
+    needsUser: ({ context: { byRules, byHost, byPolicy } }) =>
       (strictestVerdict(byRules ?? undefined, byHost ?? undefined) ?? byPolicy) === 'ask',
     /** The host answered with a verdict. */
     isVerdict: (_, { verdict }: { verdict: PermissionVerdict | null }) => verdict !== null,
     /** The user allowed this and further calls before. */
     isRemembered: (_, { isRemembered }: { isRemembered: boolean }) => isRemembered,
     /** A user can be asked. */
-    hasPerson: ({ context }) => context.hasPerson,
+    hasUser: ({ context }) => context.hasUser,
     /** The user allowed this call. */
     allowsOnce: (_, { answer }: Answered) => answer === 'allow',
     /** The user allowed this call and further ones. */
@@ -196,7 +196,7 @@ const permissionSetup = setup({
     /** For the host's hook. */
     hostPatience: hostPatienceMs,
     /** For the user's answer. */
-    personPatience: personPatienceMs,
+    userPatience: userPatienceMs,
     /** For the file of permissions. */
     storePatience: storePatienceMs,
     /** The rest of the caller's own deadline, which also counts the time that questions take. */
@@ -221,7 +221,7 @@ export const permissionMachine = permissionSetup.createMachine({
   // A loop of transitions is a bug: better a broken actor than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'permission',
-  context: ({ input }) => ({ ...input, byHost: null, byPerson: null, denial: null }),
+  context: ({ input }) => ({ ...input, byHost: null, byUser: null, denial: null }),
   output: ({ context: { denial } }) => ({ denial }),
   initial: 'asking',
   states: {
@@ -234,8 +234,8 @@ export const permissionMachine = permissionSetup.createMachine({
           always: [
             { guard: 'isHostUnheard', target: 'askingHost' },
             { guard: 'isDeniedByHost', ...deniedAs('host') },
-            { guard: 'needsPerson', target: 'recalling' },
-            { target: '#permission.allowed.withoutPerson' },
+            { guard: 'needsUser', target: 'recalling' },
+            { target: '#permission.allowed.withoutUser' },
           ],
         },
         askingHost: {
@@ -266,61 +266,61 @@ export const permissionMachine = permissionSetup.createMachine({
                   type: 'isRemembered',
                   params: ({ event }) => ({ isRemembered: event.output }),
                 },
-                target: '#permission.allowed.byPerson',
+                target: '#permission.allowed.byUser',
               },
-              { guard: 'hasPerson', target: 'askingPerson' },
-              deniedAs('noPerson'),
+              { guard: 'hasUser', target: 'askingUser' },
+              deniedAs('noUser'),
             ],
             onError: deniedAs('broken'),
           },
           after: { storePatience: '#permission.timedOut' },
         },
-        askingPerson: {
+        askingUser: {
           invoke: {
-            id: 'askPerson',
-            src: 'askPerson',
+            id: 'askUser',
+            src: 'askUser',
             input: ofCall,
             onDone: [
               {
-                guard: { type: 'allowsOnce', params: ofPerson },
-                target: '#permission.allowed.byPerson',
+                guard: { type: 'allowsOnce', params: ofUser },
+                target: '#permission.allowed.byUser',
               },
               {
-                guard: { type: 'allowsMore', params: ofPerson },
-                actions: { type: 'noteAnswer', params: ofPerson },
+                guard: { type: 'allowsMore', params: ofUser },
+                actions: { type: 'noteAnswer', params: ofUser },
                 target: 'keeping',
               },
               {
-                guard: { type: 'refuses', params: ofPerson },
-                ...deniedAs('person'),
+                guard: { type: 'refuses', params: ofUser },
+                ...deniedAs('user'),
               },
               deniedAs('nonsense'),
             ],
             onError: deniedAs('broken'),
           },
-          after: { personPatience: '#permission.timedOut' },
+          after: { userPatience: '#permission.timedOut' },
         },
         // The yes counts for this call even if it cannot be saved.
         keeping: {
           invoke: {
             id: 'keep',
             src: 'keep',
-            input: ({ context: { id, byPerson } }) => ({
+            input: ({ context: { id, byUser } }) => ({
               id,
-              isForServer: byPerson === 'allowServer',
+              isForServer: byUser === 'allowServer',
             }),
-            onDone: '#permission.allowed.byPerson',
-            onError: '#permission.allowed.byPerson',
+            onDone: '#permission.allowed.byUser',
+            onError: '#permission.allowed.byUser',
           },
-          after: { storePatience: '#permission.allowed.byPerson' },
+          after: { storePatience: '#permission.allowed.byUser' },
         },
       },
     },
     // Until the call ends, which stops the actor.
     allowed: {
-      initial: 'withoutPerson',
+      initial: 'withoutUser',
       states: {
-        withoutPerson: {
+        withoutUser: {
           on: {
             'permission.reviewed': [
               ended.byServer,
@@ -333,7 +333,7 @@ export const permissionMachine = permissionSetup.createMachine({
             ],
           },
         },
-        byPerson: {
+        byUser: {
           on: { 'permission.reviewed': [ended.byServer, ended.byTool, ended.byRule] },
         },
       },

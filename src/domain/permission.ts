@@ -64,8 +64,8 @@ export type AskPermission = (
 export type PermissionDenial =
   | 'rule'
   | 'host'
-  | 'person'
-  | 'noPerson'
+  | 'user'
+  | 'noUser'
   | 'late'
   | 'broken'
   | 'nonsense'

@@ -14,7 +14,7 @@ import { checkHostEvent, checkListener, isAnotherTry } from './options/check-hos
 import { brokenActor, type TroupeParts } from './root-actor.ts';
 import { afterFirstPass, offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
-import type { Sighting } from './status/board.ts';
+import type { ServerView } from './status/board.ts';
 import { countSessions } from './status/session-count.ts';
 import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
@@ -51,7 +51,7 @@ function views(services: Services) {
   return {
     ready: () => progress.ready,
     required: async () => {
-      if (!progress.hasLooked()) await afterFirstPass(services, {});
+      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
       return waitForRequired({
         board,
         clock,
@@ -107,7 +107,7 @@ function orders(services: Services, ended: Promise<void>) {
     server: string,
     wanted: string,
     options: WaitOptions,
-    matches: (status: ServerStatus, sighting: Sighting) => boolean,
+    matches: (status: ServerStatus, view: ServerView) => boolean,
   ): Promise<ServerStatus> =>
     waitForStatus(
       {
@@ -116,7 +116,7 @@ function orders(services: Services, ended: Promise<void>) {
         server,
         wanted,
         isOver: () => progress.isOver(),
-        answer: (sighting) => presentStatus(sighting, matches),
+        answer: (view) => presentStatus(view, matches),
       },
       options,
     );
@@ -148,7 +148,7 @@ function orders(services: Services, ended: Promise<void>) {
       );
     },
     restartAndWait: async (server, options = {}) => {
-      const before = board.sighting(server);
+      const before = board.view(server);
       send({ type: 'server.restart', server });
       return wait(server, 'ready again', options, (_, it) => isReadyAgain(it, before));
     },
@@ -214,7 +214,7 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);
-        if (budget.look(context)) root.send({ type: 'troupe.lookAgain' });
+        if (budget.update(context)) root.send({ type: 'troupe.lookAgain' });
         progress.checkReady();
       },
       error: (error) => {

@@ -36,7 +36,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
   return assembleTroupe(options, {
     clock,
     coreCount: availableParallelism(),
-    // The prompt one, so that servers hear of a wake-up before deadlines that ran out meanwhile.
+    // The prompt clock, so that servers learn of the wake-up before their overdue deadlines fire.
     watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),
     env,

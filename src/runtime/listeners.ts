@@ -2,7 +2,7 @@ import type { TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 
 type Listener<Name extends TroupeEventName> = (event: TroupeEvents[Name]) => void;
 
-/** The host's listeners. One that throws is reported once and harms nobody. */
+/** The host's listeners. An exception of one is reported and affects no other. */
 export class Listeners {
   readonly #byName = new Map<TroupeEventName, Set<Listener<TroupeEventName>>>();
   readonly #onThrow: (name: TroupeEventName, error: unknown) => void;
@@ -14,7 +14,7 @@ export class Listeners {
   on<Name extends TroupeEventName>(name: Name, listener: Listener<Name>): () => void {
     const listeners = this.#byName.get(name) ?? new Set();
     this.#byName.set(name, listeners);
-    // A wrapper of its own: the same function may subscribe twice and leave once.
+    // Wrapped, because the same function may subscribe twice and unsubscribe once.
     const entry: Listener<TroupeEventName> = (event) => listener(event as TroupeEvents[Name]);
     listeners.add(entry);
     return () => {
@@ -34,7 +34,7 @@ export class Listeners {
 
 export type OnThrow = (error: unknown) => void;
 
-/** Calls a host's function; what it throws, now or later, goes to `onThrow`. */
+/** Calls a host's function; passes to `onThrow` what it throws or rejects with. */
 export function callListener(call: () => unknown, onThrow: OnThrow): void {
   try {
     const returned = call();

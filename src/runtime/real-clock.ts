@@ -2,12 +2,12 @@ import { type Clock, longestTimerMs } from '../domain/clock.ts';
 
 // Fifty milliseconds: below that, a machine is just busy.
 const lateMs = 50;
-// The first turn reads what has come; the second is for what reading it has set off.
+// The first turn reads the input; the second handles what that caused.
 const drainTurns = 2;
 
 const wholeDelay = (delayMs: number): number => Math.min(delayMs, longestTimerMs);
 
-/** The time of the machine, with timers that call back as soon as they can. */
+/** The machine's time, with timers that call back as soon as they can. */
 export const promptClock: Clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
@@ -17,15 +17,15 @@ export const promptClock: Clock = {
   },
 };
 
-/** The turns that late timers give to others, by timer. */
+/** Pending turns of the event loop that a late timer waits for, by timer. */
 const draining = new WeakMap<object, NodeJS.Immediate>();
 
 /**
- * The time of the machine: monotonic for decisions, wall time for display.
+ * The machine's time: monotonic for decisions, wall time for display.
  *
- * A timer that comes late, because something held the event loop, first lets in what
- * has arrived meanwhile. Else a deadline would fail a request whose answer has been
- * waiting in the pipe all along: timers run before anything is read.
+ * A timer that is late because something blocked the event loop first lets pending input be read.
+ * Otherwise a deadline could fail a request whose answer is already in the pipe, because timers run
+ * before input is read.
  */
 export const realClock: Clock = {
   ...promptClock,

@@ -1,4 +1,4 @@
-/** Makes the root actor: real charts, with the I/O of this assembly provided to them. */
+/** Creates the root actor: the charts, with the I/O of the given parts. */
 
 import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
@@ -25,48 +25,48 @@ import type { FindExecutable, ReadEnvFileNames } from './gated-executables.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
 import { stoppingChildren } from './stopping-children.ts';
 
-/** What an assembly needs besides the options of a host. */
+/** What a troupe needs besides the host's options. */
 export interface TroupeParts {
   readonly clock: Clock;
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Makes who keeps account of the processes that sessions start. Default: nobody does. */
+  /** Creates the keeper of the processes that sessions start. Default: there is none. */
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
   readonly createSession: (ports: SessionPorts) => SessionActors;
   /** Processor cores of this machine. */
   readonly coreCount: number;
-  /** Calls back whenever the machine woke; returns what ends the watch. Default: only the host tells. */
+  /** Calls back whenever the machine woke; returns a function that ends the watch. Default: only the host reports it. */
   readonly watchSleep?: (onWoke: () => void) => () => void;
-  /** Keeps what persons decide. */
+  /** Stores the user's decisions about servers. */
   readonly keepApprovals: (
     ports: Pick<ApprovalStorePorts, 'projectRoot' | 'onProblems'>,
   ) => ApprovalStore;
-  /** Keeps what persons allow for more than one call. */
+  /** Stores what the user allows for more than one call. */
   readonly keepPermissions: (
     ports: Pick<PermissionStorePorts, 'projectRoot' | 'onProblems'>,
   ) => PermissionStore;
-  /** Looks for what the commands of gated servers lead to. Default: nobody does, and commands are started as written. */
+  /** Resolves the commands of gated servers. Default: commands are started as written. */
   readonly findExecutable?: FindExecutable;
   /** Loads the installation's key, with which shown generations are keyed. Default: they are not keyed. */
   readonly generationKey?: () => Promise<Buffer>;
   /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
-  /** Where catalogs outlive the run. Default: nowhere. */
+  /** Stores catalogs beyond the run. Default: they are not stored. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
-  /** Where what of an answer is not shown is kept. Default: nowhere. */
+  /** Stores the parts of results that are not shown. Default: they are not stored. */
   readonly resultFiles?: ResultFiles;
-  /** Where spans and metrics go. Default: there are none. */
+  /** Receives spans and metrics. Default: there are none. */
   readonly telemetry?: OpenTelemetry | undefined;
-  /** Makes images of answers smaller. Default: they stay as they are. */
+  /** Shrinks images in results. Default: they stay as they are. */
   readonly images?: ImageShrinker;
   /** Default: the disk. */
   readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'lookAtFolder'> &
     Pick<SettingsPorts, 'watch' | 'stream'>;
-  /** Makes who asks Docker for its gateway. Default: nobody asks, and who wants it has it. */
+  /** Creates the check for Docker's gateway. Default: the gateway counts as present. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
   ) => DockerGateway;
-  /** Where a throwing listener and a broken actor are reported. */
+  /** Reports listeners that threw and actors that broke. */
   readonly report: (message: string, error: unknown) => void;
   /** Sees every event of the charts. It must not throw and must not act. */
   readonly inspect?: (event: InspectionEvent) => void;
@@ -80,7 +80,7 @@ export interface RootPorts {
   readonly session: Omit<SessionPorts, 'clock' | 'env'>;
 }
 
-/** The root is made, not started. */
+/** Creates the root without starting it. */
 export function createRoot({ parts, input, settings, specs, session }: RootPorts): RootRef {
   const { clock, env } = parts;
   const actors = parts.createSession({ clock, env, ...session });
@@ -92,14 +92,14 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
   return createActor(stoppingChildren(troupe), {
-    // XState keeps its handles to itself; ours may be of any kind.
+    // XState does not use the handles, so they may be of any type.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
 }
 
-/** Says what became of an actor that broke, and what now. */
+/** The report about an actor that broke, with what happens next. */
 export function brokenActor(actorId: string): string {
   if (actorId === 'settingsSource')
     return `Actor ${actorId} broke; settings are not read any more until the host starts again.`;
@@ -107,7 +107,7 @@ export function brokenActor(actorId: string): string {
   return `Actor ${actorId} broke; ${whatNow}.`;
 }
 
-/** The state of the root in the public words. */
+/** The root's state as hosts see it. */
 export function troupeStateOf({ value }: RootSnapshot): TroupeState {
   if (typeof value === 'string') return value;
   return value.serving === 'running' ? 'running' : 'starting';

@@ -1,7 +1,6 @@
 /**
- * All that the runtime writes down about servers for people who ask later: their
- * logs and what explains them. It watches charts, statuses and sessions, and
- * nothing here acts on any of them.
+ * Records what happens to servers: their logs, and the history that explains their state. It
+ * observes charts, statuses and sessions, and acts on none of them.
  */
 
 import type { Clock } from '../domain/clock.ts';
@@ -42,7 +41,7 @@ export class ServerRecords {
     if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
   }
 
-  /** The same parts, with what the charts decide seen on the way. */
+  /** The same parts, with an inspector that also records what the charts decide. */
   watching(parts: TroupeParts): TroupeParts {
     const inspect: TroupeParts['inspect'] = (event) => {
       this.#histories.inspect(event);
@@ -57,7 +56,7 @@ export class ServerRecords {
     this.#histories.observe(name, owner, { snapshot, condition, nowMs });
   };
 
-  /** A remark of ours about a server, that no session made. */
+  /** Adds a line of our own to a server's log. */
   readonly remark = (server: string, line: string): void => {
     this.noteLine(server, line, { session: 0, stream: 'troupe' });
   };
@@ -84,7 +83,7 @@ export class ServerRecords {
     return before;
   }
 
-  /** Whom the root has forgotten, nobody needs to remember. */
+  /** Forgets the servers that the root has forgotten. */
   forgetWithRoot({ live, settings, removed }: RootContext): void {
     this.#telemetry?.retain(live, settings);
     if (removed === this.#removed) return;
@@ -95,18 +94,18 @@ export class ServerRecords {
     for (const name of this.#statuses.keys()) if (!present.has(name)) this.#statuses.delete(name);
   }
 
-  /** There are no servers any more. */
+  /** Ends the telemetry of all servers. */
   close(): void {
     this.#telemetry?.close();
   }
 
   explain(server: string, board: StatusBoard, root: RootSnapshot): Explanation | undefined {
     const status = board.status(server);
-    const sighting = board.sighting(server);
+    const view = board.view(server);
     const desired =
-      sighting?.desired ?? root.context.settings?.servers.find(({ name }) => name === server);
+      view?.desired ?? root.context.settings?.servers.find(({ name }) => name === server);
     if (status === undefined || desired === undefined) return undefined;
-    const ref = sighting?.ref;
+    const ref = view?.ref;
     const lastRow = ref === undefined ? undefined : this.#histories.lastRowOf(ref);
     const history = this.#histories.of(server);
     const clock = this.#clock;
@@ -116,7 +115,7 @@ export class ServerRecords {
     );
   }
 
-  /** Undefined when nothing is written down about it. */
+  /** Undefined when nothing was recorded about it. */
   logs(server: string): readonly ServerLogLine[] | undefined {
     return this.#logs.of(server);
   }

@@ -28,7 +28,7 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
       checkName('address of the resource', uri);
       const { settings } = root.getSnapshot().context;
       const isKnown = settings?.servers.some(({ name }) => name === server) === true;
-      if (progress.hasLooked() && !isKnown) throw absentError(server);
+      if (progress.hasReadSettings() && !isKnown) throw absentError(server);
       return catalogs.watched.add(server, uri);
     },
     wantLogs: (level) => {
@@ -51,7 +51,7 @@ export function requests(services: Services) {
     const { telemetry } = calls;
     const begin = async (watch?: CallWatch): Promise<Report> =>
       work(
-        services.progress.hasLooked() ? options : await afterFirstPass(services, options),
+        services.progress.hasReadSettings() ? options : await afterFirstPass(services, options),
         watch,
       );
     return telemetry === undefined ? begin() : telemetry.during(method, options, begin);
@@ -138,7 +138,7 @@ export async function afterFirstPass(
 ): Promise<CallOptions> {
   const { signal, timeoutMs } = options;
   const deadlineAt = clock.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
-  while (!progress.hasLooked() && signal?.aborted !== true && clock.now() < deadlineAt) {
+  while (!progress.hasReadSettings() && signal?.aborted !== true && clock.now() < deadlineAt) {
     await waitOnce({ clock, deadlineAt, signal }, (wake) => {
       const subscription = root.subscribe({ next: wake, complete: wake, error: wake });
       return () => subscription.unsubscribe();

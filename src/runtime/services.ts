@@ -98,7 +98,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     onSnapshot: records.noteSnapshot,
     onToolsMayDiffer: () => catalogs.invalidate(),
     onChange: (status) => {
-      const { session = 0 } = board.sighting(status.name) ?? {};
+      const { session = 0 } = board.view(status.name) ?? {};
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
       if (isLogInNew(before, status)) listeners.emit('auth.needed', { server: status.name });
@@ -137,7 +137,7 @@ function targetOf(
   approvals: Approvals,
 ): SessionTarget | undefined {
   const spec = specs.get(generation);
-  const desired = board.sighting(server)?.desired;
+  const desired = board.view(server)?.desired;
   if (spec === undefined || desired === undefined) return undefined;
   return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
 }
@@ -159,7 +159,7 @@ const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailab
  */
 function startAnswered(servers: readonly string[], root: RootRef, board: StatusBoard): void {
   for (const server of servers) {
-    const seen = board.sighting(server);
+    const seen = board.view(server);
     if (seen === undefined || seen.leaving) continue;
     const { state, lastError } = seen.status;
     if (state !== 'failed' && state !== 'backingOff') continue;

@@ -1,9 +1,8 @@
 import type { SessionHandle } from '../domain/session.ts';
 
 /**
- * The open sessions, by the actor that owns them. Filled before the charts hear
- * that a session opened and emptied before they hear that it closed, so a call
- * that a chart lets through finds its session or learns at once that it is gone.
+ * The open sessions, by the actor that owns them. It is updated before the charts learn that a
+ * session opened or closed, so a call that a chart admits finds its session, or fails at once.
  */
 export class SessionRegistry {
   readonly #handles = new Map<string, SessionHandle>();
@@ -12,7 +11,7 @@ export class SessionRegistry {
     this.#handles.set(actorId, handle);
   };
 
-  /** Late news of an earlier session does not touch the present one. */
+  /** A late report about an earlier session does not affect the present one. */
   readonly closed = (actorId: string, session: number): void => {
     if (this.#handles.get(actorId)?.session === session) this.#handles.delete(actorId);
   };

@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 
-/** What ends a wait besides the thing waited for. */
+/** What ends a wait besides its wake-up. */
 export interface WaitBounds {
   readonly clock: Clock;
   /** Monotonic milliseconds; Infinity = no deadline. */
@@ -9,10 +9,10 @@ export interface WaitBounds {
 }
 
 /**
- * Waits for one wake-up, the deadline or the caller's abort, whichever is first,
- * and leaves no timer and no listener behind. The waker may be called at once.
+ * Waits for one wake-up, the deadline or the caller's abort, whichever is first. Leaves no timer and
+ * no listener behind. The wake function may be called at once.
  *
- * @param subscribe - gets the waker, returns what undoes the subscription
+ * @param subscribe - gets the wake function, returns a function that ends the subscription
  */
 export function waitOnce(
   { clock, deadlineAt, signal }: WaitBounds,

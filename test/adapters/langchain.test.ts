@@ -66,7 +66,7 @@ describe('tools for LangChain', () => {
     const message = await queryOf(there).invoke(asked('mcp__db__query'));
     expect(message).toMatchObject({
       status: 'error',
-      content: expect.stringContaining('Nobody can know whether it ran'),
+      content: expect.stringContaining('It is unknown whether it ran'),
       artifact: { outcome: 'unknown' },
     });
     await there.advance(5_000);

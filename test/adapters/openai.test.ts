@@ -128,7 +128,7 @@ describe('tools for the Responses API', () => {
       return item?.output;
     };
     there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
-    expect(await answerTo('mcp__web__query', 'a')).toContain('Nobody can know whether it ran');
+    expect(await answerTo('mcp__web__query', 'a')).toContain('It is unknown whether it ran');
     const controller = new AbortController();
     there.sessions.onCall = () => controller.abort();
     await there.advance(5_000);
@@ -220,7 +220,7 @@ describe('tools for the Chat Completions API', () => {
     expect(await runner.finalContent()).toBe('done');
     expect(asked.slice(1)).toMatchObject([
       { role: 'tool', tool_call_id: 'a', content: 'pong' },
-      { tool_call_id: 'b', content: expect.stringContaining('Nobody can know') },
+      { tool_call_id: 'b', content: expect.stringContaining('It is unknown') },
       { tool_call_id: 'c', content: expect.stringContaining('no JSON') },
     ]);
     expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);

@@ -106,7 +106,7 @@ describe.each([
     const slow = say('mcp__fixture__slow');
     await progress;
     process.kill(own.status('fixture')?.pid ?? 0, 'SIGKILL');
-    expect(await slow).toContain('Nobody can know whether it ran');
+    expect(await slow).toContain('It is unknown whether it ran');
     expect(await say('mcp__fixture__echo', { word: 'again' })).toContain('again');
 
     await own.waitFor('everything', 'ready');

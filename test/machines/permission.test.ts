@@ -33,7 +33,7 @@ const asked: PermissionInput = {
   byRules: 'ask',
   byPolicy: 'allow',
   hasHook: true,
-  hasPerson: true,
+  hasUser: true,
   leftMs: null,
 };
 const same: PermissionReview = { isSameServer: true, isSameTool: true, byRules: 'allow' };
@@ -73,21 +73,21 @@ const given: Readonly<Record<ExampleName, string>> = {
 const replies: Readonly<Record<State, Readonly<Record<ExampleName, string>>>> = {
   'asking.askingHost': waiting,
   'asking.recalling': waiting,
-  'asking.askingPerson': waiting,
+  'asking.askingUser': waiting,
   'asking.keeping': waiting,
-  'allowed.withoutPerson': { ...given, 'reviewed: a rule asks now': 'outdated' },
-  'allowed.byPerson': given,
+  'allowed.withoutUser': { ...given, 'reviewed: a rule asks now': 'outdated' },
+  'allowed.byUser': given,
 };
 const ways: Readonly<Record<State, readonly [PermissionInput, readonly Example[]]>> = {
   'asking.askingHost': [asked, []],
   'asking.recalling': [asked, [done('askHost', 'allow')]],
-  'asking.askingPerson': [asked, [done('askHost', 'allow'), done('recall', false)]],
+  'asking.askingUser': [asked, [done('askHost', 'allow'), done('recall', false)]],
   'asking.keeping': [
     asked,
-    [done('askHost', 'allow'), done('recall', false), done('askPerson', 'allowTool')],
+    [done('askHost', 'allow'), done('recall', false), done('askUser', 'allowTool')],
   ],
-  'allowed.withoutPerson': [{ ...asked, byRules: null }, [done('askHost', 'allow')]],
-  'allowed.byPerson': [asked, [done('askHost', 'allow'), done('recall', true)]],
+  'allowed.withoutUser': [{ ...asked, byRules: null }, [done('askHost', 'allow')]],
+  'allowed.byUser': [asked, [done('askHost', 'allow'), done('recall', true)]],
 };
 
 function story(difference: Partial<PermissionInput> = {}) {
@@ -99,7 +99,7 @@ function story(difference: Partial<PermissionInput> = {}) {
       actors: {
         askHost: promises.actor<PermissionVerdict | null, AskedPermission>('askHost'),
         recall: promises.actor<boolean, AskedPermission>('recall'),
-        askPerson: promises.actor<PermissionAnswer | null, AskedPermission>('askPerson'),
+        askUser: promises.actor<PermissionAnswer | null, AskedPermission>('askUser'),
         keep: promises.actor<void, KeptAnswer>('keep'),
       },
     }),
@@ -139,23 +139,23 @@ describe('a permission', () => {
     await promises.settle('recall', false);
     trace.note('# the person allows the tool for good');
     clock.advanceBy(30_000);
-    await promises.settle('askPerson', 'allowTool');
+    await promises.settle('askUser', 'allowTool');
     await promises.settle('keep', undefined);
     trace.note('# a rule that came meanwhile wants what a person said already');
     actor.send(reviewed({ byRules: 'ask' }));
     expect(clock.pendingCount).toBe(0);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-kept'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-kept'));
   });
 
   it('is denied by silence, and a late answer changes nothing', async () => {
     const { actor, clock, trace, promises } = story();
     await promises.settle('recall', false);
     clock.advanceBy(120_000);
-    expect(promises.stopped).toEqual(['askPerson']);
+    expect(promises.stopped).toEqual(['askUser']);
     trace.note('# the person answers after the deadline');
-    await promises.settle('askPerson', 'allow');
+    await promises.settle('askUser', 'allow');
     expect(actor.getSnapshot().output).toEqual({ denial: 'late' });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-late'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-late'));
   });
 
   it('is withdrawn with its call', async () => {
@@ -163,9 +163,9 @@ describe('a permission', () => {
     await promises.settle('recall', false);
     trace.note('# the caller aborts');
     actor.send({ type: 'permission.withdrawn' });
-    expect([promises.stopped, clock.pendingCount]).toEqual([['askPerson'], 0]);
+    expect([promises.stopped, clock.pendingCount]).toEqual([['askUser'], 0]);
     expect(actor.getSnapshot().output).toEqual({ denial: null });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-withdrawn'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-withdrawn'));
   });
 
   it('is outdated when a rule comes that wants a person to be asked', async () => {
@@ -175,7 +175,7 @@ describe('a permission', () => {
     actor.send(reviewed());
     trace.note('# meanwhile a rule came');
     actor.send(reviewed({ byRules: 'ask' }));
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/permission-outdated'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-outdated'));
   });
 
   it("ends at the caller's deadline, during any question", () => {
@@ -209,17 +209,17 @@ describe('a permission', () => {
   ] as const)('is kept as a person said it: %s', async (answer, isForServer) => {
     const { promises } = story();
     await promises.settle('recall', false);
-    await promises.settle('askPerson', answer);
+    await promises.settle('askUser', answer);
     expect(promises.inputs.get('keep')).toEqual({ id: 'p1', isForServer });
   });
 
   it.each(['hangs', 'breaks'])('is given by a yes although the store %s', async (how) => {
     const { actor, clock, promises } = story();
     await promises.settle('recall', false);
-    await promises.settle('askPerson', 'allowServer');
+    await promises.settle('askUser', 'allowServer');
     if (how === 'breaks') await promises.fail('keep');
     else clock.advanceBy(10_000);
-    expect(actor.getSnapshot().value).toEqual({ allowed: 'byPerson' });
+    expect(actor.getSnapshot().value).toEqual({ allowed: 'byUser' });
   });
 });
 
@@ -232,13 +232,13 @@ const denials: readonly (readonly [PermissionDenial, Partial<PermissionInput>, r
     ['hookNonsense', byHook, [['askHost', null]]],
     ['broken', byHook, [['askHost', broken]]],
     ['broken', {}, [['recall', broken]]],
-    ['noPerson', { hasPerson: false }, [['recall', false]]],
+    ['noUser', { hasUser: false }, [['recall', false]]],
     [
-      'person',
+      'user',
       {},
       [
         ['recall', false],
-        ['askPerson', 'deny'],
+        ['askUser', 'deny'],
       ],
     ],
     [
@@ -246,7 +246,7 @@ const denials: readonly (readonly [PermissionDenial, Partial<PermissionInput>, r
       {},
       [
         ['recall', false],
-        ['askPerson', null],
+        ['askUser', null],
       ],
     ],
     [
@@ -254,7 +254,7 @@ const denials: readonly (readonly [PermissionDenial, Partial<PermissionInput>, r
       {},
       [
         ['recall', false],
-        ['askPerson', broken],
+        ['askUser', broken],
       ],
     ],
     ['rule', {}, [['recall', true], reviewed({ byRules: 'deny' })]],
@@ -281,30 +281,30 @@ const booleans = [true, false] as const;
 const inputs: readonly PermissionInput[] = ([null, 'allow', 'ask'] as const).flatMap((byRules) =>
   (['allow', 'ask'] as const).flatMap((byPolicy) =>
     booleans.flatMap((hasHook) =>
-      booleans.map((hasPerson) => ({ ...asked, byRules, byPolicy, hasHook, hasPerson })),
+      booleans.map((hasUser) => ({ ...asked, byRules, byPolicy, hasHook, hasUser })),
     ),
   ),
 );
 
 /** Hold in every state. */
 function invariants(snapshot: Snapshot): readonly string[] {
-  const { byRules, byHost, byPerson, byPolicy, denial, hasHook } = snapshot.context;
+  const { byRules, byHost, byUser, byPolicy, denial, hasHook } = snapshot.context;
   const isAllowed = snapshot.matches('allowed');
   const isRefused = snapshot.matches('denied') || snapshot.matches('timedOut');
   const said = [byRules, byHost];
-  const needsPerson = said.includes('ask') || (byPolicy === 'ask' && !said.includes('allow'));
+  const needsUser = said.includes('ask') || (byPolicy === 'ask' && !said.includes('allow'));
   return [
     ...(isRefused === (denial !== null) ? [] : ['a denial and its reason differ']),
     ...(isAllowed && hasHook && (byHost === null || byHost === 'deny')
       ? ['allowed without the host']
       : []),
-    ...(snapshot.matches({ allowed: 'withoutPerson' }) && needsPerson
+    ...(snapshot.matches({ allowed: 'withoutUser' }) && needsUser
       ? ['allowed without the person that has to be asked']
       : []),
-    ...(snapshot.matches({ asking: 'askingPerson' }) && !needsPerson
+    ...(snapshot.matches({ asking: 'askingUser' }) && !needsUser
       ? ['a person is asked for nothing']
       : []),
-    ...(isAllowed && byPerson === 'deny' ? ['allowed against the word of a person'] : []),
+    ...(isAllowed && byUser === 'deny' ? ['allowed against the word of a person'] : []),
   ];
 }
 
@@ -320,8 +320,8 @@ const searches = {
           done('askHost', verdict),
         ),
         'xstate.done.actor.recall': booleans.map((isKnown) => done('recall', isKnown)),
-        'xstate.done.actor.askPerson': ['allow', 'allowTool', 'allowServer', 'deny', null].map(
-          (answer) => done('askPerson', answer),
+        'xstate.done.actor.askUser': ['allow', 'allowTool', 'allowServer', 'deny', null].map(
+          (answer) => done('askUser', answer),
         ),
       },
       invariants,

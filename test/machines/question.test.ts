@@ -99,7 +99,7 @@ describe('a question', () => {
     expect([promises.stopped, clock.pendingCount]).toEqual([['consult'], 0]);
     trace.note('# the host answers after all');
     await promises.settle('consult', by('decline'));
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/question-answered'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-answered'));
   });
 
   it('is listed once its caller leaves it, and declined there', async () => {
@@ -108,7 +108,7 @@ describe('a question', () => {
     actor.send({ type: 'question.answered', action: 'accept' });
     await promises.settle('consult', left);
     actor.send({ type: 'question.answered', action: 'decline' });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/question-left'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-left'));
   });
 
   it('is cancelled by an answer that does not fit, and by a handler that throws', async () => {
@@ -118,7 +118,7 @@ describe('a question', () => {
     const other = story(ofCaller);
     await other.promises.fail('consult');
     expect(other.actor.getSnapshot().context.fault).toBe('its handler threw an error');
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/question-misfit'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-misfit'));
   });
 
   it('is over at its deadline, and a late answer changes nothing', async () => {
@@ -127,14 +127,14 @@ describe('a question', () => {
     trace.note('# the host answers after the deadline');
     await promises.settle('consult', by('accept'));
     expect([actor.getSnapshot().value, promises.stopped]).toEqual(['timedOut', ['consult']]);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/question-late'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-late'));
   });
 
   it('is withdrawn with its call', async () => {
     const { actor, clock, trace, promises } = story(ofCaller);
     actor.send({ type: 'question.withdrawn' });
     expect([promises.stopped, clock.pendingCount]).toEqual([['consult'], 0]);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('people/question-withdrawn'));
+    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-withdrawn'));
   });
 });
 

@@ -38,18 +38,18 @@ import {
   tooLate,
 } from '../errors/call-refusal.ts';
 import type { SessionRegistry } from '../session-registry.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import { StatusChanges } from '../status/changes.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
-import { type AskedCall, Asking } from './asking.ts';
-import { CallsAtWork, tell } from './at-work.ts';
 import { BackgroundCalls } from './background.ts';
-import { type Errand, requestErrand, type ToolSubject, toolErrand } from './errand.ts';
+import { CallPermissions, type PendingCall } from './call-permissions.ts';
 import { gateFor, notStarted } from './gate.ts';
+import { type Operation, requestOperation, type ToolSubject, toolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
+import { RunningCalls, sendFact } from './running-calls.ts';
 import { CallSemaphore } from './semaphore.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
 
@@ -76,7 +76,7 @@ interface Done<Result, About extends Subject> {
   readonly meta: RequestReport<Result>['meta'];
 }
 
-interface Call extends AskedCall {
+interface Call extends PendingCall {
   readonly semaphore: CallSemaphore;
   readonly watch: CallWatch | undefined;
   sends: number;
@@ -99,26 +99,26 @@ export class CallDispatcher {
   /** Undefined = calls are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   readonly #semaphores = new Map<string, CallSemaphore>();
-  readonly #atWork: CallsAtWork;
+  readonly #running: RunningCalls;
   readonly #results: Results;
   readonly #lostHandles = new WeakSet<SessionHandle>();
-  readonly #asking: Asking;
+  readonly #permissions: CallPermissions;
   #isClosed = false;
 
   constructor(ports: CallDispatcherPorts) {
     this.#ports = ports;
     this.permissions = ports.permissions;
     this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
-    this.#asking = new Asking(ports);
+    this.#permissions = new CallPermissions(ports);
     this.background = new BackgroundCalls(ports.clock);
-    this.#atWork = new CallsAtWork(ports);
+    this.#running = new RunningCalls(ports);
     this.#results = new Results(ports);
   }
 
   /** Servers whose calls may go to the background. */
   backgroundServers(): readonly string[] {
     return this.#ports.board
-      .sightings()
+      .views()
       .filter(({ desired }) => desired.policy.call.backgroundAfterMs !== null)
       .map(({ status }) => status.name);
   }
@@ -130,19 +130,20 @@ export class CallDispatcher {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<CallReport> {
-    const errand = toolErrand(address, args, this.#ports.tools);
+    const operation = toolOperation(address, args, this.#ports.tools);
     const { board, clock } = this.#ports;
     const { backgroundAfterMs: afterMs = null } =
-      board.sighting(address.server)?.desired.policy.call ?? {};
+      board.view(address.server)?.desired.policy.call ?? {};
     let begun: Pick<Call, 'sends'> | undefined;
     const call = async (): Promise<CallReport> => {
-      const done = await this.#enter(errand, options, watch, (it) => void (begun = it));
+      const done = await this.#enter(operation, options, watch, (it) => void (begun = it));
       return this.#report(done).catch((error: unknown) => {
         throw asTroupeError(error, done.meta.server, 'executed');
       });
     };
     if (afterMs === null) return call();
-    const tool = errand.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
+    const tool =
+      operation.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
     const sends = (): number => begun?.sends ?? 0;
     const followed = { server: address.server, tool, startedAt: clock.now(), sends };
     const running = call();
@@ -168,22 +169,22 @@ export class CallDispatcher {
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
     const { approvals } = this.#ports;
-    const errand = requestErrand(server, request, (desired) => approvals.heldOffers(desired));
-    const { result, meta } = await this.#enter(errand, options, watch);
+    const operation = requestOperation(server, request, (desired) => approvals.heldOffers(desired));
+    const { result, meta } = await this.#enter(operation, options, watch);
     // The session has checked the shape that the method demands.
     return { result: result as Result, meta };
   }
 
   async #enter<Result, About extends Subject>(
-    errand: Errand<Result, About>,
+    operation: Operation<Result, About>,
     options: CallOptions,
     watch: CallWatch | undefined,
     onBegun?: (call: Pick<Call, 'sends'>) => void,
   ): Promise<Done<Result, About>> {
     const { clock, board, absentError } = this.#ports;
-    const { server } = errand;
-    const sighting = board.sighting(server);
-    const status = sighting?.status ?? board.status(server);
+    const { server } = operation;
+    const view = board.view(server);
+    const status = view?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
     watch?.aimedAt(status);
     const semaphore = this.#semaphoreOf(server);
@@ -194,7 +195,7 @@ export class CallDispatcher {
       semaphore,
       watch,
       ...times,
-      deadlineAt: deadlineOf(times, server, sighting?.desired, errand.toolAtEntry()),
+      deadlineAt: deadlineOf(times, server, view?.desired, operation.toolAtEntry()),
       sends: 0,
       wasQueued: false,
       permission: null,
@@ -204,13 +205,13 @@ export class CallDispatcher {
     semaphore.enter(() => overloaded(server));
     onBegun?.(call);
     try {
-      return await this.#run(call, errand);
+      return await this.#run(call, operation);
     } catch (error) {
       const told = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
       // A first sending may have run, so no later error may say that the call did not.
       throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
     } finally {
-      this.#asking.end(call);
+      this.#permissions.end(call);
       semaphore.leave();
       if (semaphore.isEmpty) this.#semaphores.delete(server);
     }
@@ -219,13 +220,13 @@ export class CallDispatcher {
   /** Ends every call that still waits with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
-    this.#asking.close();
-    this.#atWork.close();
+    this.#permissions.close();
+    this.#running.close();
   }
 
   async #run<Result, About extends Subject>(
     call: Call,
-    errand: Errand<Result, About>,
+    operation: Operation<Result, About>,
   ): Promise<Done<Result, About>> {
     const bounds: WaitBounds = {
       clock: this.#ports.clock,
@@ -238,13 +239,13 @@ export class CallDispatcher {
     const changes = new StatusChanges(this.#ports.board, call.server);
     try {
       for (;;) {
-        const sighting = this.#look(call);
-        if (this.#asking.isWaiting(call, errand, sighting)) {
+        const view = this.#admit(call);
+        if (this.#permissions.isWaiting(call, operation, view)) {
           call.watch?.held('permission');
-          await this.#asking.answered(call);
+          await this.#permissions.answered(call);
           continue;
         }
-        const done = sighting === null ? null : await this.#inTurn(call, errand, bounds);
+        const done = view === null ? null : await this.#inTurn(call, operation, bounds);
         if (done !== null) return done;
         // Watching began before this check, so no change is missed.
         if (changes.isNews() || call.permission?.isAsking === true) continue;
@@ -261,7 +262,7 @@ export class CallDispatcher {
   /** Sends as soon as the semaphore admits the call. Null = check again. */
   async #inTurn<Result, About extends Subject>(
     call: Call,
-    errand: Errand<Result, About>,
+    operation: Operation<Result, About>,
     bounds: WaitBounds,
   ): Promise<Done<Result, About> | null> {
     const { semaphore } = call;
@@ -271,14 +272,14 @@ export class CallDispatcher {
       if (!(await semaphore.acquire(bounds))) return null;
     }
     try {
-      return await this.#send(call, errand);
+      return await this.#send(call, operation);
     } finally {
       semaphore.release();
     }
   }
 
   /** The server to send to, null to wait for a change, or a refusal thrown. */
-  #look(call: Call): Sighting | null {
+  #admit(call: Call): ServerView | null {
     const { board, clock, absentError } = this.#ports;
     const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
@@ -287,21 +288,21 @@ export class CallDispatcher {
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
     if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status.state);
-    const sighting = board.sighting(server);
-    if (sighting === undefined || sighting.leaving) return null;
-    const gate = gateFor(sighting.callStatus, {
+    const view = board.view(server);
+    if (view === undefined || view.leaving) return null;
+    const gate = gateFor(view.callStatus, {
       wallNowMs: clock.wallNow(),
       remainingMs,
-      circuitUntilMs: sighting.circuitUntilMs,
+      circuitUntilMs: view.circuitUntilMs,
     });
     if (gate.pass === 'refuse') throw gate.error;
-    if (gate.pass === 'go' && this.#handleFor(call, sighting) !== undefined) return sighting;
-    if (gate.pass === 'wait' && gate.demand) this.#demand(call, sighting);
+    if (gate.pass === 'go' && this.#handleFor(call, view) !== undefined) return view;
+    if (gate.pass === 'wait' && gate.demand) this.#demand(call, view);
     return null;
   }
 
   /** Demands the server for this call, only once: a start that fails at once would be repeated without end. */
-  #demand(call: Call, { callStatus, actorId, session, ref }: Sighting): void {
+  #demand(call: Call, { callStatus, actorId, session, ref }: ServerView): void {
     if (callStatus.state === 'dormant') {
       const { demandedAfter } = call;
       const hasTried = demandedAfter?.actorId === actorId && session > demandedAfter.session;
@@ -311,8 +312,8 @@ export class CallDispatcher {
     ref.send({ type: 'server.demanded' });
   }
 
-  #handleFor(call: Call, sighting: Sighting) {
-    const handle = this.#ports.sessions.get(sighting.actorId);
+  #handleFor(call: Call, view: ServerView) {
+    const handle = this.#ports.sessions.get(view.actorId);
     const { lost } = call;
     const isGivenTime = lost !== null && this.#ports.clock.now() < lost.untilAt;
     return handle === lost?.handle && isGivenTime ? undefined : handle;
@@ -321,19 +322,19 @@ export class CallDispatcher {
   /** One sending. Null when it provably never ran and may be tried again. */
   async #send<Result, About extends Subject>(
     call: Call,
-    errand: Errand<Result, About>,
+    operation: Operation<Result, About>,
   ): Promise<Done<Result, About> | null> {
     const { clock } = this.#ports;
     // Time may have passed in the queue, so the gate is asked again at the last moment.
-    const sighting = this.#look(call);
-    const handle = sighting === null ? undefined : this.#handleFor(call, sighting);
-    if (sighting === null || handle === undefined) return null;
-    const about = errand.find(sighting);
+    const view = this.#admit(call);
+    const handle = view === null ? undefined : this.#handleFor(call, view);
+    if (view === null || handle === undefined) return null;
+    const about = operation.find(view);
     // The rules may have changed since the call began or was allowed.
-    if (!this.#asking.isAllowed(call, errand, sighting, about.shown)) return null;
-    this.#refuseAtLast(call, sighting, about);
+    if (!this.#permissions.isAllowed(call, operation, view, about.shown)) return null;
+    this.#refuseAtLast(call, view, about);
     const now = clock.now();
-    const { desired } = sighting;
+    const { desired } = view;
     const { session } = handle;
     const { signal, onProgress, round } = call.options;
     call.sends += 1;
@@ -345,21 +346,21 @@ export class CallDispatcher {
       ...(onProgress === undefined ? {} : { onProgress }),
       ...(round === undefined ? {} : { round }),
     };
-    this.#atWork.began(handle, sighting);
+    this.#running.began(handle, view);
     const sent =
       call.watch === undefined
-        ? errand.perform(handle, about, options)
-        : call.watch.send((meta) => errand.perform(handle, about, { ...options, ...meta }));
+        ? operation.perform(handle, about, options)
+        : call.watch.send((meta) => operation.perform(handle, about, { ...options, ...meta }));
     const answer = await sent.finally(() => {
-      this.#atWork.ended(handle);
+      this.#running.ended(handle);
     });
-    if ('failure' in answer) return this.#fail(call, sighting, handle, about, answer.failure);
-    this.#noteSuccess(sighting, session);
+    if ('failure' in answer) return this.#fail(call, view, handle, about, answer.failure);
+    this.#noteSuccess(view, session);
     return {
       result: answer.result,
       about,
       meta: {
-        server: sighting.status.name,
+        server: view.status.name,
         attempts: call.sends,
         durationMs: Math.round(clock.now() - call.startedAt),
       },
@@ -367,9 +368,9 @@ export class CallDispatcher {
   }
 
   /** Refuses the call for what may have changed since it was first sent or queued. */
-  #refuseAtLast(call: Call, sighting: Sighting, about: Subject): void {
-    const { desired } = sighting;
-    const tool = repeatedTool(sighting, about);
+  #refuseAtLast(call: Call, view: ServerView, about: Subject): void {
+    const { desired } = view;
+    const tool = repeatedTool(view, about);
     if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
       throw call.lost.error;
     }
@@ -381,26 +382,26 @@ export class CallDispatcher {
     }
   }
 
-  #noteSuccess(sighting: Sighting, session: number): void {
-    const present = this.#ports.board.sighting(sighting.status.name);
-    if (present?.countsFailures === true) tell(sighting, { type: 'call.succeeded', session });
+  #noteSuccess(view: ServerView, session: number): void {
+    const present = this.#ports.board.view(view.status.name);
+    if (present?.countsFailures === true) sendFact(view, { type: 'call.succeeded', session });
   }
 
   #fail(
     call: Call,
-    sighting: Sighting,
+    view: ServerView,
     handle: SessionHandle,
     about: Subject,
     failure: CallFailure,
   ): null {
-    const { counts } = sighting.desired.policy.breaker;
-    if (countsForCircuit(failure, counts) && this.#isNews(sighting, handle)) {
+    const { counts } = view.desired.policy.breaker;
+    if (countsForCircuit(failure, counts) && this.#isNews(view, handle)) {
       const at = this.#ports.clock.now();
-      tell(sighting, { type: 'call.failed', session: handle.session, at });
+      sendFact(view, { type: 'call.failed', session: handle.session, at });
     }
-    const error = callErrorOf(failure, sighting.status.name, about);
-    const { replay: rule } = sighting.desired.policy.call;
-    const tool = repeatedTool(sighting, about);
+    const error = callErrorOf(failure, view.status.name, about);
+    const { replay: rule } = view.desired.policy.call;
+    const tool = repeatedTool(view, about);
     const replay = replayOf({ failure, sends: call.sends, rule, tool });
     call.watch?.lost(error, replay);
     if (replay === 'no') throw error;
@@ -412,8 +413,8 @@ export class CallDispatcher {
    * One lost session counts as one failure, however many calls it ended; otherwise a
    * single crash during a burst of calls would open the circuit.
    */
-  #isNews(sighting: Sighting, handle: SessionHandle): boolean {
-    if (this.#ports.sessions.get(sighting.actorId) === handle) return true;
+  #isNews(view: ServerView, handle: SessionHandle): boolean {
+    if (this.#ports.sessions.get(view.actorId) === handle) return true;
     if (this.#lostHandles.has(handle)) return false;
     this.#lostHandles.add(handle);
     return true;
@@ -437,6 +438,6 @@ function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): Que
   };
 }
 
-function repeatedTool({ desired }: Sighting, { shown }: Subject): RepeatedTool {
+function repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {
   return { isTrusted: desired.trust, annotations: shown?.annotations };
 }

@@ -59,9 +59,9 @@ export function toolAnswer(
   board: StatusBoard,
   tools: ToolList,
 ): ToolAnswer {
-  const sighting = board.sighting(server);
-  const { result: policy } = sighting?.desired.policy ?? defaultPolicy;
-  const listed = () => (sighting === undefined ? [] : tools.listed(sighting));
+  const view = board.view(server);
+  const { result: policy } = view?.desired.policy ?? defaultPolicy;
+  const listed = () => (view === undefined ? [] : tools.listed(view));
   const outputSchema = () => listed().find(({ name }) => name === tool)?.outputSchema;
   return { result, server, tool, policy, outputSchema };
 }

@@ -42,7 +42,7 @@ export class Catalogs {
   readonly offers: OfferList;
   readonly watched: WatchedResources;
   readonly logs: LogWishes;
-  /** What sessions put in and look up. */
+  /** The part that sessions use. */
   readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'logLevel' | 'notified'>;
   readonly #ports: Pick<CatalogsPorts, 'board' | 'sessions'>;
   readonly #keeping: CatalogKeeping;
@@ -58,10 +58,10 @@ export class Catalogs {
       board().refresh(server);
       this.invalidate();
     });
-    const sightings = () => board().sightings();
+    const views = () => board().views();
     this.#store = catalogs;
     this.tools = new ToolList({
-      sightings,
+      views,
       heldTools: (desired) => approvals.heldTools(desired),
       catalogs,
       onChange: (servers) => listeners.emit('tools.changed', { servers }),
@@ -78,7 +78,7 @@ export class Catalogs {
       },
     });
     this.offers = new OfferList({
-      sightings,
+      views,
       catalogs,
       heldOffers: (desired) => approvals.heldOffers(desired),
       onResources: (server) => listeners.emit('resources.changed', { server }),
@@ -96,7 +96,7 @@ export class Catalogs {
       clock,
       files: keepCatalogs?.((list) => problems.set('catalogs', list)),
       settings: () => root().getSnapshot().context.settings,
-      sighting: (server) => board().sighting(server),
+      view: (server) => board().view(server),
       onKnown: (owner) => root().send({ type: 'catalog.listed', ...owner }),
       onForgotten: (owner) => root().send({ type: 'catalog.forgotten', ...owner }),
       onListed: (owner) => approvals.noteListed(owner),
@@ -123,7 +123,7 @@ export class Catalogs {
 
   #sessionOf(server: string): SessionHandle | undefined {
     const { board, sessions } = this.#ports;
-    const actorId = board().sighting(server)?.actorId;
+    const actorId = board().view(server)?.actorId;
     return actorId === undefined ? undefined : sessions.get(actorId);
   }
 
@@ -137,7 +137,7 @@ export class Catalogs {
       this.#isScheduled = false;
       this.tools.announce();
       this.offers.announce();
-      this.#keeping.look();
+      this.#keeping.prune();
     });
   }
 
@@ -146,7 +146,7 @@ export class Catalogs {
     return this.#store.get(server, generation);
   }
 
-  /** Before a pass can spawn anybody, what is stored of the servers is known. */
+  /** Wraps a reader so that stored catalogs are loaded before a pass can spawn their servers. */
   lookedUpBy(reader: SettingsReader): SettingsReader {
     if (!this.#isKept) return reader;
     return {
@@ -159,7 +159,7 @@ export class Catalogs {
     };
   }
 
-  /** Settles when what is to be stored is; undefined when nothing is. */
+  /** Resolves when all catalogs are stored; undefined when none are stored. */
   close(): Promise<void> | undefined {
     return this.#keeping.close();
   }

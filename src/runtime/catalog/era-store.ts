@@ -8,13 +8,13 @@ export interface DatedVerdict {
   readonly at: number;
 }
 
-// One day: an old server that was brought up to date answers the old handshake as
-// well as ever, so without a date it would never be asked again.
+// One day: an updated server still answers the old handshake, so without an expiry it would never
+// be probed again.
 const longestUseMs = 86_400_000;
 // More than the servers of a large host.
 const rememberedVerdicts = 1_000;
 
-/** Which era servers were found to speak, by generation; given back, a verdict saves the question. */
+/** Which era servers were found to speak, by generation; a known verdict saves the probe. */
 export class EraStore implements Eras {
   readonly #verdicts = new Map<string, DatedVerdict>();
   readonly #wallNow: () => number;
@@ -33,17 +33,17 @@ export class EraStore implements Eras {
     this.#verdicts.delete(generation);
   };
 
-  /** Puts what an earlier run found out, unless this one knows better. */
+  /** Adds an earlier run's verdict, unless this run has its own. */
   restore(generation: string, dated: DatedVerdict): void {
     if (!this.#verdicts.has(generation)) this.#keep(generation, dated);
   }
 
-  /** Undefined when there is none that still counts. */
+  /** Undefined when there is no verdict, or it is too old. */
   dated(generation: string): DatedVerdict | undefined {
     const known = this.#verdicts.get(generation);
     if (known === undefined) return undefined;
     const ageMs = this.#wallNow() - known.at;
-    // A date in the future says that a clock was set: nobody knows how old it is.
+    // A date in the future means that the clock was changed, so the age is unknown.
     return ageMs >= 0 && ageMs < longestUseMs ? known : undefined;
   }
 

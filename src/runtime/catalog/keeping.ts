@@ -15,13 +15,13 @@ export interface CatalogKeepingPorts {
   readonly catalogs: CatalogStore;
   readonly eras: EraStore;
   readonly clock: Clock;
-  /** Absent: nothing outlives the run. */
+  /** Absent: nothing is stored beyond the run. */
   readonly files: CatalogFiles | undefined;
   readonly settings: () => Settings | null;
-  readonly sighting: CatalogLifetimesPorts['sighting'];
-  /** Tools of this generation are known, and may be shown before it is connected. */
+  readonly view: CatalogLifetimesPorts['view'];
+  /** This generation's tools are known, and may be shown before it connects. */
   readonly onKnown: (owner: SessionOwner) => void;
-  /** They are not any more. */
+  /** They are no longer known. */
   readonly onForgotten: (owner: SessionOwner) => void;
   /** This generation's tools, or another of its lists, were listed again. */
   readonly onListed: (owner: SessionOwner) => void;
@@ -33,24 +33,24 @@ const loadMs = 100;
 // Of a stop that takes 5 s at most.
 const closeMs = 1_000;
 
-/** Joins what is known of servers in memory with what is stored of them on disk. */
+/** Joins the catalogs in memory with those on disk. */
 export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   readonly #ports: CatalogKeepingPorts;
-  /** Of the servers that were read last: looked for on disk already, found or not. */
+  /** The servers of the last reading, which were already looked up on disk, found or not. */
   #looked: ReadonlySet<string> = new Set();
-  /** Secrets of the sessions that listed, and whether all of their tools were listed. */
+  /** Secrets of the sessions that listed, and whether their lists are complete. */
   readonly #extras = new Map<string, CatalogExtra>();
   readonly #lifetimes: CatalogLifetimes;
 
   constructor(ports: CatalogKeepingPorts) {
     this.#ports = ports;
-    const { clock, settings, sighting, catalogs, onForgotten } = ports;
+    const { clock, settings, view, catalogs, onForgotten } = ports;
     this.#lifetimes = new CatalogLifetimes({
       clock,
       settings,
-      sighting,
+      view,
       isExpected: (owner) => this.#looked.has(keyOf(owner)),
-      // The file is dated anew: its time begins when nobody tells of changes any more.
+      // Dates the file again: its age counts from the end of the session that reported changes.
       onLeft: (owner) => this.#save(owner),
       onForgotten: (owner) => {
         catalogs.forget(owner.server, owner.generation);
@@ -85,7 +85,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     },
   };
 
-  /** Looks for what is stored of servers that are new to this run. */
+  /** Loads the stored catalogs of servers that are new to this run. */
   async load(servers: readonly DesiredServer[]): Promise<void> {
     const { files, clock } = this.#ports;
     if (files === undefined) return;
@@ -93,7 +93,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const owners = storable
       .filter((desired) => !this.#looked.has(keyOf(ownerOf(desired))))
       .map((desired) => ({ ...ownerOf(desired), maxAgeMs: desired.policy.catalog.ttlMs }));
-    // Who left and comes back is looked for again: what was remembered of it is forgotten.
+    // A server that left and comes back is loaded again, because its catalog was forgotten.
     this.#looked = new Set(storable.map((desired) => keyOf(ownerOf(desired))));
     if (owners.length === 0) return;
     const loaded = files.load(owners).then((entries) => {
@@ -102,12 +102,12 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     await within(clock, loadMs, loaded);
   }
 
-  /** Servers came, went or changed: forgets what nobody needs any more. */
-  look(): void {
-    this.#lifetimes.look();
+  /** Servers came, left or changed: forgets the catalogs that are no longer needed. */
+  prune(): void {
+    this.#lifetimes.prune();
   }
 
-  /** Settles when what is to be stored is, or a second later. Undefined when there is nothing to do. */
+  /** Resolves when all is stored, or a second later. Undefined when there is nothing to store. */
   close(): Promise<void> | undefined {
     const { files, clock } = this.#ports;
     this.#lifetimes.close();
@@ -129,7 +129,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const { files, settings, catalogs, eras, clock } = this.#ports;
     const wanted = settings()?.servers.find(({ name }) => name === owner.server);
     const extra = this.#extras.get(keyOf(owner));
-    // Half a list would hide tools at the next start; the whole one of before is better.
+    // A partial list would hide tools at the next start; the earlier complete one is better.
     if (files === undefined || wanted === undefined || extra?.partial === true) return;
     if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
     const { server, generation } = owner;
@@ -151,7 +151,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   }
 }
 
-/** A list without anything is no news of the last time, but a server that was not itself. */
+/** An empty stored catalog says nothing about the server. */
 function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boolean {
   return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
 }

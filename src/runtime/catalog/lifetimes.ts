@@ -2,22 +2,22 @@ import type { SessionOwner } from '../../../actors/session/ports.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
-import type { Sighting } from '../status/board.ts';
+import type { ServerView } from '../status/board.ts';
 
 export interface CatalogLifetimesPorts {
   readonly clock: Clock;
   readonly settings: () => Settings | null;
-  readonly sighting: (server: string) => Pick<Sighting, 'status'> | undefined;
-  /** It is in settings that were read and are about to hold. */
+  readonly view: (server: string) => Pick<ServerView, 'status'> | undefined;
+  /** It is in settings that were read and are about to apply. */
   readonly isExpected: (owner: SessionOwner) => boolean;
-  /** Its session is over: until now the server said of every change. */
+  /** Its session is over: the server no longer reports changes. */
   readonly onLeft: (owner: SessionOwner) => void;
   readonly onForgotten: (owner: SessionOwner) => void;
 }
 
 interface Kept {
   readonly owner: SessionOwner;
-  /** When its server was live for the last time, in monotonic milliseconds; null = it is. */
+  /** When its server was last live, in monotonic milliseconds; null = it is live. */
   leftAt: number | null;
 }
 
@@ -27,10 +27,10 @@ interface Unused extends Kept {
 }
 
 /**
- * How long each catalog is remembered. Whose server left the settings, or has another
- * generation, is forgotten at once; what is not live, after the policy's `catalog.ttlMs`,
- * or as soon as there are more than `catalog.maxEntries`, the one that left first.
- * What is live is never forgotten.
+ * Decides how long each catalog is remembered. The catalog of a server that left the settings, or
+ * that has a new generation, is forgotten at once. Any other that is not live is forgotten after the
+ * policy's `catalog.ttlMs`, or when there are more than `catalog.maxEntries`, oldest first. A live
+ * catalog is never forgotten.
  */
 export class CatalogLifetimes {
   readonly #ports: CatalogLifetimesPorts;
@@ -42,14 +42,14 @@ export class CatalogLifetimes {
     this.#ports = ports;
   }
 
-  /** @param ageMs - since the server was seen with this catalog; absent = it is just telling */
+  /** @param ageMs - since the server was seen with this catalog; absent = it reported it just now */
   keep(owner: SessionOwner, ageMs?: number): void {
     const leftAt = ageMs === undefined ? null : this.#ports.clock.now() - ageMs;
     this.#kept.set(keyOf(owner), { owner, leftAt });
   }
 
-  /** Servers came, went or changed: looks at all that is kept. */
-  look(): void {
+  /** Servers came, left or changed: forgets what is too old or too much. */
+  prune(): void {
     if (this.#isClosed) return;
     const { clock, settings } = this.#ports;
     const present = settings();
@@ -67,14 +67,14 @@ export class CatalogLifetimes {
     clock.clearTimeout(this.#timer);
     this.#timer = undefined;
     const dueInMs = Math.min(...left.map(({ leftMs }) => leftMs));
-    // What is kept for good is never due.
+    // What is kept without a limit is never due.
     if (dueInMs === Number.POSITIVE_INFINITY) return;
-    this.#timer = clock.setTimeout(() => this.look(), Math.min(dueInMs, longestTimerMs));
-    // Nobody stays for it.
+    this.#timer = clock.setTimeout(() => this.prune(), Math.min(dueInMs, longestTimerMs));
+    // It must not keep the process running.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** The run is over: what was live until now has left. */
+  /** The run is over: every live server has left. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -94,19 +94,19 @@ export class CatalogLifetimes {
     return true;
   }
 
-  /** How long it is kept still, in milliseconds. */
+  /** How much longer it is kept, in milliseconds. */
   #leftMs({ owner, leftAt }: Kept & { readonly leftAt: number }, desired?: DesiredServer): number {
     if (desired?.generation === owner.generation) {
       const { ttlMs } = desired.policy.catalog;
       return ttlMs === null ? Number.POSITIVE_INFINITY : leftAt + ttlMs - this.#ports.clock.now();
     }
-    // A server that leaves may still have calls at work.
+    // A leaving server may still have running calls.
     const isNeeded = this.#statusOf(owner) !== undefined || this.#ports.isExpected(owner);
     return isNeeded ? Number.POSITIVE_INFINITY : 0;
   }
 
   #statusOf({ server, generation }: SessionOwner): ServerStatus | undefined {
-    const status = this.#ports.sighting(server)?.status;
+    const status = this.#ports.view(server)?.status;
     return status?.generation === generation ? status : undefined;
   }
 

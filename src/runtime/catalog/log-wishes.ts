@@ -1,6 +1,6 @@
 import { type LogLevel, logLevels } from '../../domain/log-level.ts';
 
-/** From which level on the host wants to hear what servers log: the most verbose wish counts. */
+/** The log level that the host requests from servers: the most verbose request counts. */
 export class LogWishes {
   readonly #wishes = new Map<object, LogLevel>();
   readonly #onChange: () => void;
@@ -9,7 +9,7 @@ export class LogWishes {
     this.#onChange = onChange;
   }
 
-  /** Gives the function that takes the wish back. */
+  /** Returns a function that withdraws the request. */
   add(level: LogLevel): () => void {
     const wish = {};
     const before = this.level();
@@ -22,7 +22,7 @@ export class LogWishes {
     };
   }
 
-  /** Undefined = nobody said anything: servers send what they like. */
+  /** Undefined = not requested: servers send what they like. */
   readonly level = (): LogLevel | undefined => {
     const wanted = new Set(this.#wishes.values());
     return logLevels.find((level) => wanted.has(level));

@@ -9,11 +9,11 @@ import type { PinKind } from '../../domain/host/approval.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import type { Sighting } from '../status/board.ts';
+import type { ServerView } from '../status/board.ts';
 import type { CatalogStore } from './store.ts';
 
 export interface OfferListPorts {
-  readonly sightings: () => readonly Sighting[];
+  readonly views: () => readonly ServerView[];
   readonly catalogs: CatalogStore;
   /** Definitions that differ from what was approved, by `pinKey`. */
   readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
@@ -34,10 +34,10 @@ interface Lists {
   readonly instructions: readonly ExposedInstructions[];
 }
 
-// As for tools: more than any model or person looks through.
+// As for tools: more than any model or user reads.
 const maxItems = 10_000;
 
-/** What callers see of the servers besides their tools, made from the catalogs of all. */
+/** What callers see of the servers besides their tools, built from all catalogs. */
 export class OfferList {
   readonly #ports: OfferListPorts;
   #lists: Lists | undefined;
@@ -85,8 +85,8 @@ export class OfferList {
   }
 
   #offers(): ReadonlyMap<string, Offer> {
-    const { sightings, catalogs, heldOffers } = this.#ports;
-    const offers = sightings().flatMap(({ status, leaving, desired }): Offer[] => {
+    const { views, catalogs, heldOffers } = this.#ports;
+    const offers = views().flatMap(({ status, leaving, desired }): Offer[] => {
       const { name: server, generation, catalog } = status;
       if (catalog === 'none' || leaving) return [];
       const known = this.#without(heldOffers(desired), catalogs.get(server, generation));
@@ -116,7 +116,7 @@ function withoutHeld(catalog: Catalog, held: ReadonlySet<string>): Catalog {
   };
 }
 
-/** Lists are compared by identity: the store keeps a list that came again unchanged. */
+/** Lists are compared by identity: the store keeps an unchanged list. */
 function differ(
   before: Offer | undefined,
   after: Offer | undefined,
@@ -147,7 +147,7 @@ function listsOf(offers: readonly Offer[]): Lists {
   });
 }
 
-// By code unit: what a locale thinks of an order differs between machines.
+// By code unit, because the order of a locale differs between machines.
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

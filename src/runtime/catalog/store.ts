@@ -3,8 +3,8 @@ import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
 
 /**
- * What servers announced, by server and generation. Charts know only that a list
- * exists and where it comes from; its contents are here, until they are forgotten.
+ * What servers announced, by server and generation. Charts know only that a list exists and where
+ * it comes from; the contents are here.
  */
 export class CatalogStore {
   readonly #catalogs = new Map<string, Catalog>();
@@ -14,7 +14,7 @@ export class CatalogStore {
     this.#onPut = onPut;
   }
 
-  /** Puts the tools and what came with them; the other lists stay until they are put anew. */
+  /** Replaces the tools and what came with them; the other lists stay. */
   put(server: string, generation: string, head: Omit<Catalog, keyof SideLists>): void {
     const { resources, resourceTemplates, prompts } = this.get(server, generation);
     this.#keep(server, generation, { ...head, resources, resourceTemplates, prompts });
@@ -26,7 +26,7 @@ export class CatalogStore {
     const { resources, resourceTemplates, prompts } = before;
     const present: SideLists = { resources, resourceTemplates, prompts };
     const after = { ...present, ...lists };
-    // The same list again is no news, and who compares may compare by identity.
+    // An equal list keeps its identity, by which others compare.
     if (equalData(present, after)) return;
     this.#keep(server, generation, {
       ...before,
@@ -39,14 +39,14 @@ export class CatalogStore {
     this.#onPut(server);
   }
 
-  /** Puts what an earlier run knew, unless this one knows better. Says whether it did. */
+  /** Adds an earlier run's catalog, unless this run has its own. Returns whether it did. */
   restore(server: string, generation: string, catalog: Catalog): boolean {
     if (this.#catalogs.has(keyOf(server, generation))) return false;
     this.#keep(server, generation, catalog);
     return true;
   }
 
-  /** Empty when nothing is known. */
+  /** The empty catalog when nothing is known. */
   get(server: string, generation: string): Catalog {
     return this.#catalogs.get(keyOf(server, generation)) ?? emptyCatalog;
   }
@@ -56,7 +56,7 @@ export class CatalogStore {
   }
 
   #keep(server: string, generation: string, catalog: Catalog): void {
-    // Callers get these very objects.
+    // Callers get these objects themselves.
     this.#catalogs.set(keyOf(server, generation), deepFreeze(catalog));
   }
 }

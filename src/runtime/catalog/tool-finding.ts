@@ -5,39 +5,39 @@ import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { serverPrefixes } from '../../policies/tools/name.ts';
 import { changedTool, toolChangedSince } from '../errors/call-refusal.ts';
 import { ambiguousAlias, hiddenTool, unknownTool } from '../errors/unknown-name.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { ToolList } from './tool-list.ts';
 
 /**
- * Which tool is meant: a server's own name for it, and how it must look if that matters,
- * or an exposed name yet to be found.
+ * Which tool is meant: the server's own name, with the expected definition if that matters, or an
+ * exposed name to resolve.
  */
 export type ToolAddress =
   | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
   | { readonly server: string; readonly exposedName: string };
 
 /**
- * The tool as it is shown now, once those of its server are known.
+ * The tool as it is shown now; its server's tools must be known.
  *
  * @throws TroupeError `TOOL_CHANGED` or `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
-export function findTool(address: ToolAddress, sighting: Sighting, tools: ToolList): ExposedTool {
+export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
   const { server } = address;
-  if ('tool' in address) return shownTool(address, sighting, tools);
+  if ('tool' in address) return shownTool(address, view, tools);
   const { exposedName } = address;
   const known = tools.named(exposedName);
   if (known?.server === server) return known;
   const [meant, ...rivals] = tools.aliased(exposedName);
-  if (meant?.server === server && rivals.length === 0) return shownTool(meant, sighting, tools);
-  if (tools.isHeld(sighting, exposedName)) throw changedTool(server, exposedName);
-  const hidden = tools.hiddenBy(sighting, exposedName);
+  if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
+  if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
+  const hidden = tools.hiddenBy(view, exposedName);
   if (hidden !== undefined) throw hiddenTool(server, hidden);
   throw unknownTool(exposedName, tools.all());
 }
 
 function shownTool(
   address: Extract<ToolAddress, { tool: string }>,
-  sighting: Sighting,
+  view: ServerView,
   tools: ToolList,
 ): ExposedTool {
   const { server, tool, shown } = address;
@@ -46,17 +46,17 @@ function shownTool(
     if (shown !== undefined && !isSameTool(shown, present)) throw toolChangedSince(shown);
     return present;
   }
-  if (tools.isHeld(sighting, tool)) throw changedTool(server, tool);
-  if (tools.hiddenBy(sighting, tool) !== undefined) throw hiddenTool(server, tool);
+  if (tools.isHeld(view, tool)) throw changedTool(server, tool);
+  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(server, tool);
   const known = tools.of(server).map((it) => ({ name: it.tool }));
   throw unknownTool(tool, known, server);
 }
 
 /**
- * Finds the server of an exposed name, or of an alias that means one tool; also while
- * its tools are not known yet.
+ * Finds the server of an exposed name, or of an unambiguous alias; also while its tools are not
+ * known yet.
  *
- * @param absent - names of servers that are not there for a reason that can be told
+ * @param absent - names of servers that are missing for a known reason
  * @throws TroupeError `TOOL_UNKNOWN`.
  */
 export function addressOf(
@@ -70,8 +70,8 @@ export function addressOf(
   const meant = tools.aliased(exposedName);
   if (meant.length > 1) throw ambiguousAlias(exposedName, meant);
   if (meant[0] !== undefined) return meant[0];
-  const sightings = board.sightings();
-  const namings = new Set([defaultPolicy.naming, ...sightings.map(namingOf)]);
+  const views = board.views();
+  const namings = new Set([defaultPolicy.naming, ...views.map(namingOf)]);
   const longest = (server: string, those: Iterable<NamingPolicy>): Candidate => {
     const prefixes = [...those].flatMap((naming) => serverPrefixes(server, naming));
     const lengths = prefixes.flatMap((it) => (exposedName.startsWith(it) ? it.length : []));
@@ -79,10 +79,10 @@ export function addressOf(
   };
   const candidates = [
     ...board.statuses().map(({ name }) => {
-      const sighting = board.sighting(name);
-      return longest(name, sighting === undefined ? namings : [namingOf(sighting)]);
+      const view = board.view(name);
+      return longest(name, view === undefined ? namings : [namingOf(view)]);
     }),
-    // How the tools of a server that is gone were named, nobody knows any more.
+    // The naming of a removed server is unknown.
     ...absent.map((name) => longest(name, namings)),
   ];
   const [best] = candidates.sort((a, b) => b.length - a.length);
@@ -92,10 +92,10 @@ export function addressOf(
 
 interface Candidate {
   readonly server: string;
-  /** Of the longest of its prefixes that the name begins with. */
+  /** Length of its longest prefix of the name. */
   readonly length: number;
 }
 
-function namingOf({ desired }: ReturnType<StatusBoard['sightings']>[number]): NamingPolicy {
+function namingOf({ desired }: ReturnType<StatusBoard['views']>[number]): NamingPolicy {
   return desired.policy.naming;
 }

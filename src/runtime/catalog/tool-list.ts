@@ -16,22 +16,22 @@ import {
   type ToolIndex,
   type ToolMatch,
 } from '../../policies/tools/search.ts';
-import type { Sighting } from '../status/board.ts';
+import type { ServerView } from '../status/board.ts';
 import type { CatalogStore } from './store.ts';
 
 export interface ToolListPorts {
-  readonly sightings: () => readonly Sighting[];
+  readonly views: () => readonly ServerView[];
   readonly catalogs: CatalogStore;
-  /** Tools that are not what was approved. */
+  /** Tools that differ from the approved ones. */
   readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
   readonly onChange: (servers: readonly string[]) => void;
-  /** Tools of this server are left out, because all together are too many. */
+  /** Tools of this server are left out, because there are too many in all. */
   readonly onCut: (server: string, shownCount: number, count: number) => void;
-  /** A tool of this server is left out, because its policy gives it no name. */
+  /** A tool is left out, because its server's policy gives it no name. */
   readonly onNameless: (tool: NamelessTool) => void;
 }
 
-/** One tool of one server, by its own name there. */
+/** One tool of one server, by the server's own name. */
 interface ToolOrigin {
   readonly server: string;
   readonly tool: string;
@@ -40,20 +40,20 @@ interface ToolOrigin {
 // More than any model is shown; a host that has more needs filters.
 const maxTools = 10_000;
 
-/** The tools that callers see, made from the catalogs of all servers. */
+/** The tools that callers see, built from the catalogs of all servers. */
 export class ToolList {
   readonly #ports: ToolListPorts;
   #tools: readonly ExposedTool[] = [];
   #byName: ReadonlyMap<string, ExposedTool> = new Map();
   #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
-  /** Made at the first search of a list. */
+  /** Built at the first search. */
   #index: ToolIndex | undefined;
   #isDirty = true;
-  /** Of which servers tools are left out, and how many: told once. */
-  #told: ReadonlyMap<string, string> = new Map();
-  /** Tools without a name: each told once. */
+  /** The servers whose tools are left out, and how many, as last reported. */
+  #reported: ReadonlyMap<string, string> = new Map();
+  /** Tools without a name that were reported. */
   #nameless: ReadonlySet<string> = new Set();
-  /** What each alias may mean; made when one is first used. */
+  /** What each alias may mean; built when one is first used. */
   #aliases: ReadonlyMap<string, readonly ToolOrigin[]> | undefined;
   #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
@@ -64,10 +64,10 @@ export class ToolList {
   /** Sorted by exposed name. The same array until something changes. */
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
-      const servers = this.#ports.sightings().flatMap((sighting) => this.#shown(sighting));
+      const servers = this.#ports.views().flatMap((view) => this.#shown(view));
       const nameless: NamelessTool[] = [];
       const next = exposeTools(this.#cut(servers), (tool) => nameless.push(tool));
-      this.#tell(nameless);
+      this.#reportNameless(nameless);
       this.#aliases = undefined;
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
@@ -84,22 +84,22 @@ export class ToolList {
   }
 
   /**
-   * The tools that an alias may mean, whether or not they are shown: what is held back or left out
-   * must not make room for another tool of the same name.
+   * The tools that an alias may mean, whether or not they are shown: a tool that is held back or left
+   * out must not give its alias to another one.
    */
   aliased(name: string): readonly ToolOrigin[] {
     this.all();
-    this.#aliases ??= aliasesOf(this.#ports.sightings(), (sighting) => this.listed(sighting));
+    this.#aliases ??= aliasesOf(this.#ports.views(), (view) => this.listed(view));
     return this.#aliases.get(name) ?? [];
   }
 
-  /** What of a server's tools is shown, in the order of `all`. */
+  /** A server's shown tools, in the order of `all`. */
   of(server: string): readonly ExposedTool[] {
     this.all();
     return this.#byServer.get(server) ?? [];
   }
 
-  /** The tools that fit these words best, the best first. */
+  /** The best matches for these words, best first. */
   search(query: string, limit: number): readonly ToolMatch[] {
     const tools = this.all();
     this.#index ??= indexTools(tools);
@@ -112,27 +112,27 @@ export class ToolList {
     return tools.filter(({ name }) => passesFilter(desired.tools, name) && !held.has(name)).length;
   }
 
-  /** Says whether a tool is held back, by its own name or by one under which it would be exposed. */
-  isHeld({ desired }: Sighting, name: string): boolean {
+  /** Whether a tool is held back, by its own name or by one under which it would be exposed. */
+  isHeld({ desired }: ServerView, name: string): boolean {
     const held = [...this.#ports.heldTools(desired)];
     return held.some((tool) => isNameOf(desired, tool, name));
   }
 
   /** The tool of this name that the settings leave out, if there is one. */
-  hiddenBy(sighting: Sighting, name: string): string | undefined {
-    const { desired } = sighting;
-    const hidden = this.listed(sighting).find(
+  hiddenBy(view: ServerView, name: string): string | undefined {
+    const { desired } = view;
+    const hidden = this.listed(view).find(
       ({ name: tool }) => !passesFilter(desired.tools, tool) && isNameOf(desired, tool, name),
     );
     return hidden?.name;
   }
 
-  /** What the server itself calls its tools, whether or not they are shown. */
-  listed(sighting: Sighting): readonly ListedTool[] {
-    return this.#catalogOf(sighting).tools;
+  /** The tools as the server lists them, whether or not they are shown. */
+  listed(view: ServerView): readonly ListedTool[] {
+    return this.#catalogOf(view).tools;
   }
 
-  #catalogOf({ desired, status }: Sighting): Catalog {
+  #catalogOf({ desired, status }: ServerView): Catalog {
     return this.#ports.catalogs.get(desired.name, status.generation);
   }
 
@@ -161,7 +161,7 @@ export class ToolList {
     this.#byServer = byServer(tools);
   }
 
-  #tell(nameless: readonly NamelessTool[]): void {
+  #reportNameless(nameless: readonly NamelessTool[]): void {
     const keyOf = ({ server, tool, why }: NamelessTool) => JSON.stringify([server, tool, why]);
     for (const tool of nameless) {
       if (!this.#nameless.has(keyOf(tool))) this.#ports.onNameless(tool);
@@ -169,7 +169,7 @@ export class ToolList {
     this.#nameless = new Set(nameless.map(keyOf));
   }
 
-  /** Which tools are left out depends on names alone, never on which server came up first. */
+  /** Which tools are left out depends on names alone, never on the order of starts. */
   #cut(servers: readonly ServerTools[]): readonly ServerTools[] {
     let left = maxTools;
     const cut = new Map<string, string>();
@@ -187,28 +187,28 @@ export class ToolList {
         return { ...one, tools: shown };
       });
     for (const [server, counts] of cut) {
-      if (this.#told.get(server) === counts) continue;
+      if (this.#reported.get(server) === counts) continue;
       const [shownCount, count] = counts.split(' ').map(Number);
       this.#ports.onCut(server, shownCount ?? 0, count ?? 0);
     }
-    this.#told = cut;
+    this.#reported = cut;
     return kept;
   }
 
-  #shown(sighting: Sighting): ServerTools[] {
-    const { catalog, name } = sighting.status;
-    if (catalog === 'none' || sighting.leaving) return [];
-    const { tools: filter, policy, trust } = sighting.desired;
+  #shown(view: ServerView): ServerTools[] {
+    const { catalog, name } = view.status;
+    if (catalog === 'none' || view.leaving) return [];
+    const { tools: filter, policy, trust } = view.desired;
     const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
-    const held = this.#ports.heldTools(sighting.desired);
-    const { tools: listed, shownTools = listed } = this.#catalogOf(sighting);
+    const held = this.#ports.heldTools(view.desired);
+    const { tools: listed, shownTools = listed } = this.#catalogOf(view);
     const tools = shownTools.filter((tool) => !held.has(tool.name));
     return [{ server: name, filter, catalog, tools, descriptionMaxLength, naming, trust }];
   }
 }
 
-/** Whether callers could mean this tool by the name, its own or any other. */
+/** Whether callers could mean this tool by the name: its own, an exposed one, or an alias. */
 function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: string): boolean {
   const { naming } = policy;
   if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;
@@ -216,8 +216,8 @@ function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: s
 }
 
 function aliasesOf(
-  sightings: readonly Sighting[],
-  listed: (sighting: Sighting) => readonly ListedTool[],
+  views: readonly ServerView[],
+  listed: (view: ServerView) => readonly ListedTool[],
 ): ReadonlyMap<string, readonly ToolOrigin[]> {
   const found = new Map<string, ToolOrigin[]>();
   const note = (alias: string, origin: ToolOrigin): void => {
@@ -225,10 +225,10 @@ function aliasesOf(
     if (meant === undefined) found.set(alias, [origin]);
     else meant.push(origin);
   };
-  for (const sighting of sightings) {
-    const { name: server, policy } = sighting.desired;
-    if (policy.naming.aliases.length === 0 || sighting.leaving) continue;
-    for (const { name: tool } of listed(sighting)) {
+  for (const view of views) {
+    const { name: server, policy } = view.desired;
+    if (policy.naming.aliases.length === 0 || view.leaving) continue;
+    for (const { name: tool } of listed(view)) {
       const aliases = new Set(toolAliasesOf(server, tool, policy.naming));
       for (const alias of aliases) note(alias, { server, tool });
     }
@@ -236,7 +236,7 @@ function aliasesOf(
   return found;
 }
 
-// Grouped once: to search all tools for each server is slow with many of both.
+// Grouped once, because searching all tools for each server is slow with many of both.
 function byServer(tools: readonly ExposedTool[]): ReadonlyMap<string, readonly ExposedTool[]> {
   const groups = new Map<string, ExposedTool[]>();
   for (const tool of tools) {

@@ -12,7 +12,7 @@ export interface ToolPairOptions {
   readonly limit?: number;
 }
 
-/** A tool as an interface of a model takes it. */
+/** A tool in the form that model APIs take. */
 export interface PairedTool {
   readonly name: string;
   readonly description: string;
@@ -23,7 +23,7 @@ export interface PairedTool {
 export interface ToolPair {
   readonly tools: readonly [search: PairedTool, call: PairedTool];
   /**
-   * Does what a model asked for by one of the two. A failed call is a result with `isError`, one line
+   * Runs one of the two for a model. A failed call is a result with `isError`, one line
    * `MCP error: …` and the error under `_meta["mcp-troupe/error"]`.
    * @throws TroupeError `TOOL_UNKNOWN` for a name that is neither.
    */
@@ -35,11 +35,11 @@ export interface ToolPair {
 }
 
 const mostTools = 50;
-// Few enough to be read, enough that the right one is mostly among them.
+// Few enough to read, and the right one is usually among them.
 const usualLimit = 10;
-// A schema may have 256 KB; a model that looks for a tool should not have to read that.
+// A schema may have 256 KB; a model that searches for a tool should not have to read that.
 const maxSchemaCharacters = 16_384;
-// Whoever has more servers that are away reads `status`.
+// With more unavailable servers than this, `status` is the better list.
 const maxUnavailable = 20;
 
 /**
@@ -134,7 +134,7 @@ function described(tool: ExposedTool): Readonly<Record<string, unknown>> {
   return { ...rest, inputSchema: { type: 'object' }, note: 'The schema is too large to be shown.' };
 }
 
-/** A server that has something to offer, as far as anybody knows, and cannot be called now. */
+/** A server that may offer tools and cannot be called now. */
 function isAway({ state, catalog }: ServerStatus): boolean {
   if (isUsable(state)) return false;
   return state !== 'dormant' || catalog === 'none';

@@ -1,11 +1,11 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 
-// Each is a request after every reconnect; whoever watches more wants to read all again anyway.
+// Each costs a request after every reconnect; beyond this, polling is cheaper.
 const maxPerServer = 256;
 
-/** Which resources the host watches. A wish: it is there before, between and after sessions. */
+/** Which resources the host watches, independent of sessions. */
 export class WatchedResources {
-  /** How often each address is wished for, by server. */
+  /** How many subscriptions each address has, by server. */
   readonly #wishes = new Map<string, Map<string, number>>();
   readonly #onChange: (server: string) => void;
 
@@ -13,7 +13,7 @@ export class WatchedResources {
     this.#onChange = onChange;
   }
 
-  /** Gives the function that takes the wish back, once. */
+  /** Returns a function that ends the subscription, once. */
   add(server: string, uri: string): () => void {
     const wishes = this.#wishes.get(server) ?? new Map<string, number>();
     if (!wishes.has(uri) && wishes.size >= maxPerServer) {

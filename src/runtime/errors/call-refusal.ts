@@ -1,11 +1,11 @@
-/** What a call is told that was never sent, apart from what its server's status says. */
+/** Errors of calls that were never sent, apart from those that follow from the server's status. */
 
 import { isUsable, type ServerState } from '../../domain/server-state.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
-// A name may be as long as a line, and who asked knows it.
+// A name may be as long as a line, and the caller knows it.
 const shownLength = 128;
 
 export function cancelled(server: string): TroupeError {
@@ -33,15 +33,16 @@ export function outOfTime(server: string, state: ServerState): TroupeError {
   );
 }
 
-/** Ready at last, with no time left in which an answer could come back. */
+/** The server became ready, but too late for an answer within the deadline. */
 export function tooLate(server: string, wasQueued: boolean): TroupeError {
   return outOfTime(server, wasQueued ? 'ready' : 'loadingTools');
 }
 
 /**
- * What is told instead of "not executed" when the first sending of the call was lost and may have run.
+ * The error instead of one that says "not executed", after a first sending that was lost and may have
+ * run.
  *
- * @param lost - what became of that sending
+ * @param lost - the error of that sending
  */
 export function ifNeverSent(error: TroupeError, lost: TroupeError): TroupeError {
   if (error.outcome !== 'not_executed') return error;
@@ -69,7 +70,7 @@ export function overloaded(server: string): TroupeError {
 export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${name} is not the one that this catalog shows any more. Take a new one and look at the tool again: troupe.catalog()`,
+    `Tool ${name} differs from the one in this catalog. Take a new catalog and check the tool: troupe.catalog()`,
     { server, tool: name },
   );
 }
@@ -77,7 +78,7 @@ export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
 export function toolChangedWhileAsked({ server, name }: ExposedTool): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${name} changed while it was asked whether it may be called, so it was not. Look at it again, and call it again: troupe tools ${server}`,
+    `Tool ${name} changed while its permission was requested, so it was not called. Check it and call it again: troupe tools ${server}`,
     { server, tool: name },
   );
 }
@@ -86,7 +87,7 @@ export function changedTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${shown} of ${server} is not what was approved, and is held back. See what changed and decide: troupe approve ${server}`,
+    `Tool ${shown} of ${server} differs from the approved one and is held back. See what changed and decide: troupe approve ${server}`,
     { server, tool: shown },
   );
 }

@@ -1,4 +1,4 @@
-/** Turns what a session says of a failed call into what its caller is told. */
+/** Turns a session's report of a failed call into the caller's error. */
 
 import type { CallerCode, Outcome } from '../../domain/caller-code.ts';
 import type { BreakerPolicy } from '../../domain/policy.ts';
@@ -16,10 +16,9 @@ const internalError = -32603;
 const faultCharacters = 500;
 
 /**
- * Says whether a failed call speaks against its server. Answers do not, with
- * one exception (an internal error); neither do log-in, limits, the caller and what we
- * refuse ourselves. A redirect is the server's doing.
- * A policy may let only those count in which the connection itself broke.
+ * Whether a failed call counts against its server. Answers do not, except an internal error; neither
+ * do log-in, limits, the caller's faults and our own refusals. A redirect is the server's doing. A
+ * policy may count only calls whose connection broke.
  */
 export function countsForCircuit(
   failure: CallFailure,
@@ -30,7 +29,7 @@ export function countsForCircuit(
     case 'streamLost':
       return true;
     case 'unavailable':
-      // "Too busy" was said over a connection that works.
+      // The connection works if the server answered that it is too busy.
       return counts === 'callFailures' || !failure.written;
     case 'redirectBlocked':
     case 'timeout':
@@ -52,17 +51,17 @@ export function countsForCircuit(
   }
 }
 
-/** What was asked of a server. */
+/** What was requested of a server. */
 export interface Subject {
-  /** The server's own name of the tool, when it was one. */
+  /** The server's own name of the tool, for a tool call. */
   readonly tool?: string;
   /** The tool as it is shown now. */
   readonly shown?: ExposedTool;
-  /** How a message names it. */
+  /** Its name in messages. */
   readonly words: string;
 }
 
-/** The error a caller gets, with what is known of the outcome. */
+/** The caller's error, with the outcome as far as it is known. */
 export function callErrorOf(failure: CallFailure, server: string, about: Subject): TroupeError {
   const outcome = outcomeOf(failure);
   const message = failure.message.replace(/[.\s]*$/, '');
@@ -81,7 +80,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
   );
 }
 
-/** Wraps any other exception, which is a bug of ours; the caller must still learn the call's outcome. */
+/** Wraps any other exception, which is our bug; the caller still needs the call's outcome. */
 export function asTroupeError(error: unknown, server: string, outcome: Outcome): TroupeError {
   if (error instanceof TroupeError) return error;
   const text = error instanceof Error ? error.message : String(error);
@@ -90,7 +89,7 @@ export function asTroupeError(error: unknown, server: string, outcome: Outcome):
   return new TroupeError('INTERNAL', message, { server, outcome, cause: error });
 }
 
-/** The caller ended or misstated the call, or it went to a wrong place: the same again would be no better. */
+/** The caller cancelled or misstated the call, or its address is wrong: repeating it would not help. */
 function isPointless({ reason }: CallFailure): boolean {
   if (reason === 'unsupported' || reason === 'inputRequired' || isBlocked(reason)) return true;
   return reason === 'cancelled' || reason === 'invalidArguments';
@@ -127,7 +126,7 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   redirectBlocked: 'REDIRECT_BLOCKED',
 };
 
-// A crash before anything was written is no unknown outcome: nothing was asked.
+// After a crash before anything was written the outcome is known: nothing was requested.
 function codeOf(failure: CallFailure): CallerCode {
   if (failure.reason === 'crashed' && !failure.written) return 'UNAVAILABLE';
   return codeOfReason[failure.reason];
@@ -149,6 +148,6 @@ function nextStep({ reason }: CallFailure, outcome: Outcome, server: string): st
     return 'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).';
   if (reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
   return outcome === 'unknown'
-    ? 'Nobody can know whether it ran: check before you call again.'
+    ? 'It is unknown whether it ran: check before you call again.'
     : 'It did not run and may be called again.';
 }

@@ -20,20 +20,18 @@ const reasons: Readonly<
 > = {
   rule: ({ name }, rule) =>
     `${inWords(rule)} denies it. Change it there, or do without; the exposed name is ${name}`,
-  host: () => 'the host denies it. Do without it, or ask whoever runs the host',
-  person: () => 'a person said no. Ask why before you call it again',
-  noPerson: ({ server, tool }, rule) =>
-    `${rule === undefined ? 'a person must allow it' : `${inWords(rule)} wants a person to allow it`} and nobody could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": [${JSON.stringify({ server, tool })}] } } }`,
-  late: () => 'nobody answered in time whether it may. Call again when somebody is there to answer',
-  broken: () => 'the host failed while it decided. See its warnings and mend its callback',
-  nonsense: () =>
-    'what was answered is none of allow, allowTool, allowServer and deny. Mend askPermission',
-  hookNonsense: () =>
-    'what the host answered is none of allow, ask and deny. Mend its permission hook',
+  host: () => 'the host denies it. Do without it, or change the host',
+  user: () => 'the user said no. Ask why before you call it again',
+  noUser: ({ server, tool }, rule) =>
+    `${rule === undefined ? 'the user must allow it' : `${inWords(rule)} requires the user to allow it`}, and no user could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": [${JSON.stringify({ server, tool })}] } } }`,
+  late: () => 'no answer came in time. Call again when the user can answer',
+  broken: () => 'the host failed while it decided. See its warnings and fix its callback',
+  nonsense: () => 'the answer is none of allow, allowTool, allowServer and deny. Fix askPermission',
+  hookNonsense: () => 'the host answered none of allow, ask and deny. Fix its permission hook',
 };
 
-// Another attempt is worth it only where a person may still say yes.
-const mayBeAskedAgain: ReadonlySet<PermissionDenial> = new Set(['noPerson', 'late']);
+// A retry may succeed only where the user may still say yes.
+const retryable: ReadonlySet<PermissionDenial> = new Set(['noUser', 'late']);
 
 export function denied(
   shown: ExposedTool,
@@ -45,7 +43,7 @@ export function denied(
   return new TroupeError(
     'PERMISSION_DENIED',
     `Tool ${tool} of ${server} was not called: ${reasons[why](shown, rule)}.`,
-    { server, tool, retryable: mayBeAskedAgain.has(why) },
+    { server, tool, retryable: retryable.has(why) },
   );
 }
 

@@ -1,4 +1,4 @@
-/** Errors for names that mean nothing, with the closest one that does. */
+/** Errors for unknown names, with the closest known one. */
 
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -7,10 +7,7 @@ import { printableLine } from '../../policies/text/printable.ts';
 
 const shownLength = 128;
 
-/**
- * Why there is no server of this name: something is missing that it stands for, it
- * was removed, or there never was one.
- */
+/** The error for a server that does not exist: a problem explains it, it was removed, or it is unknown. */
 export function unknownServer(
   name: string,
   known: readonly { readonly name: string }[],
@@ -62,7 +59,7 @@ export function unknownTool(
   });
 }
 
-/** A spelling that two tools share means neither of them. */
+/** The error for an alias that several tools share. */
 export function ambiguousAlias(
   name: string,
   meant: readonly { readonly server: string; readonly tool: string }[],
@@ -76,7 +73,7 @@ export function ambiguousAlias(
   );
 }
 
-/** A tool that its server has and that nobody is shown. */
+/** The error for a tool that the settings leave out. */
 export function hiddenTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(

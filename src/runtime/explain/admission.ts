@@ -1,4 +1,4 @@
-/** Which rule of admission decided about a server, where it is written, and what would change it. */
+/** Finds the admission rule that decided about a server, its place, and what would change the verdict. */
 
 import type { AdmissionRule, Explanation } from '../../domain/host/explanation.ts';
 import type { Verdict } from '../../domain/server-state.ts';
@@ -7,7 +7,7 @@ import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { refusingRule } from '../status/refusing-rule.ts';
 
-/** What admission looked at. */
+/** The facts that admission decides by. */
 export interface AdmissionFacts {
   readonly desired: DesiredServer;
   readonly gates: Gates;
@@ -50,18 +50,18 @@ function placeOfFault({ source, invalid }: DesiredServer): SourceRef {
   return { file, key, ...(line === undefined ? {} : { line }), scope: source.scope };
 }
 
-/** An event of the host and the verdict that it would bring about. */
+/** A host event and the verdict that it would lead to. */
 export interface Opener {
   readonly event: string;
   readonly verdict: Verdict;
 }
 
-/** Lists what a host can send so that another verdict comes out, found by asking admission itself. */
+/** Lists the host events that would change the verdict, by evaluating admission with each. */
 export function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opener[] {
   const { invalid: _invalid, bar, ...entry } = desired;
-  // No settings that a host can send lift these two.
+  // The host's settings cannot lift these two.
   const isFixed = bar?.rule === 'managed' || bar?.rule === 'hostRule';
-  const mended = { ...entry, enabled: true, ...(isFixed ? { bar } : {}) };
+  const fixed = { ...entry, enabled: true, ...(isFixed ? { bar } : {}) };
   const { allowed: _allowed, ...unlisted } = gates;
   const fingerprint = approvalFingerprint(desired);
   const decided = (decision: 'granted' | 'rejected'): Gates => ({
@@ -76,8 +76,8 @@ export function openersOf({ desired, gates, settings }: AdmissionFacts): readonl
   return [
     {
       event: 'settings.changed',
-      // Settings can lift the budget as well, so the server is asked about alone.
-      verdict: admit(mended, { ...unlisted, excluded: [] }),
+      // Settings can lift the budget as well, so the server is evaluated alone.
+      verdict: admit(fixed, { ...unlisted, excluded: [] }),
     },
     { event: 'trust.changed', verdict: verdictUnder({ ...gates, trusted: true }) },
     { event: 'allow.changed', verdict: verdictUnder({ ...gates, hostAllowed: null }) },
@@ -87,7 +87,7 @@ export function openersOf({ desired, gates, settings }: AdmissionFacts): readonl
   ].filter(({ verdict }) => verdict !== now);
 }
 
-/** Among all servers only where a budget makes them matter: ten thousand are not asked for one. */
+/** Evaluates all servers only under a budget, where they compete; there may be ten thousand. */
 function verdictAmong(
   desired: DesiredServer,
   gates: Gates,

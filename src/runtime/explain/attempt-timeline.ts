@@ -3,12 +3,12 @@ import type { Attempt, StateName } from '../../domain/host/explanation.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
 
-// Twenty: four whole outages of five tries each, and they fit on one screen.
+// Twenty: four whole outages of five attempts each, and they fit on one screen.
 const keptAttempts = 20;
 
 type Phase = 'queuedMs' | 'connectingMs' | 'loadingToolsMs' | 'readyMs' | 'stoppingMs';
 
-/** The phases of a try; in any other state there is no session. */
+/** The phases of an attempt; in any other state there is no session. */
 const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
   queued: 'queuedMs',
   connecting: 'connectingMs',
@@ -18,7 +18,7 @@ const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
   stopping: 'stoppingMs',
 };
 
-interface Trial {
+interface AttemptEntry {
   /** The actor that the session belongs to: each counts its sessions from 1. */
   readonly life: string;
   readonly session: number;
@@ -34,7 +34,7 @@ interface Trial {
   waitMs?: number;
 }
 
-/** One look at a server. */
+/** A server's state at one moment. */
 export interface Observation {
   /** Id of the server actor. */
   readonly life: string;
@@ -45,21 +45,20 @@ export interface Observation {
 }
 
 /**
- * Remembers the last tries of one server, across its generations: what each phase
- * took, how it ended, and the wait until the next. It reads what happened from
- * states and decides nothing; the charts know nothing of it.
+ * Remembers a server's last attempts across its generations: how long each phase took, how the
+ * attempt ended, and the wait before the next. It only observes states.
  */
 export class AttemptTimeline {
-  readonly #trials: Trial[] = [];
+  readonly #entries: AttemptEntry[] = [];
 
   observe({ life, snapshot, condition, nowMs }: Observation): void {
     const { session, generation, attempt, loss, delayMs } = snapshot.context;
     const phase = phaseOf[condition.state];
-    let trial = this.#trials.at(-1);
-    if (phase !== undefined && session > 0 && !isOf(trial, life, session)) {
-      if (trial !== undefined) end(trial, nowMs);
-      if (trial !== undefined) trial.waitMs = nowMs - (trial.endedAtMs ?? nowMs);
-      trial = {
+    let entry = this.#entries.at(-1);
+    if (phase !== undefined && session > 0 && !isOf(entry, life, session)) {
+      if (entry !== undefined) end(entry, nowMs);
+      if (entry !== undefined) entry.waitMs = nowMs - (entry.endedAtMs ?? nowMs);
+      entry = {
         life,
         session,
         generation,
@@ -69,55 +68,55 @@ export class AttemptTimeline {
         phase,
         phaseSinceMs: nowMs,
       };
-      this.#trials.push(trial);
-      if (this.#trials.length > keptAttempts) this.#trials.shift();
+      this.#entries.push(entry);
+      if (this.#entries.length > keptAttempts) this.#entries.shift();
     }
-    // What happens to a server that never tried is no part of a timeline.
-    if (trial === undefined || !isOf(trial, life, session)) return;
-    if (loss !== null) trial.failure = loss;
+    // A server that never attempted to start has no timeline.
+    if (entry === undefined || !isOf(entry, life, session)) return;
+    if (loss !== null) entry.failure = loss;
     if (phase !== undefined) {
-      if (trial.phase !== phase) closePhase(trial, nowMs);
-      trial.phase = phase;
+      if (entry.phase !== phase) closePhase(entry, nowMs);
+      entry.phase = phase;
       return;
     }
-    end(trial, nowMs);
-    trial.rested ??= condition;
-    if (condition.state === 'backingOff') trial.waitMs = delayMs;
+    end(entry, nowMs);
+    entry.rested ??= condition;
+    if (condition.state === 'backingOff') entry.waitMs = delayMs;
   }
 
-  /** The actor is gone: whatever went on has ended. */
+  /** The actor is gone, so its attempt has ended. */
   close(life: string, nowMs: number): void {
-    const trial = this.#trials.at(-1);
-    if (trial?.life === life) end(trial, nowMs);
+    const entry = this.#entries.at(-1);
+    if (entry?.life === life) end(entry, nowMs);
   }
 
   /** The oldest first. */
   attempts(nowMs: number): readonly Attempt[] {
-    return this.#trials.map((trial) => shown(trial, nowMs));
+    return this.#entries.map((entry) => shown(entry, nowMs));
   }
 }
 
-function isOf(trial: Trial | undefined, life: string, session: number): boolean {
-  return trial?.life === life && trial.session === session;
+function isOf(entry: AttemptEntry | undefined, life: string, session: number): boolean {
+  return entry?.life === life && entry.session === session;
 }
 
-function closePhase(trial: Trial, nowMs: number): void {
-  const before = trial.phases.get(trial.phase) ?? 0;
-  trial.phases.set(trial.phase, before + nowMs - trial.phaseSinceMs);
-  trial.phaseSinceMs = nowMs;
+function closePhase(entry: AttemptEntry, nowMs: number): void {
+  const before = entry.phases.get(entry.phase) ?? 0;
+  entry.phases.set(entry.phase, before + nowMs - entry.phaseSinceMs);
+  entry.phaseSinceMs = nowMs;
 }
 
-function end(trial: Trial, nowMs: number): void {
-  if (trial.endedAtMs !== undefined) return;
-  closePhase(trial, nowMs);
-  trial.endedAtMs = nowMs;
+function end(entry: AttemptEntry, nowMs: number): void {
+  if (entry.endedAtMs !== undefined) return;
+  closePhase(entry, nowMs);
+  entry.endedAtMs = nowMs;
 }
 
-function shown(trial: Trial, nowMs: number): Attempt {
-  const { session, generation, attempt, startedAtMs, endedAtMs, failure, rested, waitMs } = trial;
-  const phases = new Map(trial.phases);
+function shown(entry: AttemptEntry, nowMs: number): Attempt {
+  const { session, generation, attempt, startedAtMs, endedAtMs, failure, rested, waitMs } = entry;
+  const phases = new Map(entry.phases);
   if (endedAtMs === undefined) {
-    phases.set(trial.phase, (phases.get(trial.phase) ?? 0) + nowMs - trial.phaseSinceMs);
+    phases.set(entry.phase, (phases.get(entry.phase) ?? 0) + nowMs - entry.phaseSinceMs);
   }
   return {
     session,
@@ -132,7 +131,7 @@ function shown(trial: Trial, nowMs: number): Attempt {
   };
 }
 
-/** Without the lines of stderr: those of the last failure are told once, those of others are in the log. */
+/** Without the lines of stderr: the last failure has them, and so does the log. */
 function bare({ kind, message, exitCode, signal }: Failure): NonNullable<Attempt['failure']> {
   return {
     kind,

@@ -1,6 +1,6 @@
 /**
- * Explains one server from the present snapshots: of its own chart, of the root
- * and of the line for start permits, with what was remembered of its past.
+ * Explains one server's state from the snapshots of its chart, of the root and of the queue for
+ * start permits, and from its recorded history.
  */
 
 import type { SnapshotFrom } from 'xstate';
@@ -29,7 +29,7 @@ import type { ChartTimer, ChartTimers } from './chart-timers.ts';
 import { moversOf } from './movers.ts';
 import type { ServerHistory } from './server-history.ts';
 
-/** What is known of the server to be explained. */
+/** What is known of the server. */
 export interface ExplainFacts {
   readonly status: ServerStatus;
   readonly desired: DesiredServer;
@@ -37,7 +37,7 @@ export interface ExplainFacts {
   /** Undefined while it has no chart. */
   readonly ref: ServerRef | undefined;
   readonly history: ServerHistory | undefined;
-  /** The line of its table that its chart took last, from 0. */
+  /** The table row that its chart took last, from 0. */
   readonly lastRow: number | undefined;
   readonly timers: ChartTimers;
   readonly clock: Clock;
@@ -176,7 +176,7 @@ function budgetsOf({ context }: ServerSnapshot, clock: Clock): NonNullable<Expla
   };
 }
 
-/** Charts count in monotonic time, people in wall time. */
+/** Converts the monotonic times of a chart to wall times. */
 function windowUseOf(
   times: readonly number[],
   { limit, windowMs }: StormLimit,
@@ -193,7 +193,7 @@ function windowUseOf(
 }
 
 function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefined {
-  // The child is spawned by name, of which the types of the root know nothing.
+  // The child is spawned by name, so the root's types do not include it.
   const slots = root.children['slots']?.getSnapshot() as
     | SnapshotFrom<typeof slotsMachine>
     | undefined;

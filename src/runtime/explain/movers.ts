@@ -1,4 +1,4 @@
-/** Which events would move a server, found by trying them on the chart. */
+/** Which events would change a server's state, found by trying them on its chart. */
 
 import type { ServerContext, ServerEvent } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../domain/failure.ts';
@@ -8,8 +8,8 @@ import { answeredEvents, whatIf } from '../status/server-chart.ts';
 import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 import type { Opener } from './admission.ts';
 
-/** One event to try, and how it is told. */
-interface Question {
+/** One event to try, and how it is shown. */
+interface Candidate {
   readonly send: ServerEvent;
   readonly event: string;
   readonly sentBy: Mover['sentBy'];
@@ -29,19 +29,22 @@ interface Present {
   readonly now: number;
 }
 
-type Ask = (present: Present) => readonly Question[];
+type CandidatesFor = (present: Present) => readonly Candidate[];
 
 const command =
-  (type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect'): Ask =>
+  (type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect'): CandidatesFor =>
   () => [{ send: { type }, event: type, sentBy: 'host' }];
 
-// What a loss leads to depends on its kind; this one says nothing but that the session is gone.
+// The result of a loss depends on its kind; this one assumes the plainest.
 const assumed = { kind: 'transport', message: 'The session was lost.' } as const;
 
-// What sessions say of themselves; that a server does not answer is found by looks at it.
-const toldImpairments = ['partialCatalog', 'flooding'] as const satisfies readonly DegradedReason[];
+// Reported by sessions themselves; a missing answer is found by health checks.
+const reportedImpairments = [
+  'partialCatalog',
+  'flooding',
+] as const satisfies readonly DegradedReason[];
 
-const fact = (send: ServerEvent, failure?: FailureKind): Question => ({
+const fact = (send: ServerEvent, failure?: FailureKind): Candidate => ({
   send,
   event: send.type,
   sentBy: 'session',
@@ -50,13 +53,13 @@ const fact = (send: ServerEvent, failure?: FailureKind): Question => ({
 
 // All other events are reports between regions, orders of the root, or facts that move the
 // server only together with others; where a new spec leads depends on the spec.
-const questions: Partial<Readonly<Record<ServerEvent['type'], Ask>>> = {
+const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> = {
   'server.start': command('server.start'),
   'server.stop': command('server.stop'),
   'server.restart': command('server.restart'),
   'server.reconnect': ({ state }) => [
     { send: { type: 'server.reconnect' }, event: 'server.reconnect', sentBy: 'host' },
-    // For the root, a log-in that is done is a wish to reconnect.
+    // The root turns a completed log-in into a reconnect.
     ...(state.state === 'authRequired'
       ? [{ send: { type: 'server.reconnect' }, event: 'auth.completed', sentBy: 'host' } as const]
       : []),
@@ -67,7 +70,7 @@ const questions: Partial<Readonly<Record<ServerEvent['type'], Ask>>> = {
   'slot.granted': () => [
     { send: { type: 'slot.granted' }, event: 'slot.granted', sentBy: 'troupe' },
   ],
-  // A server that rests takes both verdicts; whoever may run already needs none.
+  // A resting server takes both verdicts; an admitted one needs neither.
   'admission.granted': ({ context, openers }) =>
     (context.verdict === 'admitted' ? [] : openers).map(({ event, verdict }) => ({
       send:
@@ -103,7 +106,7 @@ const questions: Partial<Readonly<Record<ServerEvent['type'], Ask>>> = {
     return [{ ...fact(send, isAsked ? undefined : assumed.kind), event: 'session.closed' }];
   },
   'session.impaired': ({ session }) => [
-    ...toldImpairments.map((reason) => fact({ type: 'session.impaired', reason })),
+    ...reportedImpairments.map((reason) => fact({ type: 'session.impaired', reason })),
     {
       ...fact({ type: 'session.impaired', reason: 'partialCatalog' }, assumed.kind),
       event: 'session.listFailed',
@@ -131,7 +134,7 @@ export function moversOf(
   const session = snapshot.children.session?.getSnapshot();
   const present = { context: snapshot.context, state, openers, session, now };
   return [...answeredEvents(snapshot)].flatMap((type) =>
-    (questions[type as ServerEvent['type']]?.(present) ?? []).flatMap(({ send, ...shown }) => {
+    (candidates[type as ServerEvent['type']]?.(present) ?? []).flatMap(({ send, ...shown }) => {
       const to = conditionOf(whatIf(snapshot, send));
       return to.state === state.state && to.reason === state.reason ? [] : [{ ...shown, to }];
     }),

@@ -1,7 +1,6 @@
 /**
- * What the runtime remembers of the past of servers so that it can be explained:
- * their tries, the timers that run, and the last failure. An observer of the
- * charts: they neither know of it nor grow by it.
+ * The history that explains servers: their attempts, the running timers, and the last failure. It
+ * only observes the charts.
  */
 
 import type { InspectionEvent } from 'xstate';
@@ -19,7 +18,7 @@ export interface ServerHistory {
   readonly timeline: AttemptTimeline;
   life: string | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
-  /** The failure that its chart holds, and since when: the same words may tell of a new one. */
+  /** The failure that its chart holds, and since when; a new failure may have the same text. */
   cause: Failure | null;
   causedAtMs: number;
 }
@@ -34,7 +33,7 @@ export class ServerHistories {
     this.#clock = clock;
   }
 
-  /** Sees every event of the charts: it notes the decisions of servers and the timers of sessions. */
+  /** Must be called for every inspection event: notes decisions and timers. */
   readonly inspect = (event: InspectionEvent): void => {
     this.timers.note(event, this.#clock.wallNow());
     if (event.type !== '@xstate.microstep') return;
@@ -42,12 +41,12 @@ export class ServerHistories {
     if (row !== undefined) this.#rows.set(event.actorRef, row);
   };
 
-  /** The line of its table that the chart of a server took last, from 0. */
+  /** The table row that a server's chart took last, from 0. */
   lastRowOf(owner: object): number | undefined {
     return this.#rows.get(owner);
   }
 
-  /** Has to hear of every snapshot of every server, in their order. */
+  /** Must be called for every snapshot of every server, in order. */
   observe(server: string, owner: ServerRef, seen: Omit<Observation, 'life'>): void {
     // Its id, because an actor that is referenced is never collected, with all that it knew.
     const life = owner.sessionId;
@@ -84,7 +83,7 @@ export class ServerHistories {
     return this.#histories.get(server);
   }
 
-  /** Forgets every server but these; of those that were removed the root remembers a bounded number. */
+  /** Forgets every server but these. The root bounds the number of removed servers among them. */
   retain(names: ReadonlySet<string>): void {
     for (const server of this.#histories.keys()) {
       if (!names.has(server)) this.#histories.delete(server);

@@ -1,4 +1,4 @@
-/** The layer of servers that a host adds and removes one by one while the troupe runs. */
+/** The servers that a host adds and removes one by one while the troupe runs. */
 
 import type { SettingsReader } from '../../../actors/settings/reader.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -46,12 +46,12 @@ export class AddedServers {
   }
 }
 
-/** What the host does to its object later is nothing that it told us. */
+/** Copies the entry, because the host may change its object later. */
 function copyOf(shown: string, entry: unknown): Entry {
   try {
     if (isRecord(entry)) return JSON.parse(JSON.stringify(entry)) as Entry;
   } catch {
-    // Told below, in one sentence for all cases.
+    // Reported below, in one sentence for all cases.
   }
   const message = `The settings of the server "${shown}" must be plain data, as { command: 'npx' }.`;
   throw new TroupeError('INVALID_ARGUMENTS', message);

@@ -40,8 +40,8 @@ const hostEventSchema = z.discriminatedUnion('type', [
 const hostEventTypes = hostEventSchema.options.map(({ shape }) => shape.type.value);
 
 /**
- * Lets through what a host may send and nothing else: an event that the charts
- * send each other, or one of XState's own, would be obeyed if it got in.
+ * Admits host events only: the charts would also obey one of their own internal events, or one of
+ * XState's.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` that names the offending field.
  */
@@ -60,7 +60,7 @@ export function checkHostEvent(event: unknown): HostEvent {
   );
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` when nobody would ever call the listener. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for a listener that would never be called. */
 export function checkListener(name: string, listener: unknown): void {
   checkName('name of the event', name);
   if (!(troupeEventNames as readonly string[]).includes(name)) {
@@ -83,7 +83,7 @@ function unknownEvent(what: string, name: string, known: readonly string[]): Tro
   return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
 }
 
-/** Says whether a person means by it that it may go better now. */
+/** Whether the user asks for another attempt by it. */
 export function isAnotherTry({ type }: HostEvent): boolean {
   return type === 'server.start' || type === 'server.restart' || type === 'server.reconnect';
 }

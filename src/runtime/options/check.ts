@@ -13,7 +13,7 @@ const aFunction = z.custom<(...args: never[]) => unknown>((value) => typeof valu
 
 const fileScopes = ['managed', 'user', 'project', 'workspace', 'local', 'config'] as const;
 
-// A few hundred megabytes, which somebody may want for an hour.
+// A few hundred megabytes, enough for an hour of a busy troupe.
 const mostRecords = 1_000_000;
 
 const optionsSchema = z.strictObject({
@@ -91,12 +91,12 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Refuses options that cannot be meant, so that a misspelt one is not ignored.
+ * Refuses invalid options, so that a misspelt one is not ignored.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` that names the option.
  */
 export function checkOptions(options: TroupeOptions): void {
-  // The environment of the process is an exotic object; it is only read by name.
+  // The environment of the process is an exotic object, and only read by name.
   const { env: _env, ...plain } = options;
   const checked = optionsSchema.safeParse(plain);
   if (checked.success) {
@@ -114,13 +114,13 @@ export function checkOptions(options: TroupeOptions): void {
   );
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` when it is not a name at all. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for anything but a nonempty string. */
 export function checkName(what: string, name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
   throw new TroupeError('INVALID_ARGUMENTS', `The ${what} must be a text that is not empty.`);
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` when there is no such state: the wait would never end. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for an unknown state, for which a wait would never end. */
 export function checkState(state: string): void {
   if ((serverStates as readonly string[]).includes(state)) return;
   throw new TroupeError(
@@ -129,13 +129,13 @@ export function checkState(state: string): void {
   );
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` when it is no number of things to show. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for anything but a positive whole number. */
 export function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1) return;
   throw new TroupeError('INVALID_ARGUMENTS', 'The limit must be a whole number of at least 1.');
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` when there is no such level. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for an unknown level. */
 export function checkLogLevel(level: unknown): void {
   if (logLevels.some((known) => known === level)) return;
   throw new TroupeError('INVALID_ARGUMENTS', `The level must be one of ${logLevels.join(', ')}.`);

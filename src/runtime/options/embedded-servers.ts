@@ -1,6 +1,6 @@
 /**
- * Servers that a host hands in as objects become entries of its own settings, so
- * that admission, policies and tool filters treat them like any other.
+ * Turns servers that a host passes as objects into entries of its own settings, so that admission,
+ * policies and tool filters apply to them.
  */
 
 import type { SettingsReader } from '../../../actors/settings/reader.ts';
@@ -11,10 +11,10 @@ export type EmbeddedServers = Readonly<Record<string, EmbeddedServer>>;
 
 type Overlay = Readonly<Record<string, unknown>>;
 
-/** The host's settings with its servers in them. An entry of the settings adds to what is said of its server. */
+/** The host's settings with its servers in them. An entry of the same name adds settings to its server. */
 export function withEmbedded(overlay: Overlay | undefined, servers: EmbeddedServers): Overlay {
   const entries = entriesOf(overlay);
-  // What is wrong as a whole is told by whoever reads it.
+  // The reader reports settings that are invalid as a whole.
   if (entries === undefined) return overlay ?? {};
   const embedded = Object.entries(servers).map(([name, { settings = {} }]) => {
     const entry = entries.find(([other]) => other === name)?.[1];
@@ -25,7 +25,7 @@ export function withEmbedded(overlay: Overlay | undefined, servers: EmbeddedServ
   return { ...overlay, mcpServers: Object.fromEntries([...others, ...embedded]) };
 }
 
-/** Refuses a name that means two servers: only one of them would ever start. */
+/** Refuses a name that two servers share, because only one of them would ever start. */
 export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedServers): void {
   const taken = entriesOf(overlay)?.find(
     ([name, entry]) => Object.hasOwn(servers, name) && ('command' in entry || 'url' in entry),
@@ -37,7 +37,7 @@ export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedSer
   );
 }
 
-/** The same reader; settings that a host replaces later keep its servers. */
+/** Wraps a reader so that settings that the host replaces later keep its servers. */
 export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers): SettingsReader {
   return {
     ...reader,
@@ -49,7 +49,7 @@ export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers
 
 type Entries = readonly (readonly [string, object])[];
 
-/** Nothing when the settings hold something else in their place. */
+/** Undefined when `mcpServers` is not an object. */
 function entriesOf(overlay: Overlay | undefined): Entries | undefined {
   const entries = overlay?.['mcpServers'] ?? {};
   if (typeof entries !== 'object' || Array.isArray(entries)) return undefined;

@@ -1,4 +1,4 @@
-/** The folders that servers are told of: what a host writes, and who wants to hear of changes. */
+/** The folders that servers see as roots: parses the host's choice and reports changes. */
 
 import { basename, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,7 +18,7 @@ const longestName = 128;
 
 const path = z.string().min(1).max(longestPath);
 
-/** How a host names them. */
+/** How a host specifies them. */
 export const rootChoices = z
   .array(
     z.union([path, z.strictObject({ uri: path, name: z.string().max(longestName).optional() })]),
@@ -30,7 +30,7 @@ export class Roots {
   readonly #listeners = new Set<() => void>();
   #folders: readonly RootFolder[] | undefined;
 
-  /** @param chosen - undefined: no server is told of roots until the host names some */
+  /** @param chosen - undefined: servers see no roots until the host specifies some */
   constructor(chosen: readonly RootChoice[] | undefined, projectRoot: string) {
     this.#projectRoot = projectRoot;
     this.#folders = chosen && foldersOf(chosen, projectRoot);
@@ -53,7 +53,7 @@ export class Roots {
   }
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` for what is no folder of this machine. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for anything but a local folder. */
 function foldersOf(chosen: readonly RootChoice[], projectRoot: string): readonly RootFolder[] {
   return chosen.map((choice) => {
     const { uri, name } = typeof choice === 'string' ? { uri: choice, name: undefined } : choice;

@@ -15,13 +15,13 @@ import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { withEmbedded } from './embedded-servers.ts';
 
-/** Which settings a troupe reads, with every path made absolute. */
+/** Which settings a troupe reads, with absolute paths. */
 export function settingsPortsOf(
   options: TroupeOptions,
   parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
   processes: DockerGatewayPorts['processes'] = () => undefined,
 ): SettingsReaderPorts {
-  // However it is spelled: what was approved in a folder is approved in this one.
+  // The real path, so that approvals apply however the folder is spelled.
   const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
   const { files, plugins } = foundBy(options, projectRoot);
   const { readFile, lookAtFolder } = parts.settings ?? {};
@@ -40,7 +40,7 @@ export function settingsPortsOf(
   };
 }
 
-/** Finds what the values of servers refer to, with the means of this host. */
+/** Resolves references in server settings with the host's inputs and environment. */
 export function valueSourceOf(
   { inputs, projectRoot }: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
@@ -51,7 +51,7 @@ export function valueSourceOf(
   return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
 }
 
-/** What is read besides the host's own settings. */
+/** The files and plugins that are read besides the host's own settings. */
 function foundBy(
   options: TroupeOptions,
   projectRoot: string,
@@ -59,7 +59,7 @@ function foundBy(
   const isBare = options.bare === true;
   const named = (options.sources ?? []).map((source): SettingsFileRef => {
     const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
-    // Nobody need bring settings; a file that was named must be there.
+    // Only a file of the scope `config` must exist.
     return { file: fileIn(file, options, projectRoot), scope, optional: scope !== 'config' };
   });
   const present = isBare ? [] : (options.plugins ?? []);

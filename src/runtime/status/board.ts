@@ -1,7 +1,6 @@
 /**
- * Holds the present status of every server, derived anew from the snapshots of
- * the charts whenever one of them changes. It decides nothing and keeps no fact
- * of its own but the times at which it saw a change.
+ * Holds the present status of every server, derived from the snapshots of the charts whenever one of
+ * them changes. Its only facts of its own are the times of the changes.
  */
 
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
@@ -34,20 +33,20 @@ export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
 export type ServerRef = ActorRefFrom<typeof serverMachine>;
 type HandoverRef = ActorRefFrom<typeof handoverMachine>;
 
-/** One server as the call path needs to see it. */
-export interface Sighting {
+/** One server as calls see it. */
+export interface ServerView {
   readonly status: ServerStatus;
-  /** What calls are judged by: of a closing server, where it is bound to rest. */
+  /** What the gate decides calls by; for a closing server, the state in which it will rest. */
   readonly callStatus: ServerStatus;
   readonly desired: DesiredServer;
   readonly actorId: string;
   readonly ref: ServerRef;
   readonly session: number;
-  /** When an open circuit will be probed, or the verdict of a probe is due: wall time in milliseconds; 0 = closed. */
+  /** When an open circuit will be probed, or a probe's result is due: wall time in milliseconds; 0 = closed. */
   readonly circuitUntilMs: number;
-  /** Whether the circuit counts failed calls now, so that a success is news. */
+  /** Whether the circuit counts failed calls now, so that a success must be reported. */
   readonly countsFailures: boolean;
-  /** Told to leave: it takes no calls and shows no tools. */
+  /** It leaves: it takes no calls and shows no tools. */
   readonly leaving: boolean;
 }
 
@@ -56,16 +55,16 @@ export interface StatusBoardPorts {
   readonly clock: Clock;
   /** How many of the server's tools are shown when its catalog is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
-  /** How many of them are held back. */
+  /** How many of its definitions are held back. */
   readonly heldCountOf: (desired: DesiredServer) => HeldCount;
-  /** Whether the server was met with SSE although its settings do not say so. */
+  /** Whether the server turned out to use SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
-  /** A step that would help a server that needs no other. */
+  /** The next step of a server whose state needs none. */
   readonly stepFor?: (name: string) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
-  /** Sees every snapshot of every server, in their order, before anybody hears of it. */
+  /** Gets every snapshot of every server, in order, before it is reported. */
   readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
-  /** A server came, went, or shows other tools. */
+  /** A server came, left, or shows other tools. */
   readonly onToolsMayDiffer: () => void;
 }
 
@@ -82,17 +81,17 @@ interface Watched {
 export class StatusBoard {
   readonly #ports: StatusBoardPorts;
   readonly #watched = new Map<string, Watched>();
-  readonly #sightings = new Map<string, Sighting>();
+  readonly #views = new Map<string, ServerView>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #watchersOfAll = new Set<() => void>();
-  /** Settings of servers that still leave after their entry is gone. */
+  /** Settings of servers that still leave after their entry was removed. */
   readonly #lastDesired = new Map<string, DesiredServer>();
-  /** Since when servers have no chart any more: it broke, or the troupe ended. */
+  /** Since when servers have no chart: it broke, or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
-  /** What was told last of servers that were looked at and not told of yet. */
-  readonly #untold = new Map<string, Sighting | undefined>();
-  /** Servers that moved while the root had settings or servers that nobody here knows yet. */
-  readonly #passedOver = new Set<string>();
+  /** The last reported view of servers whose new view is not reported yet. */
+  readonly #unreported = new Map<string, ServerView | undefined>();
+  /** Servers that changed while the root had newer settings or servers than this board. */
+  readonly #postponed = new Set<string>();
   #isEnding = false;
   #isClosed = false;
   #live: RootSnapshot['context']['live'] | undefined;
@@ -107,7 +106,7 @@ export class StatusBoard {
       next: (snapshot) => {
         this.#followRoot(snapshot);
       },
-      // Failures of the root end the troupe; whoever made it hears of them there.
+      // A failure of the root ends the troupe, which reports it to its host.
       error: () => {},
     });
   }
@@ -117,26 +116,26 @@ export class StatusBoard {
     return this.#isClosed;
   }
 
-  sighting(name: string): Sighting | undefined {
-    return this.#sightings.get(name);
+  view(name: string): ServerView | undefined {
+    return this.#views.get(name);
   }
 
-  sightings(): readonly Sighting[] {
-    return [...this.#sightings.values()];
+  views(): readonly ServerView[] {
+    return [...this.#views.values()];
   }
 
   /** Every server that is desired or still leaving, sorted by name. */
   statuses(): readonly ServerStatus[] {
-    const seen = this.sightings().map(({ status }) => status);
+    const seen = this.views().map(({ status }) => status);
     const unseen = (this.#settings?.servers ?? [])
-      .filter(({ name }) => !this.#sightings.has(name))
+      .filter(({ name }) => !this.#views.has(name))
       .map((desired) => this.#restingStatus(desired));
     return [...seen, ...unseen].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   status(name: string): ServerStatus | undefined {
-    const sighting = this.#sightings.get(name);
-    if (sighting !== undefined) return sighting.status;
+    const view = this.#views.get(name);
+    if (view !== undefined) return view.status;
     const desired = this.#desiredNamed(name);
     return desired === undefined ? undefined : this.#restingStatus(desired);
   }
@@ -158,18 +157,18 @@ export class StatusBoard {
     return () => this.#watchersOfAll.delete(callback);
   }
 
-  /** Looks again at one server whose tools were listed anew. */
+  /** Updates one server whose tools or questions changed. */
   refresh(name: string): void {
     const actorId = this.#live?.get(name)?.actorId;
-    if (actorId !== undefined) this.#lookAndTell(name, actorId);
+    if (actorId !== undefined) this.#updateAndReport(name, actorId);
   }
 
-  /** Shows every server as stopped, and tells everybody who still waits that no more will come. */
+  /** Shows every server as stopped, and notifies every watcher for the last time. */
   close(): void {
     this.#isEnding = true;
     for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
-    for (const name of [...this.#sightings.keys()]) this.#forget(name);
-    this.#tellAll();
+    for (const name of [...this.#views.keys()]) this.#forget(name);
+    this.#reportAll();
     this.#ports.onToolsMayDiffer();
     this.#isClosed = true;
     const callbacks = [...this.#watchers.values(), this.#watchersOfAll];
@@ -189,22 +188,22 @@ export class StatusBoard {
     for (const [name, server] of before) {
       if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
     }
-    // One of thousands was born or left: the others look as they did.
+    // One of thousands came or left: the others are unchanged.
     for (const [name, server] of live) {
       const isOther =
-        before.get(name) !== server || isAffected(server) || this.#passedOver.has(name);
+        before.get(name) !== server || isAffected(server) || this.#postponed.has(name);
       if (isOther || !this.#isSeen(name, server, snapshot)) this.#follow(name, server, snapshot);
     }
-    this.#passedOver.clear();
-    for (const name of this.#sightings.keys()) if (!live.has(name)) this.#forget(name);
-    // Only now: who hears of one server may ask for all of them.
-    this.#tellAll();
+    this.#postponed.clear();
+    for (const name of this.#views.keys()) if (!live.has(name)) this.#forget(name);
+    // Only now, because a listener of one server may ask for all of them.
+    this.#reportAll();
     this.#ports.onToolsMayDiffer();
   }
 
   /**
-   * Whether the root has moved on and tells of it next. Servers hear of a pass before anybody hears
-   * of the root: looked at now, they would be shown by settings and roles that hold no more.
+   * Whether the root has a newer snapshot that it has not reported yet. Servers get the orders of a
+   * pass before the root reports it; until then, statuses would use outdated settings and roles.
    */
   #isBehind(): boolean {
     const { live, settings } = this.#ports.root.getSnapshot().context;
@@ -218,7 +217,7 @@ export class StatusBoard {
     for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
   }
 
-  /** True when lists that may refuse a server, or their places, are others than before. */
+  /** True when lists that may refuse a server, or their places, changed. */
   #followLists({ settings, launchBound, hostAllowed }: RootSnapshot['context']): boolean {
     const { limits, budget } = settings ?? {};
     const lists: RefusingLists = {
@@ -232,17 +231,17 @@ export class StatusBoard {
     return true;
   }
 
-  /** Whether this chart of the server was looked at under the settings that hold. */
+  /** Whether the present view has the present settings and the present chart. */
   #isSeen(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): boolean {
     return (
-      this.#sightings.get(name)?.desired === this.#lastDesired.get(name) &&
+      this.#views.get(name)?.desired === this.#lastDesired.get(name) &&
       this.#watched.get(actorId)?.ref === snapshot.children[actorId]
     );
   }
 
   #follow(name: string, server: LiveServer, snapshot: RootSnapshot): void {
     for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
-    this.#look(name, server.actorId);
+    this.#update(name, server.actorId);
   }
 
   #watchActor(name: string, actorId: string, snapshot: RootSnapshot): void {
@@ -254,10 +253,10 @@ export class StatusBoard {
       ref,
       subscription: ref.subscribe({
         next: () => {
-          if (this.#isBehind()) this.#passedOver.add(name);
-          else this.#lookAndTell(name, this.#live?.get(name)?.actorId ?? actorId);
+          if (this.#isBehind()) this.#postponed.add(name);
+          else this.#updateAndReport(name, this.#live?.get(name)?.actorId ?? actorId);
         },
-        // The root hears of it and reclaims everything.
+        // The root gets the error and reclaims everything.
         error: () => {},
       }),
       stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
@@ -280,8 +279,8 @@ export class StatusBoard {
   }
 
   #forget(name: string): void {
-    this.#noteUntold(name);
-    this.#sightings.delete(name);
+    this.#noteUnreported(name);
+    this.#views.delete(name);
     if (this.#desiredNamed(name) === undefined) this.#lastDesired.delete(name);
     else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
@@ -290,32 +289,32 @@ export class StatusBoard {
     return this.#desired.get(name);
   }
 
-  #lookAndTell(name: string, actorId: string): void {
-    this.#look(name, actorId);
-    this.#tellOf(name);
+  #updateAndReport(name: string, actorId: string): void {
+    this.#update(name, actorId);
+    this.#report(name);
   }
 
-  #look(name: string, actorId: string): void {
+  #update(name: string, actorId: string): void {
     const watched = this.#watched.get(actorId);
     const desired = this.#lastDesired.get(name);
     const server = this.#live?.get(name);
     if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
     const snapshot = watched.ref.getSnapshot();
-    // A chart that broke shows its last good snapshot until the root replaces it.
+    // A broken chart keeps its last good status until the root replaces it.
     if (snapshot.status === 'error') return;
     this.#stamp(watched, snapshot);
     this.#ports.onSnapshot?.(name, watched.ref, snapshot);
-    this.#noteUntold(name);
+    this.#noteUnreported(name);
     this.#restingSinceMs.delete(name);
-    this.#sightings.set(name, this.#sightingOf(watched, snapshot, desired, server));
+    this.#views.set(name, this.#viewOf(watched, snapshot, desired, server));
   }
 
-  #sightingOf(
+  #viewOf(
     { ref, stamps, circuitSinceMs }: Watched,
     snapshot: ServerSnapshot,
     desired: DesiredServer,
     server: LiveServer,
-  ): Sighting {
+  ): ServerView {
     const { actorId } = server;
     const leaving = server.leaving !== false;
     const { context, value } = snapshot;
@@ -355,7 +354,7 @@ export class StatusBoard {
     const ref = children[handoverIdOf(desired.name)] as HandoverRef | undefined;
     const handover = ref?.getSnapshot();
     const snapshot = other.ref.getSnapshot();
-    // A chart that broke no longer knows which of the two it is.
+    // A broken handover no longer says which of the two it is.
     switch (handover?.status === 'active' ? handover.value : undefined) {
       case 'succeeding':
         this.#stamp(other, snapshot);
@@ -369,37 +368,37 @@ export class StatusBoard {
     }
   }
 
-  #noteUntold(name: string): void {
-    if (!this.#untold.has(name)) this.#untold.set(name, this.#sightings.get(name));
+  #noteUnreported(name: string): void {
+    if (!this.#unreported.has(name)) this.#unreported.set(name, this.#views.get(name));
   }
 
-  #tellAll(): void {
-    for (const name of [...this.#untold.keys()]) this.#tellOf(name);
+  #reportAll(): void {
+    for (const name of [...this.#unreported.keys()]) this.#report(name);
   }
 
-  /** Nothing is told twice: a listener that makes the server move is told of that first. */
-  #tellOf(name: string): void {
-    if (!this.#untold.has(name)) return;
-    const before = this.#untold.get(name);
-    this.#untold.delete(name);
-    const now = this.#sightings.get(name);
-    if (now === undefined) this.#tellOfLoss(name);
-    else this.#tellOfDifference(before, now);
+  /** Nothing is reported twice: a change that a listener causes is reported first. */
+  #report(name: string): void {
+    if (!this.#unreported.has(name)) return;
+    const before = this.#unreported.get(name);
+    this.#unreported.delete(name);
+    const now = this.#views.get(name);
+    if (now === undefined) this.#reportLoss(name);
+    else this.#reportDifference(before, now);
   }
 
-  #tellOfLoss(name: string): void {
+  #reportLoss(name: string): void {
     const desired = this.#desiredNamed(name);
     if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
-    this.#tell(name);
+    this.#notify(name);
   }
 
-  #tellOfDifference(before: Sighting | undefined, now: Sighting): void {
+  #reportDifference(before: ServerView | undefined, now: ServerView): void {
     const isSameStatus = equalTyped(before?.status, now.status);
     const hasLeft = before?.leaving !== now.leaving;
     if (isSameStatus && !hasLeft && equalTyped(before?.callStatus, now.callStatus)) return;
     if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
     if (!isSameStatus) this.#ports.onChange(now.status);
-    this.#tell(now.status.name);
+    this.#notify(now.status.name);
   }
 
   #stamp(watched: Watched, snapshot: ServerSnapshot): void {
@@ -422,7 +421,7 @@ export class StatusBoard {
     }
   }
 
-  #tell(name: string): void {
+  #notify(name: string): void {
     for (const callback of [...(this.#watchers.get(name) ?? []), ...this.#watchersOfAll])
       callback();
   }
@@ -446,7 +445,7 @@ export class StatusBoard {
   }
 }
 
-/** Whose next step names a list. */
+/** Verdicts whose next step names a list. */
 const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
 
 function circuitUntil(
@@ -458,10 +457,10 @@ function circuitUntil(
   return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;
 }
 
-// The next pass makes its chart; only then is it known whether it may run.
+// The next pass creates its chart; only then is it known whether it may run.
 const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
 
-// Its chart broke, which is our bug; the root makes a new one within a second.
+// Its chart broke, which is our bug; the root creates a new one within a second.
 const brokenCondition = {
   state: 'backingOff',
   reason: 'retrying',

@@ -1,4 +1,4 @@
-/** Keeps account of the budget for servers, and tells a person before it is used up. */
+/** Tracks the use of the server budget, and warns before it is used up. */
 
 import type { TroupeContext } from '../../../machines/troupe/context.ts';
 import type { BudgetUse, ServerStatus } from '../../domain/host/status.ts';
@@ -12,8 +12,8 @@ export class BudgetWatch {
   readonly #onProblems: (problems: readonly Problem[]) => void;
   #message: string | undefined;
   #file = 'settings';
-  #asked = '';
-  /** Names of the servers that are not at rest; of those that live, they have the places. */
+  #lastUse = '';
+  /** Names of the servers that are not at rest, which take the places. */
   readonly #atWork = new Set<string>();
   #wasNear = false;
   #seen: Pick<TroupeContext, 'settings' | 'live'> | undefined;
@@ -22,7 +22,7 @@ export class BudgetWatch {
     this.#onProblems = onProblems;
   }
 
-  /** Hears of every change; true when another pass would share the places out otherwise. */
+  /** Must be called for every status. Returns whether another pass would assign the places differently. */
   note({ name, state }: Pick<ServerStatus, 'name' | 'state'>): boolean {
     if (this.#atWork.has(name) !== isAtRest(state)) return false;
     if (isAtRest(state)) this.#atWork.delete(name);
@@ -32,24 +32,24 @@ export class BudgetWatch {
     return this.#isUnsettled(this.use);
   }
 
-  /** Asks once about the same account: who leaves may take its time, and a pass does not hurry it. */
+  /** Reports the same use once: a pass does not make a leaving server leave sooner. */
   #isUnsettled({ mode, taken, max, refused }: BudgetUse): boolean {
     const isSo = mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
-    const account = isSo ? JSON.stringify([taken, max, refused]) : '';
-    const isNews = account !== '' && account !== this.#asked;
-    this.#asked = account;
+    const present = isSo ? JSON.stringify([taken, max, refused]) : '';
+    const isNews = present !== '' && present !== this.#lastUse;
+    this.#lastUse = present;
     return isNews;
   }
 
-  /** Looks at the root anew, and says the same. */
-  look({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
+  /** Must be called for every snapshot of the root. Returns the same as `note`. */
+  update({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
     if (this.#seen?.settings === settings && this.#seen.live === live) return false;
     this.#seen = { settings, live };
     for (const name of this.#atWork) if (!live.has(name)) this.#atWork.delete(name);
     if (settings?.budget === undefined) {
       this.use = undefined;
       this.#wasNear = false;
-      this.#say(undefined);
+      this.#setMessage(undefined);
       return false;
     }
     const refused = settings.servers
@@ -65,10 +65,10 @@ export class BudgetWatch {
   #setUse(use: BudgetUse): void {
     this.use = use;
     this.#wasNear = isNearBudget(this.#wasNear, use.taken, use.max);
-    this.#say(this.#wasNear ? sentenceFor(use) : undefined);
+    this.#setMessage(this.#wasNear ? sentenceFor(use) : undefined);
   }
 
-  #say(message: string | undefined): void {
+  #setMessage(message: string | undefined): void {
     if (message === this.#message) return;
     this.#message = message;
     const key = 'mcp.policy.admission.maxServers';
@@ -76,7 +76,7 @@ export class BudgetWatch {
   }
 }
 
-// Without the number of those that run: each that comes or goes would be news.
+// Without the number of running servers, which would change the message with each of them.
 function sentenceFor({ max, mode, taken, refused }: BudgetUse): string {
   const next = 'disable servers that are not needed, or raise the number';
   if (refused.length > 0) {

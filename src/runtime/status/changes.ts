@@ -13,7 +13,7 @@ export class StatusChanges {
     this.#server = server;
   }
 
-  /** True at the first question, which starts the watch, and after each change. */
+  /** True at the first call, which starts the watch, and after each change. */
   isNews(): boolean {
     if (this.#unwatch === undefined) {
       this.#unwatch = this.#board.watch(this.#server, () => {

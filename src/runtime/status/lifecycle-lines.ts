@@ -1,4 +1,4 @@
-/** What became of a server, in lines for its log. */
+/** A server's state changes as lines for its log. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable, type ServerState } from '../../domain/server-state.ts';
@@ -10,7 +10,7 @@ const rests: ReadonlySet<ServerState> = new Set([
   'failed',
 ]);
 
-/** Lists what is worth a line between two statuses of a server; mostly nothing. */
+/** The log lines for the change between two statuses of a server; usually none. */
 export function lifecycleLines(
   before: ServerStatus | undefined,
   now: ServerStatus,
@@ -31,7 +31,7 @@ function hasTakenOver(before: ServerStatus | undefined, now: ServerStatus): bool
   return before?.successor !== undefined && before.successor.generation === now.generation;
 }
 
-/** What two generations of one server have to do with each other. */
+/** Lines about a handover between two generations. */
 function handoverLines(before: ServerStatus | undefined, now: ServerStatus): readonly string[] {
   const { successor } = now;
   if (hasTakenOver(before, now)) return ['its successor has taken over'];
@@ -50,7 +50,7 @@ function handoverLines(before: ServerStatus | undefined, now: ServerStatus): rea
 
 function lossLine(before: ServerStatus | undefined, now: ServerStatus): string | undefined {
   const { lastError } = now;
-  // Told when it comes to rest: a closing session may still find out more.
+  // Only at rest, because a closing session may still find the cause.
   if (!rests.has(now.state) || lastError === undefined) return undefined;
   const wasThere = before !== undefined && isUsable(before.state);
   return `${wasThere ? 'lost' : 'did not start'}: ${lastError.message}`;

@@ -3,7 +3,7 @@ import type { ServerState, StateReason } from '../../domain/server-state.ts';
 import type { DesiredServer, SourceRef } from '../../domain/settings.ts';
 import { type RefusingLists, stepAgainst } from './refusing-rule.ts';
 
-/** Says the one command or step that would help a server on; undefined when none is needed. */
+/** The next command or step for a server; undefined when none is needed. */
 export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
@@ -46,7 +46,7 @@ export interface HeldCount {
   readonly offers: number;
 }
 
-/** Returns the step that would release changed definitions that are held back. */
+/** The step that releases definitions that are held back because they changed. */
 export function stepForHeld(
   { name }: DesiredServer,
   { tools, offers }: HeldCount,
@@ -58,14 +58,14 @@ export function stepForHeld(
   return `troupe approve ${name}: ${what} held back`;
 }
 
-/** The same with what came before: a command that cannot be run fails after a restart as before it. */
+/** The next step, with what must be fixed first: an unavailable command fails after a restart as well. */
 export function nextStepAfter(
   { source }: DesiredServer,
   { state, action, transport, lastError }: ServerStatus,
 ): string | undefined {
   const isAtRest = state === 'failed' || state === 'suspended';
   if (!isAtRest || transport !== 'stdio' || lastError?.kind !== 'unavailable') return action;
-  return `provide what is missing, or mend ${placeOf(source.file, source.line)}; then ${action}`;
+  return `provide what is missing, or fix ${placeOf(source.file, source.line)}; then ${action}`;
 }
 
 function stepWhenBlocked(
@@ -83,7 +83,7 @@ function stepWhenBlocked(
     case 'overBudget':
       return `stop or disable another server, or raise admission.maxServers in mcp.policy${ofFile(budget?.source)}`;
     default:
-      return `mend ${place}`;
+      return `fix ${place}`;
   }
 }
 

@@ -1,21 +1,21 @@
-/** Which rule keeps a server out, and where it is written. */
+/** Finds the rule that excludes a server, and its place. */
 
 import type { AdmissionRule } from '../../domain/host/explanation.ts';
 import type { DesiredServer, Limit, Settings, SourceRef } from '../../domain/settings.ts';
 import type { Gates } from '../../policies/admission/admit.ts';
 
-/** Every list that can keep a server out. */
+/** Every list that can exclude a server. */
 export interface RefusingLists
   extends Pick<Gates, 'launchBound' | 'hostAllowed'>,
     Pick<Settings, 'limits' | 'budget'> {}
 
 export interface RuleAndPlace {
   readonly rule: AdmissionRule;
-  /** Absent when no file holds the rule. */
+  /** Absent when the rule is in no file. */
   readonly source?: SourceRef;
 }
 
-/** The rule by which a server is not among those that may run. */
+/** The rule by which a server may not run. */
 export function refusingRule(
   verdict: 'excluded' | 'notAllowed',
   desired: DesiredServer,
@@ -31,7 +31,7 @@ export function refusingRule(
   return withSource(`mcp.${list}`, limit?.source);
 }
 
-/** The step that would lift it. */
+/** The step that would lift the rule. */
 export function stepAgainst(
   verdict: 'excluded' | 'notAllowed',
   desired: DesiredServer,
@@ -48,7 +48,7 @@ export function stepAgainst(
   if (source === undefined) return `${change} where the list is set`;
   if (source.file === undefined) return `${change} of the host's settings`;
   const place = source.line === undefined ? source.file : `${source.file}:${source.line}`;
-  if (source.scope === 'managed') return `ask whoever manages ${place} to ${change}`;
+  if (source.scope === 'managed') return `ask the administrator of ${place} to ${change}`;
   return `${change} in ${place}`;
 }
 

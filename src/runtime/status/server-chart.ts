@@ -1,7 +1,6 @@
 /**
- * Answers questions about a server's chart from the chart itself: which row of a
- * table led to a state, which timers run, where an event would lead. No rule is
- * written a second time here, and no living actor receives an event.
+ * Analyses a server's chart: which table row led to a state, and where an event would lead. It reads
+ * the chart itself, so no rule is repeated, and no running actor gets an event.
  */
 
 import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
@@ -23,7 +22,7 @@ type Guard = (
   params: Readonly<Record<string, unknown>> | undefined,
 ) => boolean;
 
-// The machine's own table of implementations, which its types do not show.
+// The machine's own implementations, which its types do not include.
 const { guards, actions } = serverMachine.implementations as unknown as {
   readonly guards: Readonly<Record<string, Guard>>;
   readonly actions: Readonly<Record<string, { readonly type?: string }>>;
@@ -31,7 +30,7 @@ const { guards, actions } = serverMachine.implementations as unknown as {
 
 const root: AnyStateNode = serverMachine.root;
 const parked = nodeAt('connection', 'parked');
-// Where a server without a session rests is decided by tables that are left at once.
+// Transient states, whose tables decide where a server without a session rests.
 const tables = [nodeAt('connection', 'settling'), parked].flatMap(tablesIn);
 const rows = tables.flatMap(rowsOf);
 const rowsBefore = new Map(
@@ -39,13 +38,13 @@ const rowsBefore = new Map(
 );
 const closing = nodeAt('connection', 'engaged', 'live', 'closing');
 
-// The second kind decides whether to send, and does nothing else.
+// Actions of the second kind decide whether to send, and do nothing else.
 const sendingKinds: ReadonlySet<string | undefined> = new Set([
   'xstate.sendTo',
   'xstate.enqueueActions',
 ]);
 
-// A question must reach nobody: what would be sent is left out.
+// Sends nothing, so that a computation has no side effects.
 const silentMachine = serverMachine.provide({
   actions: Object.fromEntries(
     Object.entries(actions)
@@ -114,7 +113,7 @@ export function decidedRest(context: ServerContext): StateName | undefined {
   return { state, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** The rows that the tables would take one after the other. */
+/** The rows that the tables would take, in order. */
 function rowsAhead(context: ServerContext): readonly AnyTransitionDefinition[] {
   const taken: AnyTransitionDefinition[] = [];
   for (let table = tables[0]; table !== undefined; table = tableBehind(taken.at(-1))) {
@@ -162,7 +161,7 @@ function guardOf(row: AnyTransitionDefinition | undefined): Named | undefined {
   return { type: guard };
 }
 
-/** Parameters that are taken from an event are a function, and no data to show. */
+/** Parameters that depend on an event are a function, which cannot be shown. */
 function onlyData({ type, params }: Named): Named {
   return params === undefined || typeof params === 'function' ? { type } : { type, params };
 }
@@ -173,18 +172,18 @@ function guardText(guard: Named | undefined): string {
   return params.length === 0 ? guard.type : `${guard.type}(${params.join(', ')})`;
 }
 
-/** Asks the guard of the machine itself. */
+/** Evaluates the machine's own guard. */
 function holds(row: AnyTransitionDefinition, context: ServerContext): boolean {
   const guard = guardOf(row);
   return guard === undefined || guards[guard.type]?.({ context }, guard.params) === true;
 }
 
 function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
-  // The nodes of a living server belong to its own copy of the machine.
+  // The nodes of a running server belong to its own copy of the machine.
   return new Set(activeStates(snapshot).map(({ path }) => nodeAt(...path)));
 }
 
-/** Every event that some present state answers, the timers left out. */
+/** Every event that some present state handles, except timers. */
 export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   return new Set(
     activeStates(snapshot).flatMap(({ ownEvents }) =>
@@ -203,7 +202,7 @@ export function mayFire(snapshot: ServerSnapshot, eventType: string): boolean {
   );
 }
 
-/** Where the server would be after an event, computed without anything happening. */
+/** The snapshot after an event, computed without side effects. */
 export function whatIf(
   snapshot: ServerSnapshot,
   event: ServerEvent | { type: string },

@@ -1,13 +1,13 @@
-/** The logs of all servers, by name: bounded each, and bounded in all for servers that are gone. */
+/** The logs of all servers, by name: each is bounded, and so are those of removed servers together. */
 
 import type { LogOrigin, ServerLogLine } from '../../domain/server-log.ts';
 
-// Per server as much as the ring of one session's stderr holds.
+// As much per server as a session's ring of stderr holds.
 const logBytes = 65_536;
-// What a line costs besides its text: an object of five fields, its time as text, the head of
-// two strings and a place in a list. Lines about the life of a server are shorter than that.
+// The cost of a line besides its text: an object of five fields, its time as text, two string
+// headers and a place in a list.
 const lineBytes = 128;
-// Removed servers together: the whole logs of the last 64, more of quiet ones.
+// Removed servers together: the full logs of the last 64, or more of quiet ones.
 const departedBytes = 4_194_304;
 
 interface Log {
@@ -44,13 +44,13 @@ export class ServerLogs {
     return entry;
   }
 
-  /** The oldest line first; undefined when nothing is known of the server. */
+  /** Oldest line first; undefined for an unknown server. */
   of(server: string): readonly ServerLogLine[] | undefined {
     const log = this.#logs.get(server);
     return log === undefined ? undefined : [...log.lines];
   }
 
-  /** Forgets all servers but those that are there and, as far as they fit, the departed: newest last. */
+  /** Keeps the present servers and, as far as they fit, the departed ones (newest last). */
   retain(present: ReadonlySet<string>, departed: readonly string[]): void {
     const kept = new Set(present);
     let bytes = 0;

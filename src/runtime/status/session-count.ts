@@ -1,4 +1,4 @@
-/** Counts the sessions that are open, by what carries them. */
+/** Counts the open sessions by transport. */
 
 import type { ServerStatus, SessionCount } from '../../domain/host/status.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';

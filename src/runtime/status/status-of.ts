@@ -1,7 +1,4 @@
-/**
- * The one function that turns a server's snapshot into the status that people
- * and programs see. Every face shows its result; none derives its own.
- */
+/** Turns a server's snapshot into its status. Every user interface shows this status. */
 
 import type { ServerSnapshot } from '../../../machines/server/server.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
@@ -23,7 +20,7 @@ import { decidedRest } from './server-chart.ts';
 
 export type { ServerSnapshot } from '../../../machines/server/server.ts';
 
-/** Wall times that a chart cannot know, stamped when the snapshot changed. */
+/** Wall times of changes, which charts do not know. */
 export interface Stamps {
   /** When the present state and reason were entered, milliseconds since 1970. */
   readonly sinceMs: number;
@@ -33,12 +30,12 @@ export interface Stamps {
 
 const noneHeld: HeldCount = { tools: 0, offers: 0 };
 
-/** What else a status tells of. */
+/** Further facts of a status. */
 interface MoreFacts {
-  /** Default: the one of the settings. */
+  /** Default: that of the settings. */
   readonly transport?: TransportKind;
   readonly lists?: RefusingLists;
-  /** Definitions that are held back because they differ from what was approved. */
+  /** Definitions that are held back because they differ from the approved ones. */
   readonly heldCount?: HeldCount | undefined;
 }
 
@@ -47,10 +44,10 @@ export interface Condition {
   readonly reason?: StateReason;
 }
 
-/** Where the connection region is, in the public words. */
+/** The state of the connection region as a status shows it. */
 export function conditionOf(snapshot: ServerSnapshot): Condition {
   const { connection } = snapshot.value;
-  // Final, or left at once: seen only while the actor is being taken down.
+  // Final or transient: seen only while the actor is being stopped.
   if (typeof connection === 'string' || 'settling' in connection) return { state: 'stopping' };
   if ('engaged' in connection) return engagedCondition(snapshot, connection.engaged);
   const { parked } = connection;
@@ -73,18 +70,18 @@ function engagedCondition({ context }: ServerSnapshot, engaged: EngagedValue): C
 
 function catalogOf(snapshot: ServerSnapshot): CatalogState {
   const { catalog } = snapshot.value;
-  // Transient or final: seen only while the actor begins or is being taken down.
+  // Transient or final: seen only while the actor starts or is being stopped.
   return catalog === 'ended' || catalog === 'remembering' || catalog === 'lost' ? 'none' : catalog;
 }
 
 export function circuitOf(snapshot: ServerSnapshot): CircuitState {
   const { circuit } = snapshot.value;
-  // A probe that is due is none yet.
+  // A probe that is due has not begun.
   if (circuit === 'due') return 'open';
   return circuit === 'ended' ? 'closed' : circuit;
 }
 
-/** Builds the status of one server from its snapshot, its settings and the clock's stamps. */
+/** Builds a server's status from its snapshot, its settings and the times of its changes. */
 export function statusOf(
   snapshot: ServerSnapshot,
   desired: DesiredServer,
@@ -123,7 +120,7 @@ export function statusOf(
   });
 }
 
-/** Tells of a successor what is not told of the server that it is to follow. */
+/** The status of a successor that starts beside its server. */
 export function successorStatusOf(
   snapshot: ServerSnapshot,
   desired: DesiredServer,
@@ -147,9 +144,9 @@ export function successorStatusOf(
 }
 
 /**
- * The status that calls are judged by. While a server closes, admission or a
- * person's stop has often decided already where it will rest: then a call is
- * refused at once instead of waiting for the end of the session.
+ * The status by which the gate decides calls. While a server closes, admission or the user's stop has
+ * often decided already where it will rest; a call is then refused at once instead of waiting for the
+ * end of the session.
  */
 export function callStatusOf(
   status: ServerStatus,

@@ -1,4 +1,4 @@
-/** Statuses as streams that hosts pass to RxJS or XState. */
+/** Statuses as streams for RxJS or XState. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { Stream, Streamable } from '../../domain/host/stream.ts';
@@ -12,33 +12,33 @@ type Report = (message: string, error: unknown) => void;
 
 interface Source<Value> {
   readonly current: () => Value;
-  /** Calls back when the value may have changed. Returns a function that ends it. */
-  readonly follow: (look: () => void) => () => void;
+  /** Calls back when the value may have changed. Returns a function that ends that. */
+  readonly follow: (check: () => void) => () => void;
 }
 
 /**
- * Makes the stream of one server, which need not exist yet.
+ * The handle of one server, which need not exist yet.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` for a name that is not a text.
  */
 export function serverHandle(name: string, board: StatusBoard, report: Report): ServerHandle {
   checkName('name of the server', name);
   const status = () => board.status(name);
-  const source = { current: status, follow: (look: () => void) => board.watch(name, look) };
+  const source = { current: status, follow: (check: () => void) => board.watch(name, check) };
   return streamable({ name, status }, streamOf(source, board, report));
 }
 
-/** Makes the stream of all statuses. Changes within one turn of the event loop are one value. */
+/** The stream of all statuses. Changes within one turn of the event loop are one value. */
 export function allStatuses(board: StatusBoard, report: Report): Stream<readonly ServerStatus[]> {
-  const follow = (look: () => void) => {
+  const follow = (check: () => void) => {
     let isDue = false;
     return board.watchAll(() => {
-      if (board.isClosed) look();
+      if (board.isClosed) check();
       else if (!isDue) {
         isDue = true;
         queueMicrotask(() => {
           isDue = false;
-          look();
+          check();
         });
       }
     });
@@ -46,7 +46,7 @@ export function allStatuses(board: StatusBoard, report: Report): Stream<readonly
   return streamOf({ current: () => board.statuses(), follow }, board, report);
 }
 
-/** The present value at once, each other one, and the end with that of the board. */
+/** Emits the present value at once and then each new one; completes when the board closes. */
 function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus[]>(
   { current, follow }: Source<Value>,
   board: StatusBoard,
@@ -67,7 +67,7 @@ function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus
         unsubscribe();
         callListener(() => observer.complete?.(), onThrow);
       };
-      const look = (): void => {
+      const check = (): void => {
         if (unfollow === undefined) return;
         const value = current();
         if (
@@ -79,16 +79,16 @@ function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus
         }
         if (board.isClosed) complete();
       };
-      // Before the first value, so that what the observer causes by it is seen.
-      unfollow = follow(look);
-      look();
+      // Before the first value, so that changes that the observer causes are seen.
+      unfollow = follow(check);
+      check();
       return { unsubscribe };
     },
   };
 }
 
 /**
- * Lets libraries find the stream of an object. They look for `Symbol.observable`
+ * Lets libraries find the stream of an object. They check for `Symbol.observable`
  * when it was defined before they were loaded, and for its stand-in otherwise.
  */
 export function streamable<Target extends object, Value>(

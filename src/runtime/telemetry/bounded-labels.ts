@@ -1,7 +1,7 @@
-// What the SDK keeps for one metric by itself; beyond, it would drop what tells servers apart.
+// The SDK's own limit for one metric; beyond it, the SDK would drop the labels of servers.
 const mostLabels = 2_000;
 
-/** Keeps names out of a metric once there were too many: a troupe edited for weeks has had a lot of them. */
+/** Replaces names in a metric once there are too many: a troupe that is edited for weeks has had a lot of them. */
 export class BoundedLabels {
   readonly #known = new Set<string>();
 

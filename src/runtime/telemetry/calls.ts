@@ -1,7 +1,6 @@
 /**
- * Spans and numbers of calls. A call has one span, and below it one for each time that it waits and each
- * time that it is sent, of which there is always one. Nothing in here decides anything, throws, or tells
- * what a call was given or got.
+ * Spans and metrics of calls. A call has one span, and below it one for each wait and each sending.
+ * It only observes, never throws, and records neither arguments nor results.
  */
 
 import type {
@@ -23,7 +22,7 @@ import { BoundedLabels } from './bounded-labels.ts';
 
 type Method = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';
 
-/** What holds up a call before it is sent. */
+/** Why a call waits before it is sent. */
 type Hold = 'wait' | 'queue' | 'permission';
 
 interface Report {
@@ -31,7 +30,7 @@ interface Report {
   readonly meta: { readonly attempts: number; readonly background?: string };
 }
 
-// Those of the semantic conventions.
+// As in the semantic conventions.
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 export class CallTelemetry {
@@ -51,7 +50,7 @@ export class CallTelemetry {
     );
   }
 
-  /** Runs a call, as a part of the trace that its caller is in, and tells what becomes of it. */
+  /** Runs a call within its caller's trace, and records its outcome. */
   async during<Answer extends Report>(
     method: Method,
     { traceContext }: CallOptions,
@@ -64,7 +63,7 @@ export class CallTelemetry {
     });
     try {
       const answer = await this.#telemetry.within(watch.context, () => work(watch));
-      // It goes on, and whoever follows it tells how it ends.
+      // It runs on in the background; `follow` records its end.
       if (answer.meta.background === undefined) watch.answered(answer);
       else watch.leftBehind();
       return answer;
@@ -84,7 +83,7 @@ export class CallTelemetry {
   }
 }
 
-/** Hears of one call as it goes. */
+/** Observes one call. */
 export class CallWatch {
   readonly #telemetry: OpenTelemetry;
   readonly #method: Method;
@@ -117,25 +116,25 @@ export class CallWatch {
     return this.#span.context;
   }
 
-  /** Its server exists: what callers only make up is told to nobody. */
+  /** Its server exists: names that callers made up are not recorded. */
   aimedAt({ name, transport }: Pick<ServerStatus, 'name' | 'transport'>): void {
-    this.#tell({ 'mcp_troupe.server.name': name, ...networkOf(transport) });
+    this.#setLabels({ 'mcp_troupe.server.name': name, ...networkOf(transport) });
   }
 
-  /** The tool exists, too. */
+  /** Its tool exists as well. */
   found(tool: string | undefined): void {
     if (tool === undefined || this.#labels['gen_ai.tool.name'] === tool) return;
-    this.#tell({ 'gen_ai.tool.name': tool });
+    this.#setLabels({ 'gen_ai.tool.name': tool });
     this.#span.rename(`${this.#method} ${tool}`);
   }
 
-  /** It cannot go out yet; the same again is the same wait. */
+  /** It cannot be sent yet. Repeated reports of one reason are one wait. */
   held(hold: Hold, state?: ServerStatus['state']): void {
     if (this.#part?.kind === hold) return;
     this.#begin(hold, state === undefined ? {} : { 'mcp_troupe.server.state': state });
   }
 
-  /** Sends it, as a part of its trace, with what the server must know of that. */
+  /** Sends it within its trace, and passes the trace context to the server. */
   send<Answer>(
     perform: (added: Pick<SessionCallOptions, 'meta'>) => Promise<Answer>,
   ): Promise<Answer> {
@@ -146,7 +145,7 @@ export class CallWatch {
     return this.#telemetry.within(context, () => perform(meta === undefined ? {} : { meta }));
   }
 
-  /** What was sent has failed, and may be sent again. */
+  /** The sending failed, and may be repeated. */
   lost({ code }: TroupeError, replay: Replay): void {
     this.#endPart(code);
     if (replay !== 'no') {
@@ -159,7 +158,7 @@ export class CallWatch {
     this.#span.event('mcp_troupe.call.background');
   }
 
-  /** Tells of the end of a call that its caller did not wait for. */
+  /** Records the end of a call that its caller did not wait for. */
   follow(running: Promise<Report>): void {
     running.then(
       (report) => this.answered(report),
@@ -169,7 +168,7 @@ export class CallWatch {
 
   answered({ result }: Pick<Report, 'result'>): void {
     const { isError, resultType } = isRecord(result) ? result : {};
-    // A modern server's question is passed on; its answer does not say whether it has begun.
+    // A modern server's question is passed on; it does not say whether the tool has begun.
     const outcome = resultType === 'input_required' ? 'unknown' : 'executed';
     this.#end(outcome, isError === true ? 'tool_error' : undefined);
   }
@@ -181,7 +180,7 @@ export class CallWatch {
     this.#end(outcome, code);
   }
 
-  #tell(labels: Attributes): void {
+  #setLabels(labels: Attributes): void {
     this.#labels = { ...this.#labels, ...labels };
     this.#span.set(labels);
   }
@@ -215,7 +214,7 @@ export class CallWatch {
   }
 }
 
-/** In the words of the semantic conventions. A server inside the host has no network at all. */
+/** Network attributes of the semantic conventions. A server inside the host has none. */
 export function networkOf(transport: TransportKind): Attributes {
   switch (transport) {
     case 'stdio':

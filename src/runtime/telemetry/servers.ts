@@ -1,6 +1,6 @@
 /**
- * Spans and numbers of servers: a span for each try to connect, how they are, how often they moved. All of
- * it comes from the statuses that everybody sees; nothing in here decides anything or throws.
+ * Spans and metrics of servers: a span for each attempt to connect, their states and their
+ * transitions. All of it is derived from statuses; it only observes and never throws.
  */
 
 import type { Note, OpenTelemetry, SafeSpan } from '../../../actors/host/open-telemetry.ts';
@@ -16,9 +16,9 @@ type RootContext = RootSnapshot['context'];
 
 /** A server or its successor, which starts beside it. */
 type Starting = Pick<SuccessorStatus, 'generation' | 'state' | 'attempt' | 'lastError'>;
-type Begun = Pick<Trial, 'attempt' | 'state'> & Pick<Starting, 'generation'>;
+type Begun = Pick<ConnectAttempt, 'attempt' | 'state'> & Pick<Starting, 'generation'>;
 
-interface Trial {
+interface ConnectAttempt {
   readonly attempt: number | undefined;
   readonly span: SafeSpan;
   readonly startedAt: number;
@@ -30,7 +30,7 @@ interface Known {
   generation: string;
   restarts: number;
   /** By generation. */
-  readonly trials: Map<string, Trial>;
+  readonly attempts: Map<string, ConnectAttempt>;
 }
 
 const starting: ReadonlySet<ServerState> = new Set(['queued', 'connecting', 'loadingTools']);
@@ -41,7 +41,7 @@ const lost: ReadonlySet<ServerState> = new Set([
   'failed',
 ]);
 
-// A local server is there in a tenth of a second, and one behind a package runner in half a minute.
+// A local server is ready in a tenth of a second, one behind a package runner in half a minute.
 const connectBoundaries = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 // A pass takes a millisecond, with thousands of servers a few hundred.
 const passBoundaries = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
@@ -93,7 +93,12 @@ export class ServerTelemetry {
   noteStatus(status: ServerStatus): void {
     const { name, state, generation, restarts, successor } = status;
     const before = this.#known.get(name);
-    const known = before ?? { state, generation, restarts: 0, trials: new Map<string, Trial>() };
+    const known = before ?? {
+      state,
+      generation,
+      restarts: 0,
+      attempts: new Map<string, ConnectAttempt>(),
+    };
     this.#known.set(name, known);
     if (before?.state !== state) this.#move(name, before?.state, state);
     known.state = state;
@@ -103,9 +108,9 @@ export class ServerTelemetry {
     known.restarts = restarts;
     const present: readonly Starting[] = successor === undefined ? [status] : [status, successor];
     for (const each of present) this.#follow(status, known, each);
-    for (const [of, trial] of [...known.trials]) {
+    for (const [of, running] of [...known.attempts]) {
       const isGone = present.every((each) => each.generation !== of);
-      if (isGone) this.#endTrial(name, known, of, trial);
+      if (isGone) this.#endAttempt(name, known, of, running);
     }
   }
 
@@ -113,7 +118,7 @@ export class ServerTelemetry {
     this.#passes(durationMs / 1_000, {});
   };
 
-  /** Servers that are gone are in no state. */
+  /** Ends the metrics of servers that are gone. */
   retain(live: RootContext['live'], settings: RootContext['settings']): void {
     if (live === this.#live && settings === this.#settings) return;
     this.#live = live;
@@ -122,7 +127,7 @@ export class ServerTelemetry {
     this.#forget((name) => !live.has(name) && !desired.has(name));
   }
 
-  /** The troupe is over. */
+  /** Ends the metrics of all servers. */
   close(): void {
     this.#forget(() => true);
   }
@@ -130,7 +135,7 @@ export class ServerTelemetry {
   #forget(isGone: (name: string) => boolean): void {
     for (const [name, known] of [...this.#known]) {
       if (!isGone(name)) continue;
-      for (const [of, trial] of [...known.trials]) this.#endTrial(name, known, of, trial);
+      for (const [of, running] of [...known.attempts]) this.#endAttempt(name, known, of, running);
       this.#states(-1, { ...this.#about(name), 'mcp_troupe.server.state': known.state });
       this.#known.delete(name);
     }
@@ -144,28 +149,28 @@ export class ServerTelemetry {
   }
 
   #follow(status: ServerStatus, known: Known, { generation, state, attempt, lastError }: Starting) {
-    let trial = known.trials.get(generation);
-    if (trial !== undefined && starting.has(state) && trial.attempt !== attempt) {
-      this.#endTrial(status.name, known, generation, trial, lastError?.code);
-      trial = undefined;
+    let running = known.attempts.get(generation);
+    if (running !== undefined && starting.has(state) && running.attempt !== attempt) {
+      this.#endAttempt(status.name, known, generation, running, lastError?.code);
+      running = undefined;
     }
-    if (trial === undefined) {
+    if (running === undefined) {
       if (starting.has(state)) this.#begin(status, known, { generation, state, attempt });
       return;
     }
-    if (trial.state === state) return;
-    trial.state = state;
-    trial.span.event(state);
-    // While a session closes, it may still find out why.
+    if (running.state === state) return;
+    running.state = state;
+    running.span.event(state);
+    // While a session closes, it may still find the cause.
     if (starting.has(state) || state === 'stopping') return;
     const hasFailed = lost.has(state) || (state === 'dormant' && lastError !== undefined);
     const code = hasFailed ? (lastError?.code ?? '_OTHER') : undefined;
-    this.#endTrial(status.name, known, generation, trial, code);
+    this.#endAttempt(status.name, known, generation, running, code);
   }
 
   #begin(
     { name, transport, successor }: ServerStatus,
-    { trials }: Known,
+    { attempts }: Known,
     { generation, state, attempt }: Begun,
   ): void {
     const isSuccessor = successor?.generation === generation;
@@ -180,17 +185,17 @@ export class ServerTelemetry {
       },
     });
     span.event(state);
-    trials.set(generation, { attempt, span, startedAt: this.#clock.now(), state });
+    attempts.set(generation, { attempt, span, startedAt: this.#clock.now(), state });
   }
 
-  #endTrial(
+  #endAttempt(
     name: string,
-    { trials }: Known,
+    { attempts }: Known,
     generation: string,
-    { span, startedAt, state }: Trial,
+    { span, startedAt, state }: ConnectAttempt,
     errorType?: string,
   ): void {
-    trials.delete(generation);
+    attempts.delete(generation);
     span.set({ 'mcp_troupe.server.state': state });
     span.end(errorType);
     const seconds = (this.#clock.now() - startedAt) / 1_000;

@@ -101,7 +101,7 @@ export class Approvals {
   readonly #store: ApprovalStore;
   readonly #endListening: () => void;
   /** The last report of changed tools, by server, so that none is repeated. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   /** The decisions that the root has. */
   #known: readonly ApprovalDecision[] = [];
   #isKeeping = false;
@@ -120,7 +120,7 @@ export class Approvals {
     const onProblems = (list: readonly Problem[]): void => problems.set('approvals', list);
     this.#store = parts.keepApprovals({ projectRoot, onProblems });
     this.#endListening = this.#store.listen(() => {
-      this.#tellRoot();
+      this.#updateRoot();
       ports.catalogs().invalidate();
       const records = this.#store.records();
       const concerned = serversThatDiffer(this.#followed, records);
@@ -164,7 +164,8 @@ export class Approvals {
         if (!isPassOver) return;
         isPassOver = false;
         for (const desired of this.#servers()) {
-          if (context.live.get(desired.name)?.verdict === 'pendingApproval') this.#need(desired);
+          if (context.live.get(desired.name)?.verdict === 'pendingApproval')
+            this.#requestApproval(desired);
           else this.#noteUse(desired);
         }
       },
@@ -231,8 +232,8 @@ export class Approvals {
     const pins = newPins(record.pins, announced);
     const { fingerprint } = record;
     if (pins.length > 0) this.#store.add({ kind: 'pins', server, fingerprint, pins });
-    this.#tellUnpinned(server, announced, [...record.pins, ...pins]);
-    this.#tellChanges(desired);
+    this.#reportUnpinned(server, announced, [...record.pins, ...pins]);
+    this.#reportChanges(desired);
   }
 
   /** Tools that are neither shown nor called, because they differ from the approved ones. */
@@ -277,7 +278,7 @@ export class Approvals {
     return this.#store.saved();
   }
 
-  #tellRoot(): void {
+  #updateRoot(): void {
     const decisions = decisionsOf(this.#store.records());
     if (this.#isKeeping || equalTyped(decisions, this.#known)) return;
     this.#known = decisions;
@@ -314,7 +315,7 @@ export class Approvals {
 
   async #loaded(): Promise<void> {
     await within(this.#clock, loadMs, this.#store.load());
-    this.#tellRoot();
+    this.#updateRoot();
   }
 
   #caseOf(desired: DesiredServer): ApprovalCase {
@@ -347,13 +348,13 @@ export class Approvals {
     return record?.decision === 'granted' ? record : undefined;
   }
 
-  #tellChanges(desired: DesiredServer): void {
+  #reportChanges(desired: DesiredServer): void {
     const { name: server } = desired;
     const changes = this.#changesOf(desired);
     const names = changes.map(({ kind, tool }) => printableLine(`${kindWords(kind)}${tool}`, 100));
     const list = names.join(', ');
-    if (this.#told.get(server) === list) return;
-    this.#told.set(server, list);
+    if (this.#reported.get(server) === list) return;
+    this.#reported.set(server, list);
     if (names.length === 0) return;
     const isHeld = desired.policy.catalog.pinTools === 'hold';
     const shown = names.slice(0, shownTools).join(', ');
@@ -364,10 +365,10 @@ export class Approvals {
     const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
     const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;
     this.#ports.records.remark(server, line);
-    if (isHeld) this.#need(desired);
+    if (isHeld) this.#requestApproval(desired);
   }
 
-  #tellUnpinned(server: string, announced: readonly Announced[], pins: readonly ToolPin[]): void {
+  #reportUnpinned(server: string, announced: readonly Announced[], pins: readonly ToolPin[]): void {
     const pinned = new Set(pins.map(pinKey));
     const left = announced.filter((one) => !pinned.has(pinKey(one))).length;
     if (left === 0 || this.#hasUnpinned.has(server)) return;
@@ -376,7 +377,7 @@ export class Approvals {
     this.#ports.records.remark(server, line);
   }
 
-  #need(desired: DesiredServer): void {
+  #requestApproval(desired: DesiredServer): void {
     const fingerprint = shownFingerprint(this.#caseOf(desired));
     this.#ports.listeners.emit('approval.needed', { server: desired.name, fingerprint });
   }

@@ -101,9 +101,9 @@ export class Permissions {
     this.#count += 1;
     const id = `p${this.#count}`;
     this.#cases.set(id, asked);
-    const hasPerson = (asked.ask ?? this.#ask) !== undefined;
+    const hasUser = (asked.ask ?? this.#ask) !== undefined;
     const hasHook = this.#hook !== undefined;
-    const input = { id, byRules, byPolicy, hasHook, hasPerson, leftMs } as const;
+    const input = { id, byRules, byPolicy, hasHook, hasUser, leftMs } as const;
     const actor = createActor(this.#chart, { clock: this.#clock, input });
     const onBroken = (error: unknown): void =>
       this.#report('The chart of a permission broke, so its call was denied.', error);
@@ -122,7 +122,7 @@ export class Permissions {
         recall: fromPromise<boolean, AskedPermission>(async ({ input }) =>
           isRemembered(await this.store.choices(), subjectOf(this.#caseOf(input))),
         ),
-        askPerson: fromPromise<PermissionAnswer | null, AskedPermission>(({ input, signal }) => {
+        askUser: fromPromise<PermissionAnswer | null, AskedPermission>(({ input, signal }) => {
           const ask = this.#caseOf(input).ask ?? this.#ask;
           return this.#answerOf(input, signal, permissionAnswers, (request) =>
             ask?.(request, { signal }),
@@ -253,7 +253,7 @@ export class Permission {
     if (denial === null) return;
     const { rules } = this.#parts;
     const verdict = denial === 'rule' ? 'deny' : 'ask';
-    const isByRule = denial === 'rule' || denial === 'noPerson';
+    const isByRule = denial === 'rule' || denial === 'noUser';
     throw denied(shown, denial, isByRule ? rules.behind(verdict, desired, shown) : undefined);
   }
 }

@@ -142,7 +142,7 @@ export class Questions {
     const handler = party?.onQuestion ?? this.#hostHandlerFor(body.kind);
     if (handler === undefined || this.#isClosed || signal.aborted)
       return Promise.resolve(undefined);
-    const { desired } = this.#ports.board().sighting(server) ?? {};
+    const { desired } = this.#ports.board().view(server) ?? {};
     const { maxQuestions, questionTimeoutMs } = (desired?.policy ?? defaultPolicy).call;
     const waiting = [...this.#open.values()].filter(({ question }) => question.server === server);
     if (waiting.length >= maxQuestions) {

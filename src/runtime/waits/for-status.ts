@@ -4,7 +4,7 @@ import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 
@@ -12,9 +12,9 @@ export interface StatusWait {
   readonly board: StatusBoard;
   readonly clock: Clock;
   readonly server: string;
-  /** Finishes the wait with a status, keeps it going with undefined, or throws. */
-  readonly answer: (sighting: Sighting | undefined) => ServerStatus | undefined;
-  /** Ends the sentence "Server x was not … in time". */
+  /** Ends the wait with a status, continues it with undefined, or throws. */
+  readonly answer: (view: ServerView | undefined) => ServerStatus | undefined;
+  /** Completes the sentence "Server x was not … in time". */
   readonly wanted: string;
   readonly isOver: () => boolean;
 }
@@ -32,7 +32,7 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
   const { signal, timeoutMs = defaultTimeoutMs } = options;
   const deadlineAt = clock.now() + timeoutMs;
   for (;;) {
-    const found = answer(board.sighting(server));
+    const found = answer(board.view(server));
     if (found !== undefined) return found;
     if (signal?.aborted === true) {
       throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
@@ -53,22 +53,22 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
   }
 }
 
-/** The status of a server that is there to stay and matches. */
+/** The status of a matching server that does not leave. */
 export function presentStatus(
-  sighting: Sighting | undefined,
-  matches: (status: ServerStatus, sighting: Sighting) => boolean,
+  view: ServerView | undefined,
+  matches: (status: ServerStatus, view: ServerView) => boolean,
 ): ServerStatus | undefined {
-  if (sighting === undefined || sighting.leaving) return undefined;
-  return matches(sighting.status, sighting) ? sighting.status : undefined;
+  if (view === undefined || view.leaving) return undefined;
+  return matches(view.status, view) ? view.status : undefined;
 }
 
 /**
- * Whether a server is ready in a later session than it had.
+ * Whether a server is ready in a later session than before.
  *
- * @throws TroupeError that says why it will not be
+ * @throws TroupeError that says why it will not become ready
  */
-export function isReadyAgain({ status, ref, session }: Sighting, before?: Sighting): boolean {
-  // A replaced server counts its sessions anew.
+export function isReadyAgain({ status, ref, session }: ServerView, before?: ServerView): boolean {
+  // A replaced server counts its sessions from 1 again.
   const isLater = ref !== before?.ref || session > before.session;
   const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
   const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
@@ -76,7 +76,7 @@ export function isReadyAgain({ status, ref, session }: Sighting, before?: Sighti
   return isLater && isUsable(status.state);
 }
 
-/** A server may be waited for before it is added; a name that is still unknown may be mistyped. */
+/** The rest of the message: the present state, or a guess at a mistyped name. */
 function whatInstead(board: StatusBoard, server: string): string {
   const status = board.status(server);
   if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;

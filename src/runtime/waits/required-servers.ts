@@ -1,4 +1,4 @@
-/** Waits for the servers that a host insists on, each for as long as its policy gives it. */
+/** Waits for the required servers, each as long as its policy allows. */
 
 import type { Clock } from '../../domain/clock.ts';
 import {
@@ -8,7 +8,7 @@ import {
 import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import { waitForStatus } from './for-status.ts';
 
 export interface RequiredWait {
@@ -21,7 +21,7 @@ export interface RequiredWait {
 }
 
 /**
- * Settles when every required server is ready, or known not to become so by itself.
+ * Resolves when every required server is ready, or known not to become ready by itself.
  *
  * @throws RequiredServersError with those that are not; TroupeError `SHUTTING_DOWN`.
  */
@@ -36,9 +36,9 @@ async function isReadyInTime(
   { board, clock, since, isOver }: RequiredWait,
   { name, policy }: DesiredServer,
 ): Promise<boolean> {
-  const answer = (sighting: Sighting | undefined) =>
-    sighting !== undefined && !sighting.leaving && (isReady(sighting) || hasGivenUp(sighting))
-      ? sighting.status
+  const answer = (view: ServerView | undefined) =>
+    view !== undefined && !view.leaving && (isReady(view) || hasGivenUp(view))
+      ? view.status
       : undefined;
   const timeoutMs = Math.max(0, since + policy.startup.timeoutMs - clock.now());
   try {
@@ -49,16 +49,16 @@ async function isReadyInTime(
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'TIMEOUT_WAITING') throw error;
   }
-  const sighting = board.sighting(name);
-  return sighting !== undefined && isReady(sighting);
+  const view = board.view(name);
+  return view !== undefined && isReady(view);
 }
 
-function isReady({ status }: Sighting): boolean {
+function isReady({ status }: ServerView): boolean {
   return isUsable(status.state);
 }
 
-/** A person may still approve or log in; what has failed or sleeps after it failed is decided. */
-function hasGivenUp({ status }: Sighting): boolean {
+/** The user may still approve or log in; a server that failed, or is dormant after a failure, has given up. */
+function hasGivenUp({ status }: ServerView): boolean {
   return (
     status.state === 'failed' || (status.state === 'dormant' && status.lastError !== undefined)
   );

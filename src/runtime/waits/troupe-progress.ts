@@ -1,7 +1,4 @@
-/**
- * How far a troupe is: its state, its first pass over the settings, its last pass,
- * and with them the one answer of `ready()`.
- */
+/** The troupe's progress: its state, its first and last pass, and from these the result of `ready()`. */
 
 import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -21,10 +18,10 @@ export class TroupeProgress {
   #lastReconcile: TroupeStatus['lastReconcile'];
   #settleReady: (() => void) | undefined;
 
-  /** Settles once, when the host may go on; never rejects. */
+  /** Resolves once the host may go on; never rejects. */
   readonly ready: Promise<StartReport>;
 
-  /** `startedAt`: monotonic milliseconds, from which `ready()` tells how long it took. */
+  /** @param startedAt - monotonic milliseconds from which `ready()` counts its duration */
   constructor(clock: Clock, startedAt: number, board: () => StatusBoard) {
     this.#clock = clock;
     this.#board = board;
@@ -45,8 +42,8 @@ export class TroupeProgress {
     return this.#state === 'stopped';
   }
 
-  /** Says whether the settings were read, or never will be. Before that, names mean nothing. */
-  hasLooked(): boolean {
+  /** Whether the settings were read, or never will be. Before that, names mean nothing. */
+  hasReadSettings(): boolean {
     return this.#firstPassAt !== null || this.#state !== 'starting';
   }
 
@@ -63,7 +60,7 @@ export class TroupeProgress {
     };
   }
 
-  /** Runs an order of the host: passes within it count from its beginning. */
+  /** Runs a host's order: passes within it count from its beginning. */
   during(order: () => void): void {
     this.#wokenAt = this.#clock.now();
     order();
@@ -73,7 +70,7 @@ export class TroupeProgress {
   /** Returns how long the pass took, in whole milliseconds. */
   noteReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): number {
     const now = this.#clock.now();
-    // Parts of a millisecond tell nobody anything, and fill a line with digits.
+    // Fractions of a millisecond only fill a line with digits.
     const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
     this.#lastReconcile = {
       at: new Date(this.#clock.wallNow()).toISOString(),
@@ -84,18 +81,18 @@ export class TroupeProgress {
   }
 
   noteSnapshot(snapshot: RootSnapshot): void {
-    // A pass before the settings were read looks at nothing.
+    // A pass before the settings were read does not count.
     if (snapshot.context.settings !== null) this.#firstPassAt ??= this.#clock.now();
     this.#enter(troupeStateOf(snapshot));
   }
 
-  /** The last word, also for those who still wait for {@link ready}. */
+  /** The troupe has ended; also resolves {@link ready}. */
   noteEnd(): void {
     this.#enter('stopped');
     this.#settleReady?.();
   }
 
-  /** Lets the host go on when there is nothing left to wait for. */
+  /** Resolves {@link ready} when there is nothing left to wait for. */
   checkReady(): void {
     if (this.#settleReady === undefined) return;
     const board = this.#board();
@@ -116,27 +113,24 @@ export class TroupeProgress {
 /** The servers that `ready()` waits for: all but those that start in the background. */
 function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
   const isInBackground = ({ name }: ServerStatus): boolean =>
-    board.sighting(name)?.desired.policy.startup.mode === 'background';
+    board.view(name)?.desired.policy.startup.mode === 'background';
   return board.statuses().filter((status) => !isInBackground(status));
 }
 
-/** Those of them that hold it up however long they take: nothing is known of their tools. */
+/** Those of them that delay it however long they take, because their tools are unknown. */
 function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
   return awaitedStatuses(board).filter(
     ({ name, catalog }) =>
-      catalog === 'none' && board.sighting(name)?.desired.policy.startup.withoutCache === 'block',
+      catalog === 'none' && board.view(name)?.desired.policy.startup.withoutCache === 'block',
   );
 }
 
-/** Says whether no server is on its way to something. */
+/** Whether no server is starting or stopping. */
 function areSettled(statuses: readonly ServerStatus[]): boolean {
   return statuses.every(({ state }) => !isOnItsWay(state));
 }
 
-/**
- * Sorts the servers by what a host can do with them at this moment. Servers that
- * a person switched off or stopped are in no list.
- */
+/** Sorts the servers by their use at this moment. Disabled and stopped servers are in no list. */
 function startReportOf(statuses: readonly ServerStatus[], elapsedMs: number): StartReport {
   const namesWhere = (matches: (status: ServerStatus) => boolean): string[] =>
     statuses.filter(matches).map(({ name }) => name);

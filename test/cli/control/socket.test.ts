@@ -277,7 +277,7 @@ describe('the control socket', () => {
   });
 
   it('says of a server that is not valid what to mend before it is decided about', async () => {
-    const action = 'mend /p/.mcp.json:3';
+    const action = 'fix /p/.mcp.json:3';
     const broken = statusOf('db', { state: 'blocked', reason: 'invalidConfig', action });
     const { socketPath } = await serve({ servers: [broken] });
     await expect(

@@ -210,7 +210,7 @@ describe('an explanation', () => {
     there.sessions.of('db').fail(failure('unavailable'));
     await there.settle();
     expect(explained(there).nextStep).toMatch(
-      /^provide what is missing, or mend .+; then troupe restart db$/,
+      /^provide what is missing, or fix .+; then troupe restart db$/,
     );
   });
 

@@ -78,7 +78,7 @@ describe('each reason of admission', () => {
       'blocked.excluded',
       'EXCLUDED',
       'mcp.excluded',
-      'ask whoever manages /managed/managed.json:8 to remove db from mcp.excluded',
+      'ask the administrator of /managed/managed.json:8 to remove db from mcp.excluded',
       { managedSettings: servers({ db: 'srv' }, { excluded: ['db'] }) },
     ],
     [
@@ -134,7 +134,7 @@ describe('each reason of admission', () => {
       'blocked.invalidConfig',
       'INVALID_CONFIG',
       'invalid',
-      'mend /project/troupe.json:4',
+      'fix /project/troupe.json:4',
       { settings: servers({ db: { command: 7 } }) },
     ],
     [
@@ -301,7 +301,7 @@ describe('plugins', () => {
       ],
     });
     expect(there.stateOf('plugin:tools:lint')).toBe('ready');
-    expect(there.troupe.status('plugin:tools:bad')?.action).toBe('mend plugin tools');
+    expect(there.troupe.status('plugin:tools:bad')?.action).toBe('fix plugin tools');
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ file: '/project/more.json' }]);
     there.files.write('/project/more.json', servers({ db: 'srv' }));
     await there.advance(300);

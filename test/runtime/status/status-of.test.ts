@@ -123,7 +123,7 @@ const actionSentences = [
   /^remove db from mcp\.excluded in \/project\/troupe\.json:9$/,
   /^add db to mcp\.allowed in \/project\/troupe\.json:9$/,
   /^stop or disable another server, or raise admission\.maxServers in mcp\.policy of \/project\/troupe\.json$/,
-  /^mend \/project\/troupe\.json:7$/,
+  /^fix \/project\/troupe\.json:7$/,
   /^log in to db, then troupe restart db$/,
 ];
 
@@ -192,7 +192,7 @@ describe('the status of a server', () => {
     const blocked = snapshotIn({ parked: { blocked: 'invalidConfig' } });
     expect(statusOf(blocked, { ...desired, invalid }, stamps, 0)).toMatchObject({
       lastError: { code: 'INVALID_CONFIG', message: '/project/troupe.json:9 mcpServers.db: bad' },
-      action: 'mend /project/troupe.json:9',
+      action: 'fix /project/troupe.json:9',
     });
     const placeless = { file: 'host settings', message: 'bad' };
     expect(

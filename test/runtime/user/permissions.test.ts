@@ -420,12 +420,12 @@ describe('a question to a person', () => {
     [
       'no rule',
       { settings: db, permission: () => 'ask' as const },
-      'a person must allow it and nobody',
+      'the user must allow it, and no user',
     ],
     [
       'a policy',
       { settings: db, policy: { approval: { perCall: true } } },
-      'a person must allow it and nobody',
+      'the user must allow it, and no user',
     ],
   ])('is refused in the words of %s', async (_what, options, words) => {
     const { made } = await refusedBy(options);

@@ -3,21 +3,21 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import type { Subject } from '../errors/call.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { CallOptions } from '../troupe.ts';
 import type { Permission, Permissions } from '../user/permissions.ts';
-import type { Errand } from './errand.ts';
 import { gateFor } from './gate.ts';
+import type { Operation } from './operation.ts';
 import { deadlineOf } from './times.ts';
 
-export interface AskingPorts {
+export interface CallPermissionsPorts {
   readonly clock: Clock;
   readonly board: StatusBoard;
   readonly permissions: Permissions;
 }
 
 /** The part of a call that a permission needs. */
-export interface AskedCall {
+export interface PendingCall {
   readonly server: string;
   readonly options: CallOptions;
   readonly startedAt: number;
@@ -27,13 +27,13 @@ export interface AskedCall {
   permission: Permission | null;
 }
 
-type Wanted = Pick<Errand<unknown, Subject>, 'args' | 'find'>;
+type Wanted = Pick<Operation<unknown, Subject>, 'args' | 'find'>;
 
-export class Asking {
-  readonly #ports: AskingPorts;
+export class CallPermissions {
+  readonly #ports: CallPermissionsPorts;
   readonly #asked = new Set<Permission>();
 
-  constructor(ports: AskingPorts) {
+  constructor(ports: CallPermissionsPorts) {
     this.#ports = ports;
   }
 
@@ -47,9 +47,9 @@ export class Asking {
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
-  isWaiting(call: AskedCall, { args, find }: Wanted, sighting: Sighting | null): boolean {
-    if (args !== undefined && sighting !== null && this.#isUnasked(call, sighting)) {
-      this.#ask(call, args, sighting, find(sighting).shown);
+  isWaiting(call: PendingCall, { args, find }: Wanted, view: ServerView | null): boolean {
+    if (args !== undefined && view !== null && this.#isUnasked(call, view)) {
+      this.#ask(call, args, view, find(view).shown);
     }
     return call.permission?.isAsking ?? false;
   }
@@ -60,7 +60,7 @@ export class Asking {
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
-  async answered(call: AskedCall): Promise<void> {
+  async answered(call: PendingCall): Promise<void> {
     await call.permission?.answered;
     call.permission?.refuseDenied();
     if (call.permission?.isAllowed !== true) this.end(call);
@@ -72,33 +72,33 @@ export class Asking {
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */
   isAllowed(
-    call: AskedCall,
+    call: PendingCall,
     { args }: Pick<Wanted, 'args'>,
-    sighting: Sighting,
+    view: ServerView,
     shown: ExposedTool | undefined,
   ): boolean {
     if (args === undefined || shown === undefined) return true;
-    call.permission?.review(sighting.desired, shown);
+    call.permission?.review(view.desired, shown);
     if (call.permission?.isAllowed === false) this.end(call);
-    if (this.#isUnasked(call, sighting)) this.#ask(call, args, sighting, shown);
+    if (this.#isUnasked(call, view)) this.#ask(call, args, view, shown);
     return call.permission?.isAllowed ?? true;
   }
 
   /** Ends a call's permission: the call is over, or needs another one. */
-  end(call: AskedCall): void {
+  end(call: PendingCall): void {
     call.permission?.end();
     call.permission = null;
   }
 
-  #isUnasked({ permission }: AskedCall, { desired }: Sighting): boolean {
+  #isUnasked({ permission }: PendingCall, { desired }: ServerView): boolean {
     return permission === null && !this.#ports.permissions.isOpen(desired);
   }
 
   /** Meanwhile the call holds no place at the server, and the policy's deadline is paused. */
   #ask(
-    call: AskedCall,
+    call: PendingCall,
     args: Readonly<Record<string, unknown>>,
-    { desired }: Sighting,
+    { desired }: ServerView,
     shown: ExposedTool | undefined,
   ): void {
     if (shown === undefined) return;
@@ -126,13 +126,13 @@ export class Asking {
   }
 
   /** Whether the server refuses calls until the user or the settings change that. */
-  #isRefused({ server, deadlineAt }: AskedCall): boolean {
+  #isRefused({ server, deadlineAt }: PendingCall): boolean {
     const { board, clock } = this.#ports;
     if (board.status(server) === undefined) return true;
-    const sighting = board.sighting(server);
-    if (sighting === undefined) return false;
+    const view = board.view(server);
+    if (view === undefined) return false;
     const remainingMs = deadlineAt - clock.now();
-    const { callStatus, circuitUntilMs } = sighting;
+    const { callStatus, circuitUntilMs } = view;
     const times = { wallNowMs: clock.wallNow(), remainingMs, circuitUntilMs };
     return gateFor(callStatus, times).pass === 'refuse';
   }

@@ -15,18 +15,18 @@ import { findTool, type ToolAddress } from '../catalog/tool-finding.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { Subject } from '../errors/call.ts';
 import { changedOffer } from '../errors/call-refusal.ts';
-import type { Sighting } from '../status/board.ts';
+import type { ServerView } from '../status/board.ts';
 
 export type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
 
-export interface Errand<Result, About extends Subject> {
+export interface Operation<Result, About extends Subject> {
   readonly server: string;
   /** The arguments of a tool call, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
   /** The tool whose deadline applies, if it is known yet. */
   readonly toolAtEntry: () => string | undefined;
   /** Finds the subject of the request once the server is ready; throws when it does not exist. */
-  readonly find: (sighting: Sighting) => About;
+  readonly find: (view: ServerView) => About;
   readonly perform: (
     handle: SessionHandle,
     about: About,
@@ -40,17 +40,17 @@ export interface ToolSubject extends Subject {
   readonly shown: ExposedTool;
 }
 
-export function toolErrand(
+export function toolOperation(
   address: ToolAddress,
   args: Readonly<Record<string, unknown>>,
   tools: ToolList,
-): Errand<ToolResult, ToolSubject> {
+): Operation<ToolResult, ToolSubject> {
   return {
     server: address.server,
     args,
     toolAtEntry: () => ('tool' in address ? address.tool : tools.named(address.exposedName)?.tool),
-    find: (sighting) => {
-      const shown = findTool(address, sighting, tools);
+    find: (view) => {
+      const shown = findTool(address, view, tools);
       return { tool: shown.tool, words: shown.tool, shown };
     },
     perform: (handle, { tool }, options) => handle.callTool(tool, args, options),
@@ -60,11 +60,11 @@ export function toolErrand(
 /** Definitions other than tools that differ from what was approved, by `pinKey`. */
 type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
 
-export function requestErrand(
+export function requestOperation(
   server: string,
   request: SessionRequest,
   heldOffers: HeldOffers,
-): Errand<Readonly<Record<string, unknown>>, Subject> {
+): Operation<Readonly<Record<string, unknown>>, Subject> {
   const about: Subject = { words: wordsFor(request) };
   return {
     server,

@@ -9,9 +9,9 @@ import type { CallFact } from '../../../machines/server/server.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { SessionHandle } from '../../domain/session.ts';
 import type { SessionRegistry } from '../session-registry.ts';
-import type { Sighting, StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 
-export interface CallsAtWorkPorts {
+export interface RunningCallsPorts {
   readonly clock: Clock;
   readonly board: StatusBoard;
   readonly sessions: SessionRegistry;
@@ -23,7 +23,7 @@ export interface CallsAtWorkPorts {
 const quietMs = 1_000;
 
 interface Work {
-  readonly sighting: Sighting;
+  readonly view: ServerView;
   count: number;
   /** Monotonic milliseconds at which the last call ended. */
   quietSince: number;
@@ -31,24 +31,24 @@ interface Work {
   endWait: (() => void) | undefined;
 }
 
-export class CallsAtWork {
-  readonly #ports: CallsAtWorkPorts;
+export class RunningCalls {
+  readonly #ports: RunningCallsPorts;
   /** By session: the servers that got `calls.began` and not yet `calls.drained`. */
   readonly #work = new Map<SessionHandle, Work>();
   #isClosed = false;
 
-  constructor(ports: CallsAtWorkPorts) {
+  constructor(ports: RunningCallsPorts) {
     this.#ports = ports;
   }
 
-  began(handle: SessionHandle, sighting: Sighting): void {
+  began(handle: SessionHandle, view: ServerView): void {
     const work = this.#work.get(handle);
     if (work !== undefined) {
       work.count += 1;
       return;
     }
-    this.#work.set(handle, { sighting, count: 1, quietSince: 0, endWait: undefined });
-    tell(sighting, { type: 'calls.began', session: handle.session });
+    this.#work.set(handle, { view, count: 1, quietSince: 0, endWait: undefined });
+    sendFact(view, { type: 'calls.began', session: handle.session });
   }
 
   ended(handle: SessionHandle): void {
@@ -58,7 +58,7 @@ export class CallsAtWork {
     if (work.count > 0) return;
     work.quietSince = this.#ports.clock.now();
     if (this.#isClosed || !this.#isOpen(handle, work)) this.#forget(handle, work);
-    else if (this.#isRelieved(work)) this.#tellDrained(handle, work);
+    else if (this.#isReplaced(work)) this.#reportDrained(handle, work);
     else if (work.endWait === undefined) this.#wait(handle, work);
   }
 
@@ -71,29 +71,29 @@ export class CallsAtWork {
   #wait(handle: SessionHandle, work: Work): void {
     const { clock, board } = this.#ports;
     let timer: unknown;
-    const look = (): void => {
+    const check = (): void => {
       if (work.count > 0) {
         work.endWait?.();
         return;
       }
       const leftMs = work.quietSince + quietMs - clock.now();
       if (leftMs > 0) {
-        timer = clock.setTimeout(look, leftMs);
+        timer = clock.setTimeout(check, leftMs);
         return;
       }
-      this.#tellDrained(handle, work);
+      this.#reportDrained(handle, work);
     };
     // The end of a session shows as a change of its status, and ends this timer.
-    const unwatch = board.watch(work.sighting.status.name, () => {
+    const unwatch = board.watch(work.view.status.name, () => {
       if (!this.#isOpen(handle, work)) this.#endWait(handle, work);
-      else if (work.count === 0 && this.#isRelieved(work)) this.#tellDrained(handle, work);
+      else if (work.count === 0 && this.#isReplaced(work)) this.#reportDrained(handle, work);
     });
     work.endWait = () => {
       work.endWait = undefined;
       clock.clearTimeout(timer);
       unwatch();
     };
-    timer = clock.setTimeout(look, quietMs);
+    timer = clock.setTimeout(check, quietMs);
   }
 
   #endWait(handle: SessionHandle, work: Work): void {
@@ -101,15 +101,15 @@ export class CallsAtWork {
     else work.endWait?.();
   }
 
-  #tellDrained(handle: SessionHandle, work: Work): void {
+  #reportDrained(handle: SessionHandle, work: Work): void {
     this.#forget(handle, work);
-    tell(work.sighting, { type: 'calls.drained', session: handle.session });
+    sendFact(work.view, { type: 'calls.drained', session: handle.session });
   }
 
   /** Calls go to a successor now, so no more will come. */
-  #isRelieved({ sighting }: Work): boolean {
-    const present = this.#ports.board.sighting(sighting.status.name);
-    return present !== undefined && present.actorId !== sighting.actorId;
+  #isReplaced({ view }: Work): boolean {
+    const present = this.#ports.board.view(view.status.name);
+    return present !== undefined && present.actorId !== view.actorId;
   }
 
   #forget(handle: SessionHandle, work: Work): void {
@@ -117,12 +117,12 @@ export class CallsAtWork {
     this.#work.delete(handle);
   }
 
-  #isOpen(handle: SessionHandle, { sighting }: Work): boolean {
-    return this.#ports.sessions.get(sighting.actorId) === handle;
+  #isOpen(handle: SessionHandle, { view }: Work): boolean {
+    return this.#ports.sessions.get(view.actorId) === handle;
   }
 }
 
 /** Sends a fact to a server's chart, unless that has ended. */
-export function tell({ ref }: Sighting, fact: CallFact): void {
+export function sendFact({ ref }: ServerView, fact: CallFact): void {
   if (ref.getSnapshot().status === 'active') ref.send(fact);
 }
