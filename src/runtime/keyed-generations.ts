@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { SettingsReader } from '../../actors/settings/reader.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import { within } from './wait-once.ts';
+import { waitAtMost } from './wait-once.ts';
 
 // A second: an unreachable network folder must not delay settings for longer.
 const loadMs = 1_000;
@@ -51,5 +51,5 @@ export function keyedReader(
 }
 
 async function loaded(key: Promise<Buffer>, clock: Clock): Promise<Buffer> {
-  return (await within(clock, loadMs, key)) ?? randomBytes(32);
+  return (await waitAtMost(clock, loadMs, key)) ?? randomBytes(32);
 }

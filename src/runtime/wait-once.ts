@@ -44,7 +44,7 @@ export function waitOnce(
 }
 
 /** Resolves like the promise, or with undefined after this time; leaves no timer behind. */
-export async function within<Value>(
+export async function waitAtMost<Value>(
   clock: Clock,
   ms: number,
   promise: Promise<Value>,

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { redact } from '../../policies/text/redact.ts';
 import { redactedTools } from '../../policies/tools/redacted-tool.ts';
-import { within } from '../wait-once.ts';
+import { waitAtMost } from '../wait-once.ts';
 import type { EraStore } from './era-store.ts';
 import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';
 import type { CatalogStore } from './store.ts';
@@ -99,7 +99,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const loaded = files.load(owners).then((entries) => {
       for (const entry of entries) this.#restore(entry);
     });
-    await within(clock, loadMs, loaded);
+    await waitAtMost(clock, loadMs, loaded);
   }
 
   /** Servers came, left or changed: forgets the catalogs that are no longer needed. */
@@ -112,7 +112,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const { files, clock } = this.#ports;
     this.#lifetimes.close();
     if (files === undefined) return undefined;
-    return within(clock, closeMs, files.close());
+    return waitAtMost(clock, closeMs, files.close());
   }
 
   #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {

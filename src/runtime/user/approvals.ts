@@ -51,7 +51,7 @@ import type { ServerRecords } from '../server-records.ts';
 import type { RootRef, StatusBoard } from '../status/board.ts';
 import type { HeldCount } from '../status/next-step.ts';
 import type { ProblemList } from '../status/problem-list.ts';
-import { within } from '../wait-once.ts';
+import { waitAtMost } from '../wait-once.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
 export interface ApprovalsPorts {
@@ -314,7 +314,7 @@ export class Approvals {
   }
 
   async #loaded(): Promise<void> {
-    await within(this.#clock, loadMs, this.#store.load());
+    await waitAtMost(this.#clock, loadMs, this.#store.load());
     this.#updateRoot();
   }
 
