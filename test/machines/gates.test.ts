@@ -12,7 +12,7 @@ describe('gates of a root', () => {
     });
   });
 
-  it('leave its place to everybody who lives, while nobody says who is at rest', () => {
+  it('leave every live server its place while none is reported at rest', () => {
     const { context } = reachTroupe(['settings.loaded']);
     const names = [...context.live.keys()];
     expect(names).not.toEqual([]);

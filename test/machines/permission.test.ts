@@ -131,7 +131,7 @@ describe('permission chart', () => {
 });
 
 describe('a permission', () => {
-  it('is asked of the host, then of a person, and outlives the call when it is kept', async () => {
+  it('is requested from the host, then from the user, and is kept beyond the call', async () => {
     const { actor, clock, trace, promises } = story({ hasHook: true, byRules: null });
     clock.advanceBy(9_999);
     trace.note('# the host wants a person to decide');
@@ -168,7 +168,7 @@ describe('a permission', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-withdrawn'));
   });
 
-  it('is outdated when a rule comes that wants a person to be asked', async () => {
+  it("is outdated by a new rule that requires the user's answer", async () => {
     const { actor, trace, promises } = story({ hasHook: true, byRules: null });
     await promises.settle('askHost', 'allow');
     trace.note('# the call stood in line; nothing changed');
@@ -206,7 +206,7 @@ describe('a permission', () => {
   it.each([
     ['allowTool', false],
     ['allowServer', true],
-  ] as const)('is kept as a person said it: %s', async (answer, isForServer) => {
+  ] as const)('is kept as the user answered: %s', async (answer, isForServer) => {
     const { promises } = story();
     await promises.settle('recall', false);
     await promises.settle('askUser', answer);

@@ -343,7 +343,7 @@ describe('plan()', () => {
   });
 });
 
-describe('the wish of a person', () => {
+describe("the user's command", () => {
   it('to stop outlives passes, but not the generation it was about', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
@@ -379,7 +379,7 @@ describe('the wish of a person', () => {
     expect(there.sessions.scripts).toHaveLength(0);
   });
 
-  it('to reconnect does not start what a person stopped', async () => {
+  it('to reconnect does not start a server that the user stopped', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     await tell(there, { type: 'server.reconnect', server: 'db' });

@@ -139,7 +139,7 @@ describe('a rule for failures in the settings', () => {
     expect(server.seen.filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
-  it('may call an answer a broken connection, of which nobody knows whether it ran', async () => {
+  it('may treat an answer as a broken connection, with an unknown outcome', async () => {
     const { url } = await serve(onCalls((message) => rpcError(message, -32_000, 'Backend gone')));
     const troupe = await troupeOf(url, withRules({ message: 'backend gone', kind: 'transport' }));
     await troupe.waitFor('web', 'ready');
@@ -188,7 +188,7 @@ describe('connection errors of a remote server in a row', () => {
     expect(made).toEqual({ outcomes: [lost, lost, lost, 'ok'], sessions: 2 });
   });
 
-  it('begin anew after every success', async () => {
+  it('restart after every success', async () => {
     const made = await callsUntil(claudeCode, (count) => count !== 3, 5);
     expect(made).toEqual({ outcomes: [lost, lost, 'ok', lost, lost], sessions: 1 });
   });
@@ -198,7 +198,7 @@ describe('connection errors of a remote server in a row', () => {
     expect(made).toEqual({ outcomes: [lost, lost, lost, lost, 'ok'], sessions: 1 });
   });
 
-  it('need not come: by default the first one of an address where nobody listens any more is enough', async () => {
+  it('are not needed: by default one lost connection to a closed address is enough', async () => {
     const server = await serve(() => undefined);
     const troupe = await troupeOf(server.url, 'default');
     await troupe.waitFor('web', 'ready');

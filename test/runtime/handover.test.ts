@@ -113,7 +113,7 @@ describe('a seamless handover', () => {
     expect(tools).toEqual({ seen: ['query', 'other,query'], told: [1] });
   });
 
-  it('is ready all the time for whoever listens', async () => {
+  it('stays ready for every listener', async () => {
     const play = await ready();
     const told: string[] = [];
     play.troupe.on('status.changed', ({ status }) => told.push(status.state));
@@ -186,7 +186,7 @@ describe('a seamless handover', () => {
     expect(play.stateOf('db')).toBe('ready');
   });
 
-  it('begins anew by the last of several edits', async () => {
+  it('restarts with the last of several edits', async () => {
     const play = await handingOver();
     await play.apply(servers({ db: seamless('3') }));
     await play.apply(servers({ db: seamless('4', { description: 'last' }) }));
@@ -258,7 +258,7 @@ describe('a seamless handover', () => {
     expect(await call).toBe('CANCELLED unknown');
   });
 
-  it('starts nothing that nobody approved, and does not keep what was', async () => {
+  it('starts nothing without approval, and does not keep the earlier generation', async () => {
     const project = (arg: string) => servers({ db: seamless(arg) });
     const play = await stage({ projectSettings: project('1') });
     play.troupe.send({ type: 'approval.grant', server: 'db' });
@@ -361,7 +361,7 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['open', 'opening']);
   });
 
-  it('is told in the log and explained', async () => {
+  it('is logged and explained', async () => {
     const play = await ready();
     const slow = play.troupe.callTool('mcp__db__query');
     await play.settle();

@@ -131,7 +131,7 @@ describe('a root that breaks', () => {
 });
 
 describe('listeners', () => {
-  it('that fail later are reported and harm nobody', async () => {
+  it('that reject later are reported and affect nothing else', async () => {
     const there = await stage({ settings: db });
     // What a host writes as `async () => { … }`.
     const listener: () => unknown = () => Promise.reject(new Error('later'));
@@ -153,7 +153,7 @@ describe('listeners', () => {
 });
 
 describe('what a host is handed', () => {
-  it("is nobody's to change", async () => {
+  it('cannot be changed by a caller', async () => {
     const there = await stage({ settings: db });
     const [shown] = there.troupe.tools();
     const status = there.troupe.status('db');

@@ -347,7 +347,7 @@ describe('a race', () => {
     }
   });
 
-  it('T19: a listener that throws keeps nobody from being told, nor the end from coming', async () => {
+  it('T19: a listener that throws stops neither other events nor the end', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     for (const name of ['status.changed', 'tools.changed', 'reconciled'] as const) {
@@ -426,7 +426,7 @@ describe('a race', () => {
     expect(refused.error?.retryAfterMs).toBe(60_000);
   });
 
-  it('T21: an outage is no failed probe, however long, and whoever comes back takes calls', async () => {
+  it('T21: an outage is not a failed probe, however long, and a server that returns takes calls', async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     for (let count = 0; count < 5; count += 1) {
       call(there, 'db');
@@ -478,7 +478,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('dormant');
   });
 
-  it('T23: many refusals at once ask a person once', async () => {
+  it('T23: many refusals at once ask the user once', async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     const asked: string[] = [];
     there.troupe.on('auth.needed', ({ server }) => asked.push(server));

@@ -47,7 +47,7 @@ describe('ready()', () => {
 
   const untilKnown = { startup: { withoutCache: 'block' } };
 
-  it('waits beyond its gate for a server whose tools nobody knows, where the policy says so', async () => {
+  it('waits beyond its gate for a server with unknown tools, if the policy says so', async () => {
     const there = await stage({
       settings: servers({ slow: { command: 'srv', policy: untilKnown }, other: 'srv' }),
       obedient: [],

@@ -88,7 +88,7 @@ describe('the status of a server', () => {
 });
 
 describe('a call', () => {
-  it('that is redirected elsewhere did not run, and is told so', async () => {
+  it('that is redirected elsewhere fails as not executed', async () => {
     const fixture = await startHttpFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -171,7 +171,7 @@ describe('a server inside the host', () => {
     expect(await there.waitFor('calc', 'blocked')).toMatchObject({ reason: 'notAllowed' });
   });
 
-  it('is told apart from one of the settings', () => {
+  it('is distinguished from one of the settings', () => {
     expect(() =>
       createTroupe({
         servers: { db: calculator() },

@@ -39,7 +39,7 @@ describe('waitFor', () => {
     expect(made.error).toMatchObject({ code, server: 'db' });
   });
 
-  it('is told CANCELLED when it is aborted meanwhile, and leaves nothing behind', async () => {
+  it('fails with CANCELLED when it is aborted, and leaves nothing behind', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(2_000);
     const before = there.clock.pendingCount;
@@ -54,7 +54,7 @@ describe('waitFor', () => {
     expect(there.clock.pendingCount).toBe(before);
   });
 
-  it('for a name that nobody has got by its deadline is told the closest one', async () => {
+  it('for an unknown name fails at its deadline with the closest one', async () => {
     const there = await stage({ settings: servers({ files: 'srv' }) });
     const near = watch(there.troupe.waitFor('fils', 'ready', { timeoutMs: 1_000 }));
     const far = watch(there.troupe.waitFor('calendar', 'ready', { timeoutMs: 1_000 }));
@@ -66,7 +66,7 @@ describe('waitFor', () => {
     expect(far.error?.message).toContain('List what is there: troupe status');
   });
 
-  it('is told SHUTTING_DOWN when the troupe stops', async () => {
+  it('fails with SHUTTING_DOWN when the troupe stops', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.waitFor('db', 'ready'));
     void there.troupe.stop();
@@ -126,7 +126,7 @@ describe('restartAndWait', () => {
     expect(made.value).toMatchObject({ restarts: 2 });
   });
 
-  it('clears the stop of a person', async () => {
+  it("clears the user's stop", async () => {
     const there = await stage({ settings: db });
     there.troupe.send({ type: 'server.stop', server: 'db' });
     await there.settle();
@@ -178,7 +178,7 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe(code);
   });
 
-  it('is refused for a server that a person stops meanwhile', async () => {
+  it('is refused for a server that the user stops meanwhile', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));

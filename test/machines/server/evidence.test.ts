@@ -87,7 +87,7 @@ describe('a session that breaks', () => {
     expect(context.loss?.kind).toBe('unknown');
   });
 
-  it('is no loss while it closes because nobody calls', () => {
+  it('is not a loss while it closes because it is idle', () => {
     const { value, context } = reach({ by: [...toReady, 'server.idled', { broke: true }] });
     expect(value.connection).toEqual({ parked: 'dormant' });
     expect(context).toMatchObject({ loss: null, lastError: { kind: 'unknown' } });

@@ -295,7 +295,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-and-a-slow-call'));
   });
 
-  it('tells why a look found nobody', () => {
+  it('says why a health check failed', () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('none', failure('unavailable'));
@@ -398,7 +398,7 @@ describe('a server, when the machine wakes,', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-before-the-network'));
   });
 
-  it('is connected anew within half a minute when it is gone', () => {
+  it('reconnects within half a minute after it was lost', () => {
     const story = withReadyServer({ transport: 'http' });
     const start = story.clock.now();
     story.send({ type: 'system.woke' });
@@ -409,7 +409,7 @@ describe('a server, when the machine wakes,', () => {
     expect(story.clock.now() - start).toBeLessThan(30_000);
   });
 
-  it('keeps its tries and its handshake, whose deadline begins anew', async () => {
+  it('keeps its attempt and its handshake, whose deadline restarts', async () => {
     const story = withServer({ policy: attempts(2) });
     story.sessions.of('db').fail(failure('transport'));
     story.chapter('backing off');
@@ -434,7 +434,7 @@ describe('a server, when the machine wakes,', () => {
     expect(story.sessions.scripts).toHaveLength(1);
   });
 
-  it('is looked after at its own moment within two seconds, or more for very many', () => {
+  it('is checked at its own moment within two seconds, or more for very many servers', () => {
     const askedAt = (count: number) => {
       const story = startStory();
       story.oblige();

@@ -189,7 +189,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
   });
 
-  it('hands over at once to a generation that a person stopped before', () => {
+  it('hands over at once to a generation that the user stopped before', () => {
     const story = startStory();
     const load = (generation: string): void =>
       story.load(settingsOf([entry('db', { handover: 'seamless', generation })]));
@@ -277,7 +277,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/ten-starts-three-permits'));
   });
 
-  it('passes the gate after its time, whoever is still starting', async () => {
+  it('passes the gate after its time, even while servers are starting', async () => {
     const story = startStory();
     story.clock.advanceBy(100);
     story.load(settingsOf([entry('db')], { startupGateMs: 400 }));

@@ -28,7 +28,7 @@ async function callOnce(there: Stage): Promise<void> {
 }
 
 describe('the chart of a server', () => {
-  it('is told of one stretch of work, however many calls follow each other', async () => {
+  it('gets one report of work, however many calls follow each other', async () => {
     const { there, told } = await overheard();
     for (let done = 0; done < 1_000; done += 1) await callOnce(there);
     await there.advance(999);
@@ -37,7 +37,7 @@ describe('the chart of a server', () => {
     expect(told).toEqual(['0 calls.began', '1000 calls.drained']);
   });
 
-  it('is told that the calls have ended a second after the last of them', async () => {
+  it('gets the report that calls have ended a second after the last one', async () => {
     const { there, told } = await overheard();
     for (let done = 0; done < 5; done += 1) {
       await callOnce(there);
@@ -62,7 +62,7 @@ describe('the chart of a server', () => {
     expect(told).toEqual(['0 calls.began', '6500 calls.drained']);
   });
 
-  it('hears of the calls of its next session anew', async () => {
+  it('gets new reports of work in its next session', async () => {
     const { there, told } = await overheard();
     await callOnce(there);
     there.sessions.of('db').fail(crash());

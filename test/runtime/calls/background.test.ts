@@ -57,7 +57,7 @@ describe('a call at work for long', () => {
     expect(again.error).toMatchObject({ code: 'INVALID_ARGUMENTS' });
   });
 
-  it('tells whoever collects it what it failed with', async () => {
+  it('passes its error to the caller that collects it', async () => {
     const { there, id } = await parked();
     there.sessions.of('db').fail(crash());
     await there.settle();

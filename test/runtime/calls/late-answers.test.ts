@@ -63,7 +63,7 @@ describe('an answer that comes after servers gave up', () => {
     expect(questions).toHaveLength(1);
   });
 
-  it('starts nobody whom a person stopped or who may not start any more', async () => {
+  it('does not start a server that is stopped by the user or no longer admitted', async () => {
     const there = await givenUp();
     const { clock, troupe, questions, starts } = there;
     troupe.addServer('three', { command: process.execPath, args: [fixture] });
@@ -77,7 +77,7 @@ describe('an answer that comes after servers gave up', () => {
     expect([stateOf(there, 'one'), stateOf(there, 'two')]).toEqual(['stopped', 'blocked']);
   });
 
-  it('starts nobody when it is no answer', async () => {
+  it('starts no server when the value is missing', async () => {
     const there = await givenUp();
     there.questions[0]?.(undefined);
     await there.clock.advanceAndSettle(1_000);

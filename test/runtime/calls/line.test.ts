@@ -34,7 +34,7 @@ const numbersAtWork = (there: Stage): unknown[] =>
   there.sessions.of('db').calls.map(({ args }) => args['number']);
 
 describe('calls to one server', () => {
-  it('are at most 16 at work and 64 in line; the next is told OVERLOADED at once', async () => {
+  it('are at most 16 running and 64 queued; further ones fail with OVERLOADED', async () => {
     const there = await stage({ settings });
     const made = numbered(there, 80);
     await there.settle();
@@ -123,7 +123,7 @@ describe('calls to one server', () => {
     expect(next?.state).toBe('done');
   });
 
-  it('are told OVERLOADED when they spent their whole deadline in line', async () => {
+  it('fail with OVERLOADED when they spent their whole deadline in the queue', async () => {
     const there = await stage({ settings });
     numbered(there, 16);
     const made = call(there, 'db', { timeoutMs: 2_000 });
@@ -175,7 +175,7 @@ describe('the abort of one call', () => {
     expect(there.stateOf('db')).toBe('connecting');
   });
 
-  it('ends it in flight, where nobody knows whether it ran', async () => {
+  it('ends a running call with an unknown outcome', async () => {
     const there = await stage({ settings });
     const controller = new AbortController();
     const aborted = call(there, 'db', { signal: controller.signal });

@@ -91,7 +91,7 @@ const table: Record<Reason, Told> = {
 const reasons = Object.keys(table) as Reason[];
 
 describe('a failed call', () => {
-  it.each(reasons)('that left us is told with what is known of its outcome: %s', async (reason) => {
+  it.each(reasons)('that was sent fails with its known outcome: %s', async (reason) => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();
@@ -156,7 +156,7 @@ describe('a failed call', () => {
     },
   );
 
-  it('that never ran goes to the new generation, whose sessions are counted anew', async () => {
+  it('that never ran goes to the new generation, whose sessions count from 1', async () => {
     const there = await stage({ settings: db });
     // Five sessions of the old generation, so that the new one's number is smaller.
     for (let count = 0; count < 4; count += 1) {
@@ -340,7 +340,7 @@ describe('the circuit', () => {
     expect(next.state).toBe('done');
   });
 
-  it('stays closed when a person restarts a server with calls in flight', async () => {
+  it('stays closed when the user restarts a server with running calls', async () => {
     const there = await stage({ settings: db });
     for (let count = 0; count < 16; count += 1) call(there, 'db');
     await there.settle();

@@ -29,7 +29,7 @@ describe('a lost call of a harmless tool', () => {
     expect(made).toMatchObject({ state: 'done', value: { meta: { attempts: 2 } } });
   });
 
-  it('is not sent a third time, and nobody says that it did not run', async () => {
+  it('is not sent a third time, and its outcome is unknown', async () => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();

@@ -33,7 +33,7 @@ describe('the answer of a tool', () => {
   const under = (policy: unknown, more: Readonly<Record<string, unknown>> = {}) =>
     stage({ settings: servers({ db: { command: 'srv', policy, ...more }, web: 'srv' }) });
 
-  it('comes as it is, with sounds, links, resources and what nobody knows', async () => {
+  it('is passed on unchanged, with sounds, links, resources and unknown blocks', async () => {
     const there = await under('default');
     const result = {
       content: [
@@ -121,7 +121,7 @@ describe('the answer of a tool', () => {
     expect(state).toBe('done');
   });
 
-  it('that wants a log-in fails its call as that, or is kept for whoever handles it', async () => {
+  it('that requires a log-in fails its call, or is passed on if the policy says so', async () => {
     const challenge = {
       ...answer(text('who are you?')),
       isError: true,
@@ -199,7 +199,7 @@ describe('what is done to an answer', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('lets nobody else say which files there are', async () => {
+  it('does not let a server name files', async () => {
     const forged = { [filesKey]: [{ path: '/etc/passwd' }], other: 1 };
     const result = await shaped({ ...answer(text('a')), _meta: forged });
     expect(result._meta).toEqual({ other: 1 });
@@ -275,7 +275,7 @@ describe('what is done to an answer', () => {
     }
   });
 
-  it('judges an image by its bytes alone where nobody can make it smaller', async () => {
+  it('judges an image by its size alone when it cannot be shrunk', async () => {
     const policy = { imageMaxPixels: 1, imageMaxBytes: 60 };
     expect(await shaped(answer(image(60)), { policy })).toEqual(answer(image(60)));
     const broken = { ...image(60), data: '!'.repeat(80) };

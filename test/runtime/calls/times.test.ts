@@ -22,7 +22,7 @@ const onProgress = (): void => {};
 const late = { code: 'TIMEOUT', outcome: 'unknown' };
 
 describe('a running call', () => {
-  it('ends at its deadline when nobody asked for progress', async () => {
+  it('ends at its deadline when progress was not requested', async () => {
     const { there, made, progress } = await running({ call: { timeoutMs: 1_000 } });
     await there.advance(900);
     progress();
@@ -58,7 +58,7 @@ describe('a running call', () => {
     ['its caller gave the deadline', { call: { maxTimeoutMs: 5_000 } }, { timeoutMs: 1_000 }],
     ['progress moves nothing', { call: { timeoutMs: 1_000, progressResets: false } }, {}],
     ['there is no longest time', { call: { timeoutMs: 1_000, maxTimeoutMs: null } }, {}],
-  ])('ends at its deadline whatever progress is told when %s', async (_why, policy, options) => {
+  ])('ends at its deadline despite progress when %s', async (_why, policy, options) => {
     const { there, made, progress } = await running(policy, { ...options, onProgress });
     await there.advance(900);
     progress();
@@ -111,7 +111,7 @@ describe('a running call', () => {
 });
 
 describe('a call with its last moment left', () => {
-  it('is not sent from the line: nobody would know whether it ran', async () => {
+  it('is not sent from the queue, because its outcome would be unknown', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
     const made = call(there, 'db', { timeoutMs: 1_000 });

@@ -78,7 +78,7 @@ describe('a call', () => {
     expect([early.state, late.state]).toEqual(['done', 'done']);
   });
 
-  it('is told CONNECTING at its deadline, not before and not later', async () => {
+  it('fails with CONNECTING exactly at its deadline', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = call(there, 'db', { timeoutMs: 3_000 });
     await there.advance(2_999);
@@ -107,7 +107,7 @@ describe('a call', () => {
     expect(made.state).toBe('done');
   });
 
-  it('is told BACKING_OFF at once, and when to come again, when the next attempt is too late', async () => {
+  it('fails with BACKING_OFF and a retry time at once when the next attempt is too late', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 20_000 });
     await there.settle();
@@ -142,7 +142,7 @@ describe('a call', () => {
     expect(script.calls).toHaveLength(5);
   });
 
-  it('is refused at once when the server is stopped, disabled, excluded or in need of a person', async () => {
+  it('is refused at once when the server is stopped, disabled, excluded or needs the user', async () => {
     const settings = servers(
       { stopped: 'a', off: { command: 'b', enabled: false }, out: 'c', login: 'd', bad: {} },
       { excluded: ['out'] },
@@ -179,7 +179,7 @@ describe('a call', () => {
     expect(toWeb.error?.code).toBe('EXCLUDED');
   });
 
-  it('is told SERVER_REMOVED when its server leaves the settings meanwhile', async () => {
+  it('fails with SERVER_REMOVED when its server leaves the settings meanwhile', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = call(there, 'db');
     await there.settle();
@@ -209,7 +209,7 @@ describe('a call', () => {
     expect(old.calls).toHaveLength(0);
   });
 
-  it('is told SHUTTING_DOWN when the troupe stops meanwhile, and ever after', async () => {
+  it('fails with SHUTTING_DOWN when the troupe stops, and from then on', async () => {
     const there = await stage({ settings: lazy, obedient: [] });
     const waiting = call(there, 'db');
     await there.settle();
@@ -296,7 +296,7 @@ describe('the name of a tool', () => {
     expect(made.error?.code).toBe('TOOL_UNKNOWN');
   });
 
-  it('of a server that does not exist is told with the closest server', async () => {
+  it('of an unknown server names the closest one', async () => {
     const there = await stage({ settings: servers({ database: 'srv' }) });
     const made = call(there, 'databse');
     await there.settle();

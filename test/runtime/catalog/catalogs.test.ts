@@ -138,7 +138,7 @@ describe('what is shown of a lost server', () => {
     expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
   });
 
-  it('is nothing where it hides, and the host is told both times', async () => {
+  it('shows nothing of a hidden server, and notifies the host both times', async () => {
     const { there, shown, before, changes } = await lost({ whileDown: 'hide' });
     expect(shown()).toEqual([]);
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
@@ -278,7 +278,7 @@ describe('watched resources', () => {
 });
 
 describe('the verdict about an era', () => {
-  it('counts for a day, whoever found it out, and is gone when it did not hold', () => {
+  it('counts for a day in every run, and is forgotten when it was wrong', () => {
     let now = Date.parse('2026-11-01T00:00:00Z');
     const eras = new EraStore(() => now);
     eras.set('g1', { kind: 'legacy' });
@@ -296,7 +296,7 @@ describe('the verdict about an era', () => {
 });
 
 describe('all tools together', () => {
-  it('are ten thousand at most, and a person is told where they end', async () => {
+  it('are limited to ten thousand, and the log says which are left out', async () => {
     const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
     const there = await stage({
       settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),

@@ -34,7 +34,7 @@ describe('a remembered catalog', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('is forgotten also while a person has stopped its server', async () => {
+  it('is forgotten also while the user has stopped its server', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }, briefly) });
     there.troupe.send({ type: 'server.stop', server: 'db' });
     await there.advance(3 * minute);

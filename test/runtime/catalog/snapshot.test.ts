@@ -53,7 +53,7 @@ describe('a catalog', () => {
     expect(called.value?.meta.attempts).toBe(1);
   });
 
-  it('says that the server was removed, whoever took the name of its tool', async () => {
+  it("reports a removed server even if another took its tool's name", async () => {
     const there = await stage({ settings: servers({ a: 'srv' }), obedient: [] });
     there.sessions.of('a').open();
     there.sessions.of('a').list([tool('b__c')]);

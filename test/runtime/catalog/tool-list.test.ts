@@ -119,7 +119,7 @@ describe('the list of tools', () => {
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 
-  it('loses the tools of a server that a person stops, and of one that gives up', async () => {
+  it('loses the tools of a server that is stopped by the user or gives up', async () => {
     const there = await stage({
       settings: servers({ db: 'srv', web: { command: 'srv', restart: 'never' } }),
     });

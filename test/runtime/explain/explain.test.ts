@@ -234,7 +234,7 @@ describe('an explanation', () => {
     expect(explained(there).attempts).toHaveLength(20);
   });
 
-  it('counts a timer anew when the settings set it anew', async () => {
+  it('restarts a timer that the settings restart', async () => {
     const there = await stage({ settings: one({ idleStopMs: 300_000 }) });
     await there.advance(10_000);
     await there.apply(one({ idleStopMs: 60_000 }));

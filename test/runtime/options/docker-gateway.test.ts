@@ -138,7 +138,7 @@ describe('the gateway of a Docker that is there', () => {
     expect(troupe.tools()).toEqual([]);
   });
 
-  it('keeps nobody waiting when Docker hangs, and ends Docker when the troupe stops', async () => {
+  it('delays nothing when Docker hangs, and ends Docker when the troupe stops', async () => {
     const server = { command: process.execPath, args: [serverOf()] };
     const { docker, troupe } = await start('hangs', { db: server });
     await troupe.waitFor('db', 'ready');

@@ -212,7 +212,7 @@ describe('each reason of admission', () => {
 });
 
 describe('a server that stands under another name', () => {
-  it('is told in the problems, and to who calls it', async () => {
+  it('is reported in the problems and to its callers', async () => {
     const there = await stage({ settings: db, projectSettings: servers({ alias: 'srv' }) });
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ server: 'alias' }]);
     const error = await refusedCall(there, 'mcp__alias__query');
@@ -332,7 +332,7 @@ describe('a troupe that is bare', () => {
 });
 
 describe('managed settings', () => {
-  it('that nobody can read keep everything else from running, until they are mended', async () => {
+  it('that cannot be read stop everything else until they are fixed', async () => {
     const there = await stage({ settings: db, managedSettings: '{ "mcpServers": ' });
     expect(there.stateOf('db')).toBe('blocked.notAllowed');
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([
@@ -413,7 +413,7 @@ describe('the budget for servers', () => {
     expect(there.stateOf('c')).toBe('ready');
   });
 
-  it('gives the place of who leaves to nobody before its process has ended', async () => {
+  it('keeps the place of a leaving server until its process has ended', async () => {
     const there = await stage({ settings: within(1, 'enforce', 'ab') });
     there.obedient = new Set(['b']);
     await there.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));

@@ -182,7 +182,7 @@ describe('a call to a server that sleeps when it was given up', () => {
   const sleepy = servers({ db: { command: 'srv', policy: 'dockerResilient' } });
   const starts = (there: Stage): number => there.sessions.scripts.length;
 
-  it('starts it once and is told why when that fails', async () => {
+  it('starts it once, and fails with the cause', async () => {
     // Such a server is asked about at each call.
     const permission = () => 'allow' as const;
     const there = await stage({ settings: sleepy, obedient: [], permission });
@@ -221,7 +221,7 @@ describe('a call to a server that sleeps when it was given up', () => {
 });
 
 describe('the breaker of a policy', () => {
-  it('counts broken connections only, where it is told so', async () => {
+  it('counts broken connections only, if the policy says so', async () => {
     const policy = { breaker: { threshold: 1, counts: 'connectionErrors' } };
     const there = await stage({ settings: servers({ db: { ...remote, policy } }) });
     const fails = async (reason: Parameters<typeof callFailure>[0]) => {

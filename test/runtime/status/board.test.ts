@@ -16,7 +16,7 @@ const startedAt = Date.UTC(2026, 0, 1);
 const iso = (ms: number): string => new Date(startedAt + ms).toISOString();
 
 describe('the status of a running server', () => {
-  it('is told at every change and at no other time', async () => {
+  it('is notified at every change and at no other time', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(400);
     there.sessions.of('db').open({ pid: 77 });
@@ -95,7 +95,7 @@ describe('the status of a running server', () => {
     }
   });
 
-  it('foretells the quiet tries of a lost server anew each time', async () => {
+  it('predicts each quiet retry of a lost server', async () => {
     const there = await stage({ settings: servers({ db: remote }), obedient: [] });
     const seen = new Set<string>();
     for (let attempt = 1; attempt <= 8; attempt += 1) {

@@ -76,7 +76,7 @@ describe('a listener', () => {
     expect(listen('constructor').message).toContain('There are: status.changed, ');
   });
 
-  it('that throws is reported once each time and harms nobody', async () => {
+  it('that throws is reported once each time and affects nothing else', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     there.troupe.on('status.changed', () => {
@@ -132,7 +132,7 @@ describe('a listener', () => {
     expect(there.clock.pendingCount).toBe(0);
   });
 
-  it('sees in the troupe what it is told', async () => {
+  it('sees the reported state in the troupe', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const differences: string[] = [];
     there.troupe.on('status.changed', ({ status }) => {
@@ -145,7 +145,7 @@ describe('a listener', () => {
     expect(differences).toEqual([]);
   });
 
-  it('is told nothing after it has left, and may leave while it is told', async () => {
+  it('gets no event after it unsubscribed, also during an event', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     const listener = ({ status }: { status: { state: string } }): void => {

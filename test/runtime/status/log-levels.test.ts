@@ -55,7 +55,7 @@ function listener(answer: (level: string) => object = () => ({})): Listener {
 }
 
 describe('a server of the era before', () => {
-  it('is told the most verbose level, when it changes and when it connects again', async () => {
+  it('gets the most verbose level at each change and each reconnect', async () => {
     const { server, next } = listener();
     const troupe = start({ servers: { db: server } });
     await troupe.waitFor('db', 'ready');
@@ -96,7 +96,7 @@ describe('a server of the era before', () => {
 });
 
 describe('a modern server', () => {
-  it('is told with each request', async () => {
+  it('gets the level with each request', async () => {
     const told: unknown[] = [];
     const handler = createMcpHandler(() => {
       const inside = new McpServer(

@@ -201,7 +201,7 @@ describe('a call of a tool', () => {
     expect(parts.map(({ name }) => name)).toEqual(['mcp_troupe.call.queue', attempt]);
   });
 
-  it('shows that a person was asked', async () => {
+  it('shows that the user was asked', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
     const there = await stage({
@@ -259,7 +259,7 @@ describe('a call of a tool', () => {
     expect(await recorder.points(duration)).toMatchObject([{ value: 1, sum: 5 }]);
   });
 
-  it('is told of by a snapshot of the catalog, too', async () => {
+  it('is recorded for a snapshot of the catalog as well', async () => {
     const { there, recorder } = await staged();
     const made = watch(there.troupe.catalog().callTool('mcp__db__query'));
     await answered(there, made);
@@ -345,7 +345,7 @@ describe('the trace of a caller', () => {
     });
   });
 
-  it('has no parts that nobody records', async () => {
+  it('has no child spans when it is not recorded', async () => {
     const { there, recorder } = await staged(
       'srv',
       recordTelemetry({ sampler: new AlwaysOffSampler() }),
@@ -378,7 +378,7 @@ describe('telemetry that throws', () => {
   it.each([
     ['when spans begin', { startSpan: broken }],
     ['at everything about a span', { startSpan: () => span }],
-  ])('%s breaks no call and no server, and is told once', async (_when, tracer) => {
+  ])('%s breaks no call and no server, and is reported once', async (_when, tracer) => {
     const messages: string[] = [];
     const telemetry = openTelemetry(
       {

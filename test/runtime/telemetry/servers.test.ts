@@ -86,7 +86,7 @@ describe('a try to connect', () => {
     expect(await recorder.text()).not.toContain('secret');
   });
 
-  it('is no failure when somebody stops it', async () => {
+  it('is not a failure when the user stops it', async () => {
     const { there, recorder } = await staged({ db: 'srv' }, []);
     there.obedient = null;
     there.troupe.send({ type: 'server.stop', server: 'db' });
@@ -105,7 +105,7 @@ describe('a try to connect', () => {
     expect(recorder.span(connect).ended).toBe(true);
   });
 
-  it('of a successor is told beside the server that still serves', async () => {
+  it('of a successor is recorded beside the server that still serves', async () => {
     const { there, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
     await there.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
     await there.advance(1_000);

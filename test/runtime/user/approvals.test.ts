@@ -139,7 +139,7 @@ describe('a decision', () => {
   });
 });
 
-describe('what a person is shown', () => {
+describe('what the user sees', () => {
   it('says why it is asked and what changed since it was approved', async () => {
     const here = await stage({ projectSettings: db });
     expect(request(here)).toMatchObject({ decision: 'pending', because: 'new' });

@@ -49,7 +49,7 @@ function person() {
 }
 
 describe('a call without rules', () => {
-  it('goes out in the same moment, and nobody is asked', async () => {
+  it('is sent at once, without a question', async () => {
     const there = await stage({ settings: db });
     void there.troupe.callServerTool('db', 'query', {});
     // Not one turn later: the way costs nothing when there is nothing to ask.
@@ -131,7 +131,7 @@ describe('rules of settings', () => {
     expect(made.error).toMatchObject(denied);
   });
 
-  it('that want a person to be asked do so for a call that was allowed and stands in line', async () => {
+  it("that require the user's answer also apply to an allowed call that is queued", async () => {
     const who = person();
     const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
@@ -253,7 +253,7 @@ describe('the policy', () => {
   });
 });
 
-describe('a question to a person', () => {
+describe('a question to the user', () => {
   async function asked(options: ScriptedTroupeOptions = {}) {
     const who = person();
     const there = await stage({ settings: asking, askPermission: who.ask, ...options });
@@ -282,7 +282,7 @@ describe('a question to a person', () => {
     },
   );
 
-  it('is over after two minutes, and the person is told', async () => {
+  it('ends after two minutes, and its callback is aborted', async () => {
     const { who, there, made, before } = await asked();
     await there.advance(119_999);
     expect(made.state).toBe('pending');
@@ -377,7 +377,7 @@ describe('a question to a person', () => {
     expect(sent(there)).toHaveLength(0);
   });
 
-  it('may be put to somebody else for one call', async () => {
+  it('may go to another callback for one call', async () => {
     const there = await stage({ settings: asking });
     const made = call(there, 'db', { askPermission: () => 'allow' });
     await there.settle();

@@ -78,7 +78,7 @@ const saying =
   };
 
 describe('server-everything', () => {
-  it('offers no tools that ask when nobody answers', async () => {
+  it('does not announce questions without a handler', async () => {
     const there = await start(overStdio);
     const names = there.tools().map(({ tool }) => tool);
     expect(names).toContain('echo');
@@ -137,7 +137,7 @@ describe('server-everything', () => {
     expect(texts.map((text) => /Name: (\w+)/u.exec(text)?.[1])).toEqual(['Ada', 'Bob', 'Cleo']);
   });
 
-  it('is called once more after somebody visited the address that it wants first', async () => {
+  it('is called once more after the required address was visited', async () => {
     const seen: Question[] = [];
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
@@ -176,7 +176,7 @@ describe('server-everything', () => {
     expect(text).toContain('Bonjour');
   });
 
-  it('is told of the folders of the work, and of others when they change', async () => {
+  it('sees the folders of the host, and their changes', async () => {
     const there = await start(overStdio, { roots: ['/tmp', { uri: 'file:///srv', name: 'Data' }] });
     expect(await call(there, 'get-roots-list')).toContain('file:///srv');
     there.send({ type: 'roots.changed', roots: ['/opt'] });
@@ -209,12 +209,12 @@ describe('a server of the 2026-07-28 revision', () => {
     expect(meta.attempts).toBe(1);
   });
 
-  it('hears that a person said no', async () => {
+  it('learns that the user declined', async () => {
     const there = await start(modern, { onQuestion: () => ({ action: 'decline' }) });
     expect(await call(there, 'greet')).toBe('it was decline');
   });
 
-  it('is told that the call cannot go on where nobody answers', async () => {
+  it('learns that the call cannot continue without a handler', async () => {
     const there = await start(modern, { questions: ['form'] });
     await expect(call(there, 'greet')).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',

@@ -82,7 +82,7 @@ const accept = (content: Record<string, string | number>): QuestionAnswer => ({
 });
 
 describe('a question of a server', () => {
-  it('is answered by nobody when the host has named nobody', async () => {
+  it('is declined when the host has no handler', async () => {
     const there = await scene();
     expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
     expect(there.troupe.questions()).toEqual([]);
@@ -280,7 +280,7 @@ describe('an answer', () => {
     });
   }
 
-  it('of a callback that throws cancels the question, and its words are told nobody', async () => {
+  it('of a callback that throws cancels the question, and its text is not shown', async () => {
     const there = await scene({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
     expect(await there.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
     expect(JSON.stringify(there.troupe.logs('db'))).not.toContain('secret-4711');
