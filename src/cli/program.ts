@@ -5,26 +5,26 @@ import { exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
-import type { CommandDefinition, DefineCommand } from './command-definition.ts';
-import { defineAnswer } from './commands/answer.ts';
-import { defineApprovalCommands } from './commands/approve.ts';
-import { defineCall } from './commands/call.ts';
-import { defineCompletion } from './commands/completion.ts';
-import { defineEvents } from './commands/events.ts';
-import { defineExplain } from './commands/explain.ts';
-import { defineHelp } from './commands/help.ts';
-import { defineImport } from './commands/import.ts';
-import { defineInspect } from './commands/inspect.ts';
-import { defineLogs } from './commands/logs.ts';
-import { definePermissions } from './commands/permissions.ts';
-import { definePlan } from './commands/plan.ts';
-import { defineQuestions } from './commands/questions.ts';
-import { defineReplay } from './commands/replay.ts';
-import { defineServe } from './commands/serve.ts';
-import { defineServerCommands } from './commands/server-control.ts';
-import { defineStatus } from './commands/status.ts';
-import { defineTools } from './commands/tools.ts';
-import { defineUp } from './commands/up.ts';
+import type { CommandDefinition } from './command-definition.ts';
+import { answerCommand } from './commands/answer.ts';
+import { approvalCommands } from './commands/approve.ts';
+import { callCommand } from './commands/call.ts';
+import { completionCommand } from './commands/completion.ts';
+import { eventsCommand } from './commands/events.ts';
+import { explainCommand } from './commands/explain.ts';
+import { helpCommand } from './commands/help.ts';
+import { importCommand } from './commands/import.ts';
+import { inspectCommand } from './commands/inspect.ts';
+import { logsCommand } from './commands/logs.ts';
+import { permissionsCommand } from './commands/permissions.ts';
+import { planCommand } from './commands/plan.ts';
+import { questionsCommand } from './commands/questions.ts';
+import { replayCommand } from './commands/replay.ts';
+import { serveCommand } from './commands/serve.ts';
+import { serverCommands } from './commands/server-control.ts';
+import { statusCommand } from './commands/status.ts';
+import { toolsCommand } from './commands/tools.ts';
+import { upCommand } from './commands/up.ts';
 import { knownNames } from './completion/known-names.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
@@ -37,6 +37,28 @@ import { unknownCommand } from './unknown-command.ts';
 
 /** Shells show notes in one line beside the word, and cut them. */
 const longestNote = 200;
+
+/** In the order of the help. */
+const commands: readonly CommandDefinition[] = [
+  upCommand,
+  serveCommand,
+  statusCommand,
+  explainCommand,
+  logsCommand,
+  toolsCommand,
+  callCommand,
+  questionsCommand,
+  answerCommand,
+  permissionsCommand,
+  planCommand,
+  ...approvalCommands,
+  ...serverCommands,
+  importCommand,
+  eventsCommand,
+  inspectCommand,
+  replayCommand,
+  completionCommand,
+];
 
 /** Runs one command line to its end and settles with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
@@ -106,26 +128,8 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
     .exitOverride()
     .allowExcessArguments(false);
   addCommonOptions(program);
-  const define: DefineCommand = (definition) => addCommand(program, definition, host, onExitCode);
-  defineUp(define);
-  defineServe(define);
-  defineStatus(define);
-  defineExplain(define);
-  defineLogs(define);
-  defineTools(define);
-  defineCall(define);
-  defineQuestions(define);
-  defineAnswer(define);
-  definePermissions(define);
-  definePlan(define);
-  defineApprovalCommands(define);
-  defineServerCommands(define);
-  defineImport(define);
-  defineEvents(define);
-  defineInspect(define);
-  defineReplay(define);
-  defineCompletion(define);
-  defineHelp(define, program);
+  for (const definition of [...commands, helpCommand(program)])
+    addCommand(program, definition, host, onExitCode);
   program.on('command:*', ([name = '']: string[]) => {
     throw unknownCommand(
       name,

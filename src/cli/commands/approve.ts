@@ -14,39 +14,35 @@ type Decision = 'approve' | 'reject' | 'revoke';
 /** Nobody has decided yet. */
 const waitingExitCode = 10;
 
-/** Defines `approve`, `reject` and `revoke`: decisions about servers that need approval. */
-export function defineApprovalCommands(define: DefineCommand): void {
-  define(decisionCommand('approve', '[server]', {
-    summary:
-      'let a server start that the project folder brought; without a server, list what waits',
+/** `approve`, `reject` and `revoke`: decisions about servers that need approval. */
+export const approvalCommands: readonly CommandDefinition[] = [
+  decisionCommand('approve', {
+    usage: 'approve [server]',
+    summary: 'let a server from the project folder start; without a name, list what needs approval',
     details:
-      'Shows all that would run, and asks for confirmation in a terminal. Without a terminal, --yes or --fingerprint is required. The decision is about what was shown: it holds until that changes, and an edit in between voids it. Without a server, the exit code is 10 as long as something waits.',
-    examples: 'troupe approve db',
-  }));
-  define(decisionCommand('reject', '<server>', {
-    summary: 'keep a server from starting that the project folder brought',
-    details: 'It is not asked for again before its settings change.',
-    examples: 'troupe reject db',
-  }));
-  define(decisionCommand('revoke', '<server>', {
-    summary: 'take a decision back: a server that runs is ended and waits for approval again',
-    details: 'This holds for every process with the same project and state folder.',
-    examples: 'troupe revoke db',
-  }));
-}
+      'Shows everything that would run, and asks for confirmation in a terminal. Without a terminal, --yes or --fingerprint is required. The decision covers exactly what was shown: it is void once that changes. Without a server name, the exit code is 10 while something needs approval.',
+    example: 'troupe approve db',
+  }),
+  decisionCommand('reject', {
+    usage: 'reject <server>',
+    summary: 'keep a server from the project folder from starting',
+    details: 'You are not asked about it again until its settings change.',
+    example: 'troupe reject db',
+  }),
+  decisionCommand('revoke', {
+    usage: 'revoke <server>',
+    summary: 'undo a decision: a running server is stopped and needs approval again',
+    details: 'This applies to every process with the same project and state folder.',
+    example: 'troupe revoke db',
+  }),
+];
 
-interface Words {
-  readonly summary: string;
-  readonly details: string;
-  readonly examples: string;
-}
-
-function decisionCommand(decision: Decision, argument: string, words: Words): CommandDefinition {
+function decisionCommand(
+  decision: Decision,
+  help: Pick<CommandDefinition, 'usage' | 'summary' | 'details' | 'example'>,
+): CommandDefinition {
   return {
-    usage: `${decision} ${argument}`,
-    summary: words.summary,
-    details: words.details,
-    example: words.examples,
+    ...help,
     options: (command) => {
       command.option(
         '--fingerprint <hex>',

@@ -10,7 +10,7 @@ import type { CallReport } from '../../runtime/troupe.ts';
 import { answerHere } from '../ask/answer-here.ts';
 import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { listTools } from '../control/commands.ts';
 import { findRunning, type RunningTroupe } from '../control/running-troupe.ts';
 import { requireServer, settleTimeoutMs } from '../control/settled-servers.ts';
@@ -35,59 +35,58 @@ interface Call {
 }
 
 /** Defines `call`: one call of one tool. */
-export const defineCall = (define: DefineCommand): void =>
-  define({
-    usage: 'call <server> <tool> [key=value...]',
-    summary: 'call a tool and print its answer',
-    details:
-      "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects. " +
-      'Asks the running troupe. Without one, it starts this server alone, calls, and stops it.',
-    example: 'troupe call everything get-sum a=2 b=3',
-    options: (command) =>
-      command.option('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
-    async run(session, [server = '', tool = '', ...words], flags) {
-      const given = await givenArguments(session, flags['args']);
-      if (given !== undefined && words.length > 0) {
-        throw new TroupeError('USAGE', 'give the arguments as key=value or with --args, not both');
+export const callCommand: CommandDefinition = {
+  usage: 'call <server> <tool> [key=value...]',
+  summary: 'call a tool and print its answer',
+  details:
+    "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects. " +
+    'Asks the running troupe. Without one, it starts this server alone, calls, and stops it.',
+  example: 'troupe call everything get-sum a=2 b=3',
+  options: (command) =>
+    command.option('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
+  async run(session, [server = '', tool = '', ...words], flags) {
+    const given = await givenArguments(session, flags['args']);
+    if (given !== undefined && words.length > 0) {
+      throw new TroupeError('USAGE', 'give the arguments as key=value or with --args, not both');
+    }
+    const call: Call = { server, tool, words, ...(given === undefined ? {} : { given }) };
+    const running = await findRunning(session.launch);
+    try {
+      if (running === undefined || running.differences.length > 0) {
+        return await callInProcess(session, call, running);
       }
-      const call: Call = { server, tool, words, ...(given === undefined ? {} : { given }) };
-      const running = await findRunning(session.launch);
-      try {
-        if (running === undefined || running.differences.length > 0) {
-          return await callInProcess(session, call, running);
-        }
-        const { client } = running;
-        const settleMs = session.launch.timeoutMs ?? settleTimeoutMs;
-        const args =
-          given ??
-          (words.length === 0
-            ? {}
-            : await readWords(
-                call,
-                (await client.request('tools', { server, timeoutMs: settleMs }, settleMs + extraMs))
-                  .tools,
-                async () => (await client.request('approvals', {})).approvals,
-              ));
-        const { timeoutMs } = session.launch;
-        const request = {
-          server,
-          tool,
-          arguments: args,
-          ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        };
-        const requestId = answerHere(session, client);
-        const asked = { ...request, ...(requestId === undefined ? {} : { requestId }) };
-        const send = (answer: object): Promise<CallReport> =>
-          client.request('call', { ...asked, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
-        return showReport(
-          session,
-          await sendAllowed(session, { server, tool, arguments: args }, send),
-        );
-      } finally {
-        running?.client.close();
-      }
-    },
-  });
+      const { client } = running;
+      const settleMs = session.launch.timeoutMs ?? settleTimeoutMs;
+      const args =
+        given ??
+        (words.length === 0
+          ? {}
+          : await readWords(
+              call,
+              (await client.request('tools', { server, timeoutMs: settleMs }, settleMs + extraMs))
+                .tools,
+              async () => (await client.request('approvals', {})).approvals,
+            ));
+      const { timeoutMs } = session.launch;
+      const request = {
+        server,
+        tool,
+        arguments: args,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      };
+      const requestId = answerHere(session, client);
+      const asked = { ...request, ...(requestId === undefined ? {} : { requestId }) };
+      const send = (answer: object): Promise<CallReport> =>
+        client.request('call', { ...asked, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
+      return showReport(
+        session,
+        await sendAllowed(session, { server, tool, arguments: args }, send),
+      );
+    } finally {
+      running?.client.close();
+    }
+  },
+};
 
 /** Sends the call, and once more when only the word of a person was missing and it is there now. */
 async function sendAllowed(

@@ -7,49 +7,48 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { once, parseText } from '../flag-values.ts';
 import type { ImportedServer, ImportPlan, ImportSource } from '../import/plan.ts';
 import { type ProgramName, placesOf, programNames } from '../import/program-places.ts';
 import { isOfProject, writablePlace } from '../import/target.ts';
 
 /** Defines `import`: takes servers over from the settings of another program. */
-export const defineImport = (define: DefineCommand): void =>
-  define({
-    usage: 'import',
-    summary: 'take servers over from the settings of another program',
-    details: [
-      `A program is one of ${programNames.join(', ')}; its files of the user and of the project are looked for. A file may be of any of them and is recognised by what stands in it.`,
-      'What the project folder has is written into its .mcp.json, where it needs approval; all else into your own settings. --to names one file for everything. A server that is there already is never overwritten. Exit code 2 says that one was left out.',
-    ].join('\n\n'),
-    example: 'troupe import --from cursor --dry-run',
-    options: (command) =>
-      command
-        .addOption(
-          new Option('--from <file|program>', 'what to read')
-            .argParser(once(parseText))
-            .makeOptionMandatory(),
-        )
-        .addOption(new Option('--to <file>', 'where to write').argParser(once(parseText)))
-        .option('--dry-run', 'show what would be written, and write nothing'),
-    async run(session, _args, flags) {
-      const dryRun = flags['dryRun'] === true;
-      const { planImport } = await import('../import/plan.ts');
-      const targets = await targetsOf(session, String(flags['from']), flags['to']);
-      const plans: ImportPlan[] = [];
-      for (const { file, before, sources } of targets) {
-        const target = { file, ...(before === undefined ? {} : { text: before }) };
-        plans.push(await planImport(sources, target, session.launch.projectRoot));
-      }
-      // All of them are understood before the first one is written.
-      if (!dryRun) for (const plan of plans) await write(session, plan, targets);
-      report(session, plans, targets, dryRun);
-      const isWhole = plans.every(({ servers }) =>
-        servers.every(({ action }) => action === 'add' || action === 'same'),
-      );
-      return isWhole ? 0 : 2;
-    },
-  });
+export const importCommand: CommandDefinition = {
+  usage: 'import',
+  summary: 'take servers over from the settings of another program',
+  details: [
+    `A program is one of ${programNames.join(', ')}; its files of the user and of the project are looked for. A file may be of any of them and is recognised by what stands in it.`,
+    'What the project folder has is written into its .mcp.json, where it needs approval; all else into your own settings. --to names one file for everything. A server that is there already is never overwritten. Exit code 2 says that one was left out.',
+  ].join('\n\n'),
+  example: 'troupe import --from cursor --dry-run',
+  options: (command) =>
+    command
+      .addOption(
+        new Option('--from <file|program>', 'what to read')
+          .argParser(once(parseText))
+          .makeOptionMandatory(),
+      )
+      .addOption(new Option('--to <file>', 'where to write').argParser(once(parseText)))
+      .option('--dry-run', 'show what would be written, and write nothing'),
+  async run(session, _args, flags) {
+    const dryRun = flags['dryRun'] === true;
+    const { planImport } = await import('../import/plan.ts');
+    const targets = await targetsOf(session, String(flags['from']), flags['to']);
+    const plans: ImportPlan[] = [];
+    for (const { file, before, sources } of targets) {
+      const target = { file, ...(before === undefined ? {} : { text: before }) };
+      plans.push(await planImport(sources, target, session.launch.projectRoot));
+    }
+    // All of them are understood before the first one is written.
+    if (!dryRun) for (const plan of plans) await write(session, plan, targets);
+    report(session, plans, targets, dryRun);
+    const isWhole = plans.every(({ servers }) =>
+      servers.every(({ action }) => action === 'add' || action === 'same'),
+    );
+    return isWhole ? 0 : 2;
+  },
+};
 
 interface Target {
   /** The path as named. */

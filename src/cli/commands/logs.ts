@@ -1,7 +1,7 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlClient } from '../control/client.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import { withRunning } from '../control/running-troupe.ts';
@@ -13,45 +13,44 @@ import { logLine } from '../show/log-lines.ts';
 const usualLines = 100;
 
 /** Defines `logs`: what a server wrote, and what became of it. */
-export const defineLogs = (define: DefineCommand): void =>
-  define({
-    usage: 'logs <server>',
-    summary: 'print the last lines that a server wrote to stderr, and what became of it',
-    details:
-      'Every line has its time, the number of its session, and where it comes from: stderr, ' +
-      'stdout (what is no MCP), or the troupe. The log of a removed server is kept for a while. ' +
-      'With --json, all lines are one document; with --follow as well, one document per line.',
-    example: 'troupe logs db --lines 20\n  troupe logs db --follow',
-    options: (command) =>
-      command
-        .option(
-          '--lines <count>',
-          `how many lines, the last ones (default: ${usualLines})`,
-          once(parseLineCount),
-        )
-        .option('--follow', 'go on with new lines until Ctrl-C'),
-    async run(session, [server = ''], flags) {
-      const { launch, output } = session;
-      const lines = (flags['lines'] as number | undefined) ?? usualLines;
-      if (flags['follow'] !== true) {
-        return withRunning(launch, async (client) => {
-          const log = await client.request('logs', { server, lines });
-          output.document(log);
-          output.lines(log.lines.map(logLine));
-          return 0;
-        });
-      }
-      try {
-        return await withRunning(launch, (client) => follow(session, client, server, lines));
-      } catch (error) {
-        if (!launch.json) throw error;
-        // In one line as well: whoever reads the stream reads it line by line.
-        const document = errorDocumentOf(error);
-        output.documentLine({ error: document });
-        return exitCodeFor(document);
-      }
-    },
-  });
+export const logsCommand: CommandDefinition = {
+  usage: 'logs <server>',
+  summary: 'print the last lines that a server wrote to stderr, and what became of it',
+  details:
+    'Every line has its time, the number of its session, and where it comes from: stderr, ' +
+    'stdout (what is no MCP), or the troupe. The log of a removed server is kept for a while. ' +
+    'With --json, all lines are one document; with --follow as well, one document per line.',
+  example: 'troupe logs db --lines 20\n  troupe logs db --follow',
+  options: (command) =>
+    command
+      .option(
+        '--lines <count>',
+        `how many lines, the last ones (default: ${usualLines})`,
+        once(parseLineCount),
+      )
+      .option('--follow', 'go on with new lines until Ctrl-C'),
+  async run(session, [server = ''], flags) {
+    const { launch, output } = session;
+    const lines = (flags['lines'] as number | undefined) ?? usualLines;
+    if (flags['follow'] !== true) {
+      return withRunning(launch, async (client) => {
+        const log = await client.request('logs', { server, lines });
+        output.document(log);
+        output.lines(log.lines.map(logLine));
+        return 0;
+      });
+    }
+    try {
+      return await withRunning(launch, (client) => follow(session, client, server, lines));
+    } catch (error) {
+      if (!launch.json) throw error;
+      // In one line as well: whoever reads the stream reads it line by line.
+      const document = errorDocumentOf(error);
+      output.documentLine({ error: document });
+      return exitCodeFor(document);
+    }
+  },
+};
 
 /**
  * Prints what there is and then what comes. The subscription begins first, so

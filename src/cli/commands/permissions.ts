@@ -2,7 +2,7 @@ import type { PermissionChoice } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlResults } from '../control/protocol.ts';
 import { findRunning } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
@@ -21,23 +21,22 @@ interface Which {
 }
 
 /** Defines `permissions`: what a person allowed for more than one call, and taking it back. */
-export const definePermissions = (define: DefineCommand): void =>
-  define({
-    usage: 'permissions [action] [server]',
-    summary: 'list what you allowed for more than one call; forget takes it back',
-    details:
-      'permissions forget SERVER/TOOL takes back one tool, permissions forget SERVER all that was allowed of a server, permissions forget --all everything in this project. From then on you are asked again. Rules of settings are not among them.',
-    example: 'troupe permissions forget db/query',
-    options: (command) => {
-      command.registeredArguments[0]?.choices(['forget']);
-      command.option('--all', 'with forget: everything in this project');
-    },
-    run: (session, [action, server], { all }) =>
-      withRemembered(session, async (remembered) => {
-        if (action === undefined) return list(session, remembered, all === true);
-        return forget(session, remembered, whichOf(server, all === true));
-      }),
-  });
+export const permissionsCommand: CommandDefinition = {
+  usage: 'permissions [action] [server]',
+  summary: 'list what you allowed for more than one call; forget takes it back',
+  details:
+    'permissions forget SERVER/TOOL takes back one tool, permissions forget SERVER all that was allowed of a server, permissions forget --all everything in this project. From then on you are asked again. Rules of settings are not among them.',
+  example: 'troupe permissions forget db/query',
+  options: (command) => {
+    command.registeredArguments[0]?.choices(['forget']);
+    command.option('--all', 'with forget: everything in this project');
+  },
+  run: (session, [action, server], { all }) =>
+    withRemembered(session, async (remembered) => {
+      if (action === undefined) return list(session, remembered, all === true);
+      return forget(session, remembered, whichOf(server, all === true));
+    }),
+};
 
 async function list(
   { output }: CliSession,

@@ -2,41 +2,40 @@ import type { Step } from '../../domain/plan.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { troupeOptionsOf } from '../launch.ts';
 import { fitTable } from '../show/table.ts';
 import { wrapText } from '../show/wrap-text.ts';
 
 /** Defines `plan`: what the next pass would do, and why, without doing it. */
-export const definePlan = (define: DefineCommand): void =>
-  define({
-    usage: 'plan',
-    summary: 'show what the running troupe would change next, and why; changes nothing',
-    details: 'Without a running troupe it shows what one would begin with.',
-    example: 'troupe plan --json',
-    async run({ launch, output }) {
-      const steps = await stepsFor(launch);
-      output.document({ steps });
-      if (steps.every((step) => step.step === 'keep')) {
-        output.lines(
-          wrapText(
-            'nothing to do: every server is as the settings want it, or on its way there',
-            output.width,
-          ),
-        );
-      }
-      const rows = steps.map(({ server, step, why }) => [
-        { text: step },
-        { text: printableLine(server, 100) },
-        { text: printableLine(why, 500) },
-      ]);
-      const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
-      const bold = (title: string): string => output.paint('bold', title);
-      if (rows.length > 0) output.lines(fitTable({ columns, rows }, output.width, bold));
-      return 0;
-    },
-  });
+export const planCommand: CommandDefinition = {
+  usage: 'plan',
+  summary: 'show what the running troupe would change next, and why; changes nothing',
+  details: 'Without a running troupe it shows what one would begin with.',
+  example: 'troupe plan --json',
+  async run({ launch, output }) {
+    const steps = await stepsFor(launch);
+    output.document({ steps });
+    if (steps.every((step) => step.step === 'keep')) {
+      output.lines(
+        wrapText(
+          'nothing to do: every server is as the settings want it, or on its way there',
+          output.width,
+        ),
+      );
+    }
+    const rows = steps.map(({ server, step, why }) => [
+      { text: step },
+      { text: printableLine(server, 100) },
+      { text: printableLine(why, 500) },
+    ]);
+    const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
+    const bold = (title: string): string => output.paint('bold', title);
+    if (rows.length > 0) output.lines(fitTable({ columns, rows }, output.width, bold));
+    return 0;
+  },
+};
 
 async function stepsFor(launch: CliSession['launch']): Promise<readonly Step[]> {
   try {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { Option } from 'commander';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { once, parsePort } from '../flag-values.ts';
 import { writeAddressFile } from '../run/address-file.ts';
 import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
@@ -13,25 +13,24 @@ interface ReplayFlags {
 }
 
 /** Defines `replay`: the inspector over a journal, with nothing running. */
-export const defineReplay = (define: DefineCommand): void =>
-  define({
-    usage: 'replay <file>',
-    summary: 'show a recorded journal in a browser, moment by moment; nothing runs',
-    details:
-      'A journal is written by troupe up --journal, or saved from the page of the inspector. ' +
-      'The address that is printed lets one browser of this machine in, once. Stop with Ctrl-C.',
-    example: 'troupe replay troupe.ndjson --open',
-    options: (command) => {
-      command
-        .option('--open', 'open it in the browser as well')
-        .addOption(
-          new Option('--port <port>', 'where to listen (default: any that is free)').argParser(
-            once(parsePort),
-          ),
-        );
-    },
-    run: (session, [file = ''], flags) => replay(session, file, flags as ReplayFlags),
-  });
+export const replayCommand: CommandDefinition = {
+  usage: 'replay <file>',
+  summary: 'show a recorded journal in a browser, moment by moment; nothing runs',
+  details:
+    'A journal is written by troupe up --journal, or saved from the page of the inspector. ' +
+    'The address that is printed lets one browser of this machine in, once. Stop with Ctrl-C.',
+  example: 'troupe replay troupe.ndjson --open',
+  options: (command) => {
+    command
+      .option('--open', 'open it in the browser as well')
+      .addOption(
+        new Option('--port <port>', 'where to listen (default: any that is free)').argParser(
+          once(parsePort),
+        ),
+      );
+  },
+  run: (session, [file = ''], flags) => replay(session, file, flags as ReplayFlags),
+};
 
 async function replay(session: CliSession, file: string, flags: ReplayFlags): Promise<number> {
   const { host } = session;

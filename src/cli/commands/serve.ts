@@ -10,7 +10,7 @@ import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
@@ -49,35 +49,34 @@ interface ServeFlags {
 }
 
 /** Defines `serve`: all servers as one MCP server, for a host in any language. */
-export const defineServe = (define: DefineCommand): void =>
-  define({
-    usage: 'serve',
-    summary: 'be one MCP server in front of all servers of your settings, over stdio or HTTP',
-    details:
-      'Without --http it speaks over stdin and stdout, as a host expects of a server that it starts. ' +
-      'Tools are named SERVER__TOOL. Over HTTP clients bring the token of a file that is named at the start.',
-    example: 'troupe serve --config troupe.json --http 8080',
-    options: (command) => {
-      command
-        .addOption(
-          new Option(
-            '--http <[host:]port>',
-            'serve over Streamable HTTP at /mcp; default host 127.0.0.1',
-          ).argParser(once(parseListenAddress)),
-        )
-        .addOption(
-          new Option('--only <server>', 'pass one server through, under its own names').argParser(
-            once(parseText),
-          ),
-        )
-        .option(
-          '--no-auth',
-          'let in every program of this machine; only with --http on a loopback address',
-        )
-        .addOption(telemetryFlag());
-    },
-    run: (session, _args, flags) => serve(session, flags as unknown as ServeFlags),
-  });
+export const serveCommand: CommandDefinition = {
+  usage: 'serve',
+  summary: 'be one MCP server in front of all servers of your settings, over stdio or HTTP',
+  details:
+    'Without --http it speaks over stdin and stdout, as a host expects of a server that it starts. ' +
+    'Tools are named SERVER__TOOL. Over HTTP clients bring the token of a file that is named at the start.',
+  example: 'troupe serve --config troupe.json --http 8080',
+  options: (command) => {
+    command
+      .addOption(
+        new Option(
+          '--http <[host:]port>',
+          'serve over Streamable HTTP at /mcp; default host 127.0.0.1',
+        ).argParser(once(parseListenAddress)),
+      )
+      .addOption(
+        new Option('--only <server>', 'pass one server through, under its own names').argParser(
+          once(parseText),
+        ),
+      )
+      .option(
+        '--no-auth',
+        'let in every program of this machine; only with --http on a loopback address',
+      )
+      .addOption(telemetryFlag());
+  },
+  run: (session, _args, flags) => serve(session, flags as unknown as ServeFlags),
+};
 
 async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   refuseMisuse(flags);

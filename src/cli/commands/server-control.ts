@@ -1,5 +1,5 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
@@ -19,9 +19,9 @@ const summaries: Readonly<Record<Wish, string>> = {
 const extraMs = 2_000;
 
 /** Defines `start`, `stop`, `restart` and `reload`: what a person wants of the running troupe. */
-export function defineServerCommands(define: DefineCommand): void {
-  for (const wish of ['start', 'stop', 'restart'] as const) {
-    define({
+export const serverCommands: readonly CommandDefinition[] = [
+  ...(['start', 'stop', 'restart'] as const).map(
+    (wish): CommandDefinition => ({
       usage: `${wish} <server>`,
       summary: summaries[wish],
       example: `troupe ${wish} db`,
@@ -40,9 +40,9 @@ export function defineServerCommands(define: DefineCommand): void {
         if (wish === 'stop') output.lines(stopLater(status));
         return 0;
       },
-    });
-  }
-  define({
+    }),
+  ),
+  {
     usage: 'reload',
     summary: 'read all settings files again, without waiting for the watcher',
     example: 'troupe reload',
@@ -55,8 +55,8 @@ export function defineServerCommands(define: DefineCommand): void {
       ]);
       return 0;
     },
-  });
-}
+  },
+];
 
 /** The line of progress, fed by the running troupe's events; returns how to end it. */
 function followStart(output: Output, client: ControlClient, server: string): () => void {

@@ -1,7 +1,7 @@
 import type { TroupeSnapshot } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { followEvents } from '../run/follow-events.ts';
@@ -11,31 +11,30 @@ import { statusDetails, statusLines } from '../show/status-table.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 
 /** Defines `status`: how every server is, or everything about one. */
-export const defineStatus = (define: DefineCommand): void =>
-  define({
-    usage: 'status [server]',
-    summary: 'show how the servers of the running troupe are; of one, everything',
-    example: 'troupe status db',
-    options: (command) => command.option('--watch', 'keep showing it until Ctrl-C'),
-    async run(session, [server], flags) {
-      const { launch, output } = session;
-      const watch = flags['watch'] === true;
-      if (watch && launch.json) {
-        throw new TroupeError(
-          'USAGE',
-          '--watch shows many statuses and --json one; leave one of them out',
-        );
-      }
-      return withRunning(launch, async (client) => {
-        const snapshot = await client.request('status', server === undefined ? {} : { server });
-        if (watch) return watchStatus(session, client, snapshot, server);
-        output.document(snapshot);
-        if (server === undefined) showAll(session, snapshot);
-        else showOne(session, snapshot);
-        return 0;
-      });
-    },
-  });
+export const statusCommand: CommandDefinition = {
+  usage: 'status [server]',
+  summary: 'show how the servers of the running troupe are; of one, everything',
+  example: 'troupe status db',
+  options: (command) => command.option('--watch', 'keep showing it until Ctrl-C'),
+  async run(session, [server], flags) {
+    const { launch, output } = session;
+    const watch = flags['watch'] === true;
+    if (watch && launch.json) {
+      throw new TroupeError(
+        'USAGE',
+        '--watch shows many statuses and --json one; leave one of them out',
+      );
+    }
+    return withRunning(launch, async (client) => {
+      const snapshot = await client.request('status', server === undefined ? {} : { server });
+      if (watch) return watchStatus(session, client, snapshot, server);
+      output.document(snapshot);
+      if (server === undefined) showAll(session, snapshot);
+      else showOne(session, snapshot);
+      return 0;
+    });
+  },
+};
 
 function showOne({ output }: CliSession, { servers }: TroupeSnapshot): void {
   const now = Date.now();

@@ -4,7 +4,7 @@ import { printableLine } from '../../policies/text/printable.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { unknownAllowed } from '../allowed-names.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import { listTools } from '../control/commands.ts';
 import { findRunning, type RunningTroupe, withoutRunning } from '../control/running-troupe.ts';
 import {
@@ -21,32 +21,31 @@ import { fitTable } from '../show/table.ts';
 const extraMs = 2_000;
 
 /** Defines `tools`: what may be called. */
-export const defineTools = (define: DefineCommand): void =>
-  define({
-    usage: 'tools [server]',
-    summary: 'list the tools that can be called, of all servers or of one',
-    details:
-      'Asks the running troupe. Without one, it starts the servers, lists their tools and stops them.',
-    example: 'troupe tools db --config troupe.json',
-    options: (command) =>
-      command.option('--search <words>', 'only tools that fit these words, the best first'),
-    async run(session, [server], flags) {
-      const wanted = wordsOf(flags['search']);
-      const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
-      const running = await findRunning(session.launch);
-      try {
-        if (running === undefined || running.differences.length > 0) {
-          return await toolsInProcess(session, { server, timeoutMs, wanted }, running);
-        }
-        const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-        const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
-        showTools(session, found(tools, wanted));
-        return 0;
-      } finally {
-        running?.client.close();
+export const toolsCommand: CommandDefinition = {
+  usage: 'tools [server]',
+  summary: 'list the tools that can be called, of all servers or of one',
+  details:
+    'Asks the running troupe. Without one, it starts the servers, lists their tools and stops them.',
+  example: 'troupe tools db --config troupe.json',
+  options: (command) =>
+    command.option('--search <words>', 'only tools that fit these words, the best first'),
+  async run(session, [server], flags) {
+    const wanted = wordsOf(flags['search']);
+    const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
+    const running = await findRunning(session.launch);
+    try {
+      if (running === undefined || running.differences.length > 0) {
+        return await toolsInProcess(session, { server, timeoutMs, wanted }, running);
       }
-    },
-  });
+      const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
+      const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
+      showTools(session, found(tools, wanted));
+      return 0;
+    } finally {
+      running?.client.close();
+    }
+  },
+};
 
 interface Wish {
   readonly server: string | undefined;

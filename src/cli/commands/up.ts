@@ -8,7 +8,7 @@ import { unknownAllowed } from '../allowed-names.ts';
 import { createInputPrompt } from '../ask/input.ts';
 import type { StopSignal } from '../cli-host.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
@@ -25,32 +25,31 @@ import { telemetryFlag } from '../telemetry-flag.ts';
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
 
 /** Defines `up`: runs the troupe in the foreground until it is told to stop. */
-export const defineUp = (define: DefineCommand): void =>
-  define({
-    usage: 'up',
-    summary: 'run the servers of your settings in the foreground, and show how they are',
-    details:
-      'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
-      'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
-    example: 'troupe up --config troupe.json',
-    options: (command) => {
-      command
-        .addOption(telemetryFlag())
-        .addOption(
-          new Option(
-            '--inspect [port]',
-            'print an address where a browser shows the charts, live; default: any port that is free',
-          )
-            .preset('0')
-            .argParser(parsePort),
+export const upCommand: CommandDefinition = {
+  usage: 'up',
+  summary: 'run the servers of your settings in the foreground, and show how they are',
+  details:
+    'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
+    'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
+  example: 'troupe up --config troupe.json',
+  options: (command) => {
+    command
+      .addOption(telemetryFlag())
+      .addOption(
+        new Option(
+          '--inspect [port]',
+          'print an address where a browser shows the charts, live; default: any port that is free',
         )
-        .option(
-          '--journal [file]',
-          'write down what the charts do, for troupe replay; default: a file of the state folder',
-        );
-    },
-    run: (session, _args, flags) => up(session, flags as UpFlags),
-  });
+          .preset('0')
+          .argParser(parsePort),
+      )
+      .option(
+        '--journal [file]',
+        'write down what the charts do, for troupe replay; default: a file of the state folder',
+      );
+  },
+  run: (session, _args, flags) => up(session, flags as UpFlags),
+};
 
 interface UpFlags {
   readonly inspect?: number;
