@@ -1,13 +1,9 @@
-/** Asks the person at the terminal whether a call may go out. Nobody is asked where there is none. */
+/** Asks the user at the terminal whether a call may go out. */
 
-import {
-  type AskPermission,
-  type PermissionAnswer,
-  type PermissionRequest,
-} from '../../domain/permission.ts';
+import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
 import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
-import { readLine } from './input.ts';
+import { createPrompt, type Terminal } from './terminal.ts';
 
 export type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
   Partial<Pick<PermissionRequest, 'description'>>;
@@ -23,41 +19,27 @@ const answers: Readonly<Record<string, PermissionAnswer>> = {
   s: 'allowServer',
 };
 
-/** Undefined when nobody can be asked. */
-export function createPermissionPrompt({
-  host,
-  output,
-}: Pick<CliSession, 'host' | 'output'>):
-  | ((question: CallQuestion, signal: AbortSignal) => Promise<PermissionAnswer>)
-  | undefined {
-  const { stdin, stderr } = host;
-  const isTerminal = 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true;
-  if (!isTerminal || output.json) return undefined;
-  return async ({ server, tool, arguments: args, description }, signal) => {
-    const say = (line: string): void => void stderr.write(`${line}\n`);
-    const shown = (text: string): string => printableLine(text, maxShownLength);
-    say(`May ${shown(tool)} of ${shown(server)} be called?`);
-    if (description !== undefined) say(`  it says: ${shown(description)}`);
-    const all = JSON.stringify(args);
-    const part = spelledOutWithin(all, maxArgumentsLength);
-    say(`  with ${part}`);
-    const isWhole = part === spelledOut(all);
-    const more = isWhole ? '' : 'a = show all arguments, ';
-    const question = `  ${more}y = yes, t = always this tool, s = always this server, Enter = no > `;
-    for (;;) {
-      const line = await readLine(question, false, { host, signal, onInterrupt: () => undefined });
-      const said = line?.trim().toLowerCase() ?? '';
-      if (isWhole || said !== 'a') return answers[said] ?? 'deny';
-      say(`  with ${spelledOut(all)}`);
-    }
-  };
+/** Returns undefined when the user cannot be asked. Ctrl-C denies the call. */
+export function createPermissionPrompt(session: Pick<CliSession, 'host' | 'output'>) {
+  return createPrompt(session, { onInterrupt: () => undefined }, 'deny', ask);
 }
 
-/** The same for a troupe in this process. */
-export function askAtTerminal(session: Pick<CliSession, 'host' | 'output'>): {
-  readonly askPermission?: AskPermission;
-} {
-  const prompt = createPermissionPrompt(session);
-  if (prompt === undefined) return {};
-  return { askPermission: (request, { signal }) => prompt(request, signal) };
+async function ask(question: CallQuestion, { say, read }: Terminal): Promise<PermissionAnswer> {
+  const { server, tool, arguments: args, description } = question;
+  const shown = (text: string): string => printableLine(text, maxShownLength);
+  say(`Allow ${shown(server)} to run ${shown(tool)}?`);
+  if (description !== undefined) say(`  description: ${shown(description)}`);
+  const all = JSON.stringify(args);
+  const part = spelledOutWithin(all, maxArgumentsLength);
+  say(`  arguments: ${part}`);
+  const isWhole = part === spelledOut(all);
+  const more = isWhole ? '' : 'a = show all arguments, ';
+  for (;;) {
+    const line = await read(
+      `  ${more}y = yes, t = always this tool, s = always this server, Enter = no > `,
+    );
+    const said = line?.trim().toLowerCase() ?? '';
+    if (isWhole || said !== 'a') return answers[said] ?? 'deny';
+    say(`  arguments: ${spelledOut(all)}`);
+  }
 }

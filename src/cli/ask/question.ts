@@ -1,8 +1,6 @@
-/**
- * Puts the questions of servers to a person at a terminal, one after the other. Nobody is asked
- * where input or output is no terminal.
- */
+/** Puts the questions of servers to the user at a terminal. */
 
+import { randomUUID } from 'node:crypto';
 import type {
   FormField,
   FormValue,
@@ -13,91 +11,97 @@ import type {
 } from '../../domain/question.ts';
 import { faultOf } from '../../policies/calls/form-answer.ts';
 import type { CliSession } from '../cli-session.ts';
-import { isAtTerminal, type PromptPorts, readLine } from './input.ts';
+import type { ControlClient } from '../control/client.ts';
 import { fieldLine, questionLines } from './question-lines.ts';
+import { createPrompt, type PromptOptions, type Terminal } from './terminal.ts';
 
-// Who mistyped three times does not know the answer.
+// After three mistyped answers, a fourth attempt rarely helps.
 const maxTries = 3;
 
 const cancelled: QuestionAnswer = { action: 'cancel' };
 
-/** Undefined when nobody can be asked. It leaves what no person can answer. */
+/** Returns undefined when the user cannot be asked. Requests for a model's message are left open. */
 export function createQuestionPrompt(
   session: Pick<CliSession, 'host' | 'output'>,
-  ports: PromptPorts,
+  options: PromptOptions = {},
 ): QuestionHandler | undefined {
-  if (!isAtTerminal(session)) return undefined;
-  let before: Promise<unknown> = Promise.resolve();
-  return (question, { signal }) => {
-    if (question.kind === 'sampling') return undefined;
-    const answer = before.then(async () => {
-      if (signal.aborted) return cancelled;
-      const release = ports.hold();
-      try {
-        return await new Interview(session, signal, ports).ask(question);
-      } finally {
-        release();
-      }
-    });
-    before = answer.catch(() => undefined);
-    return answer;
-  };
+  const prompt = createPrompt(session, options, cancelled, ask);
+  return (
+    prompt &&
+    ((question, asking) => (question.kind === 'sampling' ? undefined : prompt(question, asking)))
+  );
 }
 
-class Interview {
-  readonly #session: Pick<CliSession, 'host'>;
-  readonly #signal: AbortSignal;
-  readonly #ports: PromptPorts;
+/**
+ * Lets the terminal that made a call also answer the server's questions about it, although the
+ * troupe runs in another process. Another client may answer first.
+ * @returns the id to send with the call; undefined when the user cannot be asked
+ */
+export function answerHere(session: CliSession, client: ControlClient): string | undefined {
+  const prompt = createQuestionPrompt(session);
+  if (prompt === undefined) return undefined;
+  const requestId = randomUUID();
+  const open = new Map<string, AbortController>();
+  const answer = async (question: Question): Promise<void> => {
+    const controller = new AbortController();
+    const { id } = question;
+    open.set(id, controller);
+    const given = await prompt(question, { signal: controller.signal });
+    open.delete(id);
+    if (given === undefined || controller.signal.aborted) return;
+    const content = 'content' in given ? given.content : undefined;
+    await client.request('answer', {
+      id,
+      action: given.action,
+      ...(content === undefined ? {} : { content }),
+    });
+  };
+  const follow = client.follow(['question.asked', 'question.settled'], (event) => {
+    if (event.type === 'question.settled') open.get(event.id)?.abort();
+    if (event.type !== 'question.asked' || event.question.requestId !== requestId) return;
+    // It fails when another client has answered meanwhile or the call is over.
+    answer(event.question).catch(() => undefined);
+  });
+  // The call itself reports that the troupe ended.
+  follow.catch(() => undefined);
+  return requestId;
+}
 
-  constructor(session: Pick<CliSession, 'host'>, signal: AbortSignal, ports: PromptPorts) {
-    this.#session = session;
-    this.#signal = signal;
-    this.#ports = ports;
-  }
+async function ask(question: Question, terminal: Terminal): Promise<QuestionAnswer> {
+  for (const line of questionLines(question)) terminal.say(line);
+  const wish = question.kind === 'url' ? 'done there, continue' : 'answer it';
+  const choice = await terminal.read(`  ${wish}? [y/N] `);
+  if (choice === undefined) return cancelled;
+  if (!/^y(?:es)?$/iu.test(choice.trim())) return { action: 'decline' };
+  return question.kind === 'form' ? fillIn(question.fields, terminal) : { action: 'accept' };
+}
 
-  async ask(question: Question): Promise<QuestionAnswer> {
-    for (const line of questionLines(question)) this.#say(line);
-    const wish = question.kind === 'url' ? 'been there, go on' : 'answer it';
-    const choice = await this.#read(`  ${wish}? [y/N] `);
-    if (choice === undefined) return cancelled;
-    if (!/^y(?:es)?$/iu.test(choice.trim())) return { action: 'decline' };
-    return question.kind === 'form' ? this.#fillIn(question.fields) : { action: 'accept' };
+async function fillIn(fields: readonly NamedField[], terminal: Terminal): Promise<QuestionAnswer> {
+  const content: [string, FormValue][] = [];
+  for (const field of fields) {
+    const value = await valueOf(field, terminal);
+    if (value === undefined) return cancelled;
+    if (value !== null) content.push([field.name, value]);
   }
+  return { action: 'accept', content: Object.fromEntries(content) };
+}
 
-  async #fillIn(fields: readonly NamedField[]): Promise<QuestionAnswer> {
-    const content: [string, FormValue][] = [];
-    for (const field of fields) {
-      const value = await this.#valueOf(field);
-      if (value === undefined) return cancelled;
-      if (value !== null) content.push([field.name, value]);
-    }
-    return { action: 'accept', content: Object.fromEntries(content) };
+/** Null: the field is left out; undefined: the user gave up. */
+async function valueOf(
+  named: NamedField,
+  { say, read }: Terminal,
+): Promise<FormValue | null | undefined> {
+  const { isRequired, field } = named;
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const line = await read(`  ${fieldLine(named)} > `);
+    if (line === undefined) return undefined;
+    if (line === '' && (!isRequired || field.default !== undefined)) return null;
+    const value = valueFrom(field, line.trim());
+    const fault = faultOf(field, value);
+    if (fault === undefined) return value;
+    say(`  It ${fault}.`);
   }
-
-  /** Null = left out; undefined = given up. */
-  async #valueOf(named: NamedField): Promise<FormValue | null | undefined> {
-    const { isRequired, field } = named;
-    for (let tries = 0; tries < maxTries; tries += 1) {
-      const line = await this.#read(`  ${fieldLine(named)} > `);
-      if (line === undefined) return undefined;
-      if (line === '' && (!isRequired || field.default !== undefined)) return null;
-      const value = valueFrom(field, line.trim());
-      const fault = faultOf(field, value);
-      if (fault === undefined) return value;
-      this.#say(`  It ${fault}.`);
-    }
-    return undefined;
-  }
-
-  #read(words: string): Promise<string | undefined> {
-    const { host } = this.#session;
-    const { onInterrupt } = this.#ports;
-    return readLine(words, false, { host, signal: this.#signal, onInterrupt });
-  }
-
-  #say(line: string): void {
-    this.#session.host.stderr.write(`${line}\n`);
-  }
+  return undefined;
 }
 
 function valueFrom(field: FormField, text: string): FormValue {

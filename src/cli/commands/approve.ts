@@ -4,7 +4,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { approvalLines } from '../ask/approval-lines.ts';
 import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition, DefineCommand } from '../command-definition.ts';
+import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { statusLine } from '../show/status-log.ts';

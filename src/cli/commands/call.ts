@@ -7,8 +7,8 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { changedTool } from '../../runtime/errors/call-refusal.ts';
 import { unknownTool } from '../../runtime/errors/unknown-name.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
-import { answerHere } from '../ask/answer-here.ts';
-import { askAtTerminal, type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
+import { type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
+import { answerHere } from '../ask/question.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition } from '../command-definition.ts';
 import { listTools } from '../control/commands.ts';
@@ -100,7 +100,7 @@ async function sendAllowed(
     const prompt = createPermissionPrompt(session);
     const isWanting = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
     if (!isWanting || !error.retryable || prompt === undefined) throw error;
-    const permission = await prompt(question, new AbortController().signal);
+    const permission = await prompt(question, new AbortController());
     return send({ permission });
   }
 }
@@ -124,10 +124,11 @@ function callInProcess(
           : await readWords(call, await listTools(troupe, server, settle), () =>
               troupe.approvals(),
             ));
+      const askPermission = createPermissionPrompt(session);
       const options = {
         signal,
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...askAtTerminal(session),
+        ...(askPermission === undefined ? {} : { askPermission }),
       };
       return showReport(session, await troupe.callServerTool(server, tool, args, options));
     },

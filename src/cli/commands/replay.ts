@@ -4,7 +4,7 @@ import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition } from '../command-definition.ts';
 import { once, parsePort } from '../flag-values.ts';
 import { writeAddressFile } from '../run/address-file.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
+import { untilStopped } from '../run/stop-request.ts';
 import { showAddress } from './inspect.ts';
 
 interface ReplayFlags {
@@ -43,22 +43,16 @@ async function replay(session: CliSession, file: string, flags: ReplayFlags): Pr
   const source = await openJournal(path.resolve(host.cwd, file));
   const inspected = { source, mode: 'replay', title: path.basename(file) } as const;
   const inspector = await startInspector(inspected, port === undefined ? {} : { port });
-  const request = listenForStop(host);
-  const ended = endOf(host, request);
-  try {
-    const url = inspector.newAddress();
-    const { stateFolder } = session.launch;
-    await showAddress(
-      session,
-      url,
-      open ? await writeAddressFile(inspector, url, stateFolder) : undefined,
-    );
-    const crash = await ended;
-    if (crash !== undefined) throw crash.error;
-  } finally {
-    inspector.close();
-    request.dispose();
-  }
-  const received = request.received();
-  return received === undefined ? 0 : exitCodeOfSignal(received);
+  return untilStopped(host, async (ended) => {
+    try {
+      const url = inspector.newAddress();
+      const file = open
+        ? await writeAddressFile(inspector, url, session.launch.stateFolder)
+        : undefined;
+      await showAddress(session, url, file);
+      return await ended;
+    } finally {
+      inspector.close();
+    }
+  });
 }

@@ -19,7 +19,7 @@ import { type ListenAddress, once, parseListenAddress, parseText } from '../flag
 import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly } from '../run/orderly-stop.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
+import { untilStopped } from '../run/stop-request.ts';
 import { problemLines, statusLine } from '../show/status-log.ts';
 import { telemetryFlag } from '../telemetry-flag.ts';
 
@@ -89,46 +89,42 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
     import('../../gateway/gateway.ts'),
     import('../../gateway/quiet-console.ts'),
   ]);
-  const releaseConsole = keepConsoleOffStdout();
-  const request = listenForStop(host);
-  const ended = endOf(host, request);
-  const troupe = createTroupe({
-    ...troupeOptionsOf(launch),
-    questions: questionKinds,
-    telemetry: flags.telemetry ?? false,
+  return untilStopped(host, async (ended, request) => {
+    const releaseConsole = keepConsoleOffStdout();
+    const troupe = createTroupe({
+      ...troupeOptionsOf(launch),
+      questions: questionKinds,
+      telemetry: flags.telemetry ?? false,
+    });
+    const gateway = new Gateway({
+      troupe,
+      clock: realClock,
+      ...(only === undefined ? {} : { only }),
+      report: (message) => output.note(printableLine(message, longestNote)),
+    });
+    const inspecting = inspectHere(troupe, identityOf(launch, host.version));
+    const control = await openControl(session, inspecting.handler);
+    let isOrderly = false;
+    let drainedForMs = 0;
+    try {
+      await troupe.ready();
+      if (only !== undefined) requireServer(troupe, only);
+      const frontEnd = await openFrontEnd(session, gateway, flags);
+      logStates(session, troupe, only);
+      const end = await Promise.race([ended, frontEnd.closed]);
+      const drainsSince = performance.now();
+      await frontEnd.close(end === undefined ? drainMs : 0);
+      drainedForMs = performance.now() - drainsSince;
+      isOrderly = end === undefined;
+      return end;
+    } finally {
+      gateway.close();
+      await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
+      inspecting.close();
+      control?.close();
+      releaseConsole();
+    }
   });
-  const gateway = new Gateway({
-    troupe,
-    clock: realClock,
-    ...(only === undefined ? {} : { only }),
-    report: (message) => output.note(printableLine(message, longestNote)),
-  });
-  const inspecting = inspectHere(troupe, identityOf(launch, host.version));
-  const control = await openControl(session, inspecting.handler);
-  let crash: Awaited<typeof ended>;
-  let isOrderly = false;
-  let drainedForMs = 0;
-  try {
-    await troupe.ready();
-    if (only !== undefined) requireServer(troupe, only);
-    const face = await openFace(session, gateway, flags);
-    tellState(session, troupe, only);
-    crash = await Promise.race([ended, face.closed]);
-    const drainsSince = performance.now();
-    await face.close(crash === undefined ? drainMs : 0);
-    drainedForMs = performance.now() - drainsSince;
-    isOrderly = crash === undefined;
-  } finally {
-    gateway.close();
-    await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
-    inspecting.close();
-    control?.close();
-    request.dispose();
-    releaseConsole();
-  }
-  if (crash !== undefined) throw crash.error;
-  const received = request.received();
-  return received === undefined ? 0 : exitCodeOfSignal(received);
 }
 
 function refuseMisuse({ http, auth }: ServeFlags): void {
@@ -164,17 +160,17 @@ async function openControl(
   }
 }
 
-interface Face {
+interface FrontEnd {
   /** Settles when whoever we serve is gone. */
   readonly closed: Promise<undefined>;
   close(limitMs: number): Promise<void>;
 }
 
-async function openFace(
+async function openFrontEnd(
   session: CliSession,
   gateway: GatewayType,
   { http, auth, only }: ServeFlags,
-): Promise<Face> {
+): Promise<FrontEnd> {
   const { host, launch, output } = session;
   const what = only ?? 'all servers';
   if (http === undefined) {
@@ -213,7 +209,7 @@ async function openFace(
 }
 
 /** Tells people, on stderr, how the servers are and become. */
-function tellState({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
+function logStates({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
   const { servers } = troupe.snapshot();
   for (const line of unknownAllowed(launch, servers)) output.note(line);
   if (servers.length === 0) output.note(`add one to ${shownFiles(launch).join(' or ')}`);

@@ -17,7 +17,7 @@ import { parsePort } from '../flag-values.ts';
 import { type Launch, launchHash, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
 import { engagedServers, stopOrderly } from '../run/orderly-stop.ts';
-import { endOf, exitCodeOfSignal, listenForStop } from '../run/stop-request.ts';
+import { untilStopped } from '../run/stop-request.ts';
 import type { Output } from '../show/output.ts';
 import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
 import { telemetryFlag } from '../telemetry-flag.ts';
@@ -71,53 +71,46 @@ async function up(session: CliSession, flags: UpFlags): Promise<number> {
       retryable: true,
     });
   });
-  const request = listenForStop(host);
-  const ended = endOf(host, request);
   let view: TroupeView | undefined;
   let inspecting: InspectHere | undefined;
-  try {
-    const prompt = createInputPrompt(session, {
-      hold: () => view?.hold() ?? (() => undefined),
-      onInterrupt: () => process.kill(process.pid, 'SIGINT'),
-    });
-    const troupe = createTroupe({
-      ...troupeOptionsOf(launch),
-      ...inspectOf(host.cwd, launch, flags),
-      ...(prompt === undefined ? {} : { inputs: prompt }),
-      // Whoever comes with `troupe answer` may answer.
-      onQuestion: () => undefined,
-      telemetry: flags.telemetry === true,
-    });
-    inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
-    answer = inspecting.handler;
-    if (flags.inspect !== undefined) await tellAddress(output, inspecting, troupe);
-    const screen = createTroupeView(
-      output,
-      { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
-      (listener) => void host.stdout.on('resize', listener),
-    );
-    view = screen;
-    host.onRemark?.((line) => screen.say(line));
-    for (const type of shown) {
-      troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
-    }
+  return untilStopped(host, async (ended, request) => {
     try {
-      await Promise.race([ended, tellStart(session, troupe, screen, socket.path)]);
-      const crash = await ended;
-      tellStop(troupe, screen, request.received());
-      await stopOrderly(troupe, request, { force: crash !== undefined });
+      const inputs = createInputPrompt(session, {
+        hold: () => view?.hold() ?? (() => undefined),
+      });
+      const troupe = createTroupe({
+        ...troupeOptionsOf(launch),
+        ...inspectOf(host.cwd, launch, flags),
+        ...(inputs === undefined ? {} : { inputs }),
+        // Keeps questions open, to be answered with `troupe answer`.
+        onQuestion: () => undefined,
+        telemetry: flags.telemetry === true,
+      });
+      inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
+      answer = inspecting.handler;
+      if (flags.inspect !== undefined) await showInspector(output, inspecting, troupe);
+      const screen = createTroupeView(
+        output,
+        { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
+        (listener) => void host.stdout.on('resize', listener),
+      );
+      view = screen;
+      host.onRemark?.((line) => screen.say(line));
+      for (const type of shown) {
+        troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
+      }
+      await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
+      const end = await ended;
+      showStop(troupe, screen, request.received());
+      await stopOrderly(troupe, request, { force: end !== undefined });
       screen.say('stopped');
-      if (crash !== undefined) throw crash.error;
+      return end;
     } finally {
-      screen.end();
+      view?.end();
+      inspecting?.close();
+      socket.close();
     }
-  } finally {
-    inspecting?.close();
-    socket.close();
-    request.dispose();
-  }
-  const received = request.received();
-  return received === undefined ? 0 : exitCodeOfSignal(received);
+  });
 }
 
 /** A journal begins with the troupe; addresses may be asked for at any time. */
@@ -131,7 +124,7 @@ function inspectOf(
   return { inspect: { journal: journal === true ? own : path.resolve(cwd, journal) } };
 }
 
-async function tellAddress(output: Output, here: InspectHere, troupe: Troupe): Promise<void> {
+async function showInspector(output: Output, here: InspectHere, troupe: Troupe): Promise<void> {
   try {
     output.note(`charts at ${await here.address()}`);
     output.note('the address lets one browser in; troupe inspect prints another');
@@ -142,7 +135,7 @@ async function tellAddress(output: Output, here: InspectHere, troupe: Troupe): P
   }
 }
 
-async function tellStart(
+async function showStart(
   { launch, output }: CliSession,
   troupe: Troupe,
   view: TroupeView,
@@ -167,7 +160,7 @@ async function tellStart(
   view.say(`servers: ${snapshot.servers.length}${next}`);
 }
 
-function tellStop(troupe: Troupe, view: TroupeView, received: StopSignal | undefined): void {
+function showStop(troupe: Troupe, view: TroupeView, received: StopSignal | undefined): void {
   const waiting = engagedServers(troupe);
   const why = received === undefined ? 'stopping' : `${received}: stopping`;
   view.say(

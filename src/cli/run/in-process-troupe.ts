@@ -49,10 +49,7 @@ export async function inProcess(
       reject(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  const onQuestion = createQuestionPrompt(session, {
-    hold: () => () => undefined,
-    onInterrupt: () => process.kill(process.pid, 'SIGINT'),
-  });
+  const onQuestion = createQuestionPrompt(session);
   const troupe = createTroupe({
     ...troupeOptionsOf(launch, server === undefined ? undefined : [server]),
     ...(onQuestion === undefined ? {} : { onQuestion }),

@@ -44,19 +44,37 @@ export function listenForStop(host: Pick<CliHost, 'onStopSignal'>): StopRequest 
   };
 }
 
-/** The exit code that tells a parent which signal ended us: 128 plus its number. */
+/** The exit code after a signal: 128 plus its number. */
 export function exitCodeOfSignal(signal: StopSignal): number {
   return 128 + constants.signals[signal];
 }
 
-/** Settles with the first reason to end: a signal, nobody reading our output, or a crash. */
-export function endOf(
-  host: Pick<CliHost, 'onOutputClosed' | 'onCrash'>,
-  request: StopRequest,
-): Promise<{ readonly error: unknown } | undefined> {
-  return new Promise((resolve) => {
+/** Why a command that keeps running ends; undefined for a signal or a reader that closed our output. */
+export type End = { readonly crash: unknown } | undefined;
+
+/**
+ * Runs a command that goes on until a signal, a closed output or a crash ends it.
+ *
+ * @param run - returns why it ended, after cleaning up; `ended` resolves with the reason
+ * @returns the exit code of the signal; 0 without one
+ * @throws what crashed the process
+ */
+export async function untilStopped(
+  host: Pick<CliHost, 'onStopSignal' | 'onOutputClosed' | 'onCrash'>,
+  run: (ended: Promise<End>, request: StopRequest) => Promise<End>,
+): Promise<number> {
+  const request = listenForStop(host);
+  const ended = new Promise<End>((resolve) => {
     request.signal.addEventListener('abort', () => resolve(undefined));
     host.onOutputClosed(() => resolve(undefined));
-    host.onCrash((error) => resolve({ error }));
+    host.onCrash((crash) => resolve({ crash }));
   });
+  try {
+    const end = await run(ended, request);
+    if (end !== undefined) throw end.crash;
+  } finally {
+    request.dispose();
+  }
+  const received = request.received();
+  return received === undefined ? 0 : exitCodeOfSignal(received);
 }

@@ -47,7 +47,7 @@ describe('a question at the terminal', () => {
     expect(await secret).toBe('hunter2');
     stdin.write('\r');
     expect(await plain).toBe('Bern');
-    expect(shown()).toContain('Server db needs the input "token" (of /x)');
+    expect(shown()).toContain('server db needs the input "token" (from /x)');
     expect(shown()).toContain('Of the service');
     expect(shown()).toContain('Enter for Bern');
     expect(shown()).not.toContain('hunter2');
@@ -66,7 +66,7 @@ describe('a question at the terminal', () => {
     stdin.write('2\r');
     expect(await first).toBe('2nd');
     expect(shown()).toContain('  2) Two');
-    expect(shown()).toContain('Write a number from 1 to 2.');
+    expect(shown()).toContain('enter a number from 1 to 2');
     const second = ask(pick);
     stdin.write('One\r');
     expect(await second).toBe('1st');

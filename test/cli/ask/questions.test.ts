@@ -174,7 +174,7 @@ describe('a question of a server at the terminal', () => {
   it('is declined with anything but yes, and cancelled when nobody types', async () => {
     const first = terminal();
     const declined = first.ask(url);
-    await first.showed('been there, go on? [y/N]');
+    await first.showed('done there, continue? [y/N]');
     expect(first.shown()).toContain('https://example.com/login?x=1');
     first.type('');
     expect(await declined).toEqual({ action: 'decline' });
@@ -212,7 +212,7 @@ describe('troupe call', () => {
     const { folder } = await upHere(troupe);
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const run = startCliHere(['call', 'db', 'query'], { folder, stdin, columns: 100 });
-    await run.noted('been there, go on? [y/N]');
+    await run.noted('done there, continue? [y/N]');
     stdin.write('y\r');
     const { exitCode, stdout, stderr } = await run.finished;
     expect([exitCode, stdout]).toEqual([0, 'done\n']);

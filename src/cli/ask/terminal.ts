@@ -1,0 +1,100 @@
+/** Asks questions at a terminal, one at a time. */
+
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import type { CliHost } from '../cli-host.ts';
+import type { CliSession } from '../cli-session.ts';
+
+export interface PromptOptions {
+  /** Takes everything else off the terminal; the returned function puts it back. */
+  readonly hold?: () => () => void;
+  /** Called for Ctrl-C while a line is typed. Default: sends SIGINT to this process. */
+  readonly onInterrupt?: () => void;
+}
+
+export interface Terminal {
+  say(line: string): void;
+  /** Reads one line; undefined when the input ends or the question is withdrawn. */
+  read(question: string, isHidden?: boolean): Promise<string | undefined>;
+}
+
+type Prompt<Question, Answer> = (
+  question: Question,
+  options: { readonly signal: AbortSignal },
+) => Promise<Answer>;
+
+/**
+ * Wraps `ask` so that questions wait for each other.
+ * @param withdrawn - the answer to a question whose signal fired before its turn
+ * @returns undefined where the user cannot be asked: input or output is not a terminal, or `--json`
+ */
+export function createPrompt<Question, Answer>(
+  { host, output }: Pick<CliSession, 'host' | 'output'>,
+  { hold = () => () => undefined, onInterrupt = interruptSelf }: PromptOptions,
+  withdrawn: Answer,
+  ask: (question: Question, terminal: Terminal) => Promise<Answer>,
+): Prompt<Question, Answer> | undefined {
+  const { stdin, stderr } = host;
+  const isTerminal = 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true;
+  if (!isTerminal || output.json) return undefined;
+  let previous: Promise<unknown> = Promise.resolve();
+  return (question, { signal }) => {
+    const answer = previous.then(async () => {
+      if (signal.aborted) return withdrawn;
+      const release = hold();
+      try {
+        return await ask(question, {
+          say: (line) => void stderr.write(`${line}\n`),
+          read: (text, isHidden = false) => readLine(text, isHidden, host, signal, onInterrupt),
+        });
+      } finally {
+        release();
+      }
+    });
+    previous = answer.catch(() => undefined);
+    return answer;
+  };
+}
+
+function interruptSelf(): void {
+  process.kill(process.pid, 'SIGINT');
+}
+
+function readLine(
+  question: string,
+  isHidden: boolean,
+  { stdin, stderr }: CliHost,
+  signal: AbortSignal,
+  onInterrupt: () => void,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    // We write the question ourselves, so that a hidden line needs no output at all.
+    const echo = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        if (!isHidden) stderr.write(chunk);
+        done();
+      },
+    });
+    if (isHidden) stderr.write(question);
+    const lines = createInterface({ input: stdin, output: echo, terminal: true, historySize: 0 });
+    const leave = (): void => lines.close();
+    let line: string | undefined;
+    lines.once('line', (typed) => {
+      line = typed;
+      lines.close();
+    });
+    lines.once('SIGINT', () => {
+      lines.close();
+      onInterrupt();
+    });
+    lines.once('close', () => {
+      signal.removeEventListener('abort', leave);
+      stdin.pause();
+      if (isHidden || line === undefined) stderr.write('\n');
+      resolve(line);
+    });
+    signal.addEventListener('abort', leave, { once: true });
+    if (!isHidden) lines.setPrompt(question);
+    if (!isHidden) lines.prompt();
+  });
+}
