@@ -1,7 +1,4 @@
-/**
- * What a command line asks for, checked: which settings files, which project,
- * which state folder, and the bound on servers that may connect.
- */
+/** Resolves the common flags: settings files, project, state folder, and which servers may connect. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
@@ -10,9 +7,8 @@ import path from 'node:path';
 import envPaths from 'env-paths';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
-import { managedSettingsFile } from './managed-settings.ts';
 
-/** The common flags as the parser hands them over; absent = not given. */
+/** The common flags as parsed; absent = not given. */
 export interface CommonFlags {
   readonly config?: readonly string[];
   readonly project?: string;
@@ -26,19 +22,19 @@ export interface CommonFlags {
 
 /** The common flags, resolved against one working directory and environment. */
 export interface Launch {
-  /** Files named by `--config`, absolute, in the order given, links not followed; empty = none were named. */
+  /** Files named by `--config`: absolute, in the given order, links not followed; empty = none. */
   readonly configFiles: readonly string[];
   /** Real path of the project folder. */
   readonly projectRoot: string;
-  /** Absolute path of the folder that holds the socket and what we remember. */
+  /** Absolute path of the folder with the socket and everything that is stored. */
   readonly stateFolder: string;
   /** Whether `--state-dir` named that folder. */
   readonly stateFolderGiven: boolean;
-  /** Settings of the user; read only when no `--config` was given. */
+  /** The user's settings; read only without `--config`. */
   readonly userSettings: string;
-  /** Settings of whoever manages the machine. */
+  /** The administrator's settings. */
   readonly managedSettings: string;
-  /** Whether only `--config` and managed settings count. */
+  /** Whether only `--config` and managed settings are read. */
   readonly bare: boolean;
   /** Absent = no bound; empty = nothing may connect. */
   readonly allow?: readonly string[];
@@ -51,8 +47,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Resolves the common flags.
- * @throws TroupeError `USAGE` for a project folder that is none, `--config -`, or a folder of the user's
- * that a variable names by a relative path.
+ * @throws TroupeError `USAGE` for a project folder that is not a folder, for `--config -`, and for a
+ * variable that names a user folder by a relative path.
  */
 export function launchOf(
   flags: CommonFlags,
@@ -101,7 +97,7 @@ function sourcesOf(launch: Launch): readonly SettingsFile[] {
   ];
 }
 
-/** The files of a launch that a person is shown: those that are there or must be, and the project's. */
+/** The settings files to show the user: those that exist or must exist, and the project's. */
 export function shownFiles(launch: Launch): readonly string[] {
   return sourcesOf(launch)
     .filter(({ file, scope }) => scope === 'config' || scope === 'project' || existsSync(file))
@@ -136,11 +132,11 @@ function realProjectRoot(folder: string, asWritten: string | undefined): string 
   try {
     if (statSync(folder).isDirectory()) return realpathSync(folder);
   } catch {
-    // Told below, in one sentence for both cases.
+    // Reported below, with the same message as a path that is not a folder.
   }
   throw new TroupeError(
     'USAGE',
-    `${asWritten ?? folder} is not a folder; give --project the folder of your project`,
+    `${asWritten ?? folder} is not a folder; set --project to your project's folder`,
   );
 }
 
@@ -160,7 +156,7 @@ function fixedFolder(folder: string, variable: string): string {
   if (path.isAbsolute(folder)) return folder;
   throw new TroupeError(
     'USAGE',
-    `${variable} leads to ${folder}, which is not an absolute path; set an absolute path, or give --state-dir`,
+    `${variable} gives the relative path ${folder}; set an absolute path, or use --state-dir`,
   );
 }
 
@@ -168,14 +164,14 @@ function configFile(file: string, cwd: string): string {
   if (file === '' || file === '-') {
     throw new TroupeError(
       'USAGE',
-      'settings are read from files only, because they are watched; give --config a file name',
+      'settings are read only from files, because they are watched; pass a file name to --config',
     );
   }
   // Links are resolved at each reading, because they may change.
   return path.resolve(cwd, expandHome(file));
 }
 
-/** The real path; of what does not exist yet, the real path of what does plus the rest. */
+/** The real path; the part that does not exist yet is appended to the real path of its parent. */
 export function realOrPlanned(file: string): string {
   try {
     return realpathSync(file);
@@ -185,9 +181,24 @@ export function realOrPlanned(file: string): string {
   }
 }
 
-/** Shells leave the tilde of `--flag=~/x` alone. */
+/** Shells do not expand the tilde in `--flag=~/x`. */
 function expandHome(file: string): string {
   return file === '~' || file.startsWith('~/') ? path.join(homedir(), file.slice(1)) : file;
+}
+
+/**
+ * Where an administrator keeps settings that apply to every user of this machine. No flag or variable
+ * moves it, because whoever could move it would not be bound by it.
+ */
+export function managedSettingsFile(platform: NodeJS.Platform): string {
+  switch (platform) {
+    case 'darwin':
+      return '/Library/Application Support/mcp-troupe/managed.json';
+    case 'win32':
+      return path.win32.join('C:\\Program Files', 'mcp-troupe', 'managed.json');
+    default:
+      return '/etc/mcp-troupe/managed.json';
+  }
 }
 
 function nonEmpty(value: string | undefined): string | undefined {

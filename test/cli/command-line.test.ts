@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../scripts/docs/command-table.ts';
-import { managedSettingsFile } from '../../src/cli/managed-settings.ts';
+import { managedSettingsFile } from '../../src/cli/launch.ts';
 import { type CallerCode, exitCodeOf } from '../../src/domain/caller-code.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';

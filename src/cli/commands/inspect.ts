@@ -1,7 +1,6 @@
-import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition } from '../command-definition.ts';
 import { withRunning } from '../control/running-troupe.ts';
-import { openBrowser } from '../run/open-browser.ts';
+import { showAddress } from '../run/address-file.ts';
 
 /** Defines `inspect`: an address to look at the charts of the running troupe. */
 export const inspectCommand: CommandDefinition = {
@@ -22,21 +21,3 @@ export const inspectCommand: CommandDefinition = {
     return 0;
   },
 };
-
-/**
- * Prints an address, and opens it in a browser when a file is given.
- * @param file - leads to the address; a browser gets this and never the address, because every user
- *   of the machine can see a program's arguments. Empty: a browser was requested, but there is no file
- */
-export async function showAddress(
-  { host, output }: CliSession,
-  url: string,
-  file: string | undefined,
-): Promise<void> {
-  output.document({ url });
-  output.lines([url]);
-  if (file === undefined) return;
-  const open = host.openFile ?? openBrowser;
-  if (file === '' || !(await open(file)))
-    output.note('no browser could be opened; open the address in one yourself');
-}

@@ -1,37 +1,35 @@
-import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition } from '../command-definition.ts';
 import type { ControlClient } from '../control/client.ts';
-import { errorDocumentOf } from '../control/error-document.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { once, parseLineCount } from '../flag-values.ts';
-import { followEvents } from '../run/follow-events.ts';
-import { logLine } from '../show/log-lines.ts';
+import { followEvents, printingLines } from '../run/follow-events.ts';
 
-/** Some screens; the whole log has at most 1,700 lines. */
-const usualLines = 100;
+/** A few screens; a whole log has at most 1,700 lines. */
+const defaultLines = 100;
 
-/** Defines `logs`: what a server wrote, and what became of it. */
+/** `logs`: what a server wrote, and what happened to it. */
 export const logsCommand: CommandDefinition = {
   usage: 'logs <server>',
-  summary: 'print the last lines that a server wrote to stderr, and what became of it',
+  summary: 'print what a server last wrote to stderr, and what happened to it',
   details:
-    'Every line has its time, the number of its session, and where it comes from: stderr, ' +
-    'stdout (what is no MCP), or the troupe. The log of a removed server is kept for a while. ' +
-    'With --json, all lines are one document; with --follow as well, one document per line.',
+    'Each line shows its time, session number and origin: stderr, ' +
+    'stdout (anything that is not MCP) or the troupe. The log of a removed server is kept for a while. ' +
+    'With --json, all lines are one document; with --json --follow, each line is a document.',
   example: 'troupe logs db --lines 20\n  troupe logs db --follow',
   options: (command) =>
     command
       .option(
         '--lines <count>',
-        `how many lines, the last ones (default: ${usualLines})`,
+        `how many of the last lines to print (default: ${defaultLines})`,
         once(parseLineCount),
       )
-      .option('--follow', 'go on with new lines until Ctrl-C'),
+      .option('--follow', 'keep printing new lines until Ctrl-C'),
   async run(session, [server = ''], flags) {
     const { launch, output } = session;
-    const lines = (flags['lines'] as number | undefined) ?? usualLines;
+    const lines = (flags['lines'] as number | undefined) ?? defaultLines;
     if (flags['follow'] !== true) {
       return withRunning(launch, async (client) => {
         const log = await client.request('logs', { server, lines });
@@ -40,21 +38,15 @@ export const logsCommand: CommandDefinition = {
         return 0;
       });
     }
-    try {
-      return await withRunning(launch, (client) => follow(session, client, server, lines));
-    } catch (error) {
-      if (!launch.json) throw error;
-      // In one line as well: whoever reads the stream reads it line by line.
-      const document = errorDocumentOf(error);
-      output.documentLine({ error: document });
-      return exitCodeFor(document);
-    }
+    return printingLines(session, () =>
+      withRunning(launch, (client) => follow(session, client, server, lines)),
+    );
   },
 };
 
 /**
- * Prints what there is and then what comes. The subscription begins first, so
- * nothing falls between the two; the numbers of the lines keep any from coming twice.
+ * Prints the existing lines, then new ones. It subscribes first, so no line is missed in between; line
+ * numbers prevent printing one twice.
  */
 async function follow(
   { host, output }: CliSession,
@@ -62,7 +54,7 @@ async function follow(
   server: string,
   lines: number,
 ): Promise<number> {
-  // Asked once before, so that an unknown name is an error and not an endless wait.
+  // An unknown server must fail here instead of waiting forever.
   await client.request('logs', { server, lines: 1 });
   let shown: number | undefined;
   const early: ServerLogLine[] = [];
@@ -81,7 +73,15 @@ async function follow(
     shown = 0;
     for (const line of [...log.lines, ...early]) print(line);
   });
-  // Without the opening lines nothing would ever be printed. `following` reports how the connection ended.
+  // Nothing can be printed without these lines; `following` reports why the connection ended.
   opening.catch(() => client.close());
   return following;
+}
+
+// As long as a log line may be.
+const longestLine = 2_000;
+
+/** Time, session and stream precede every line, so a server cannot fake a line of another stream. */
+export function logLine({ at, session, stream, line }: ServerLogLine): string {
+  return `${at} #${session} ${stream.padEnd(6)} | ${printableLine(line, longestLine)}`;
 }

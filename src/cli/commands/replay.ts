@@ -3,9 +3,8 @@ import { Option } from 'commander';
 import type { CliSession } from '../cli-session.ts';
 import type { CommandDefinition } from '../command-definition.ts';
 import { once, parsePort } from '../flag-values.ts';
-import { writeAddressFile } from '../run/address-file.ts';
+import { showAddress, writeAddressFile } from '../run/address-file.ts';
 import { untilStopped } from '../run/stop-request.ts';
-import { showAddress } from './inspect.ts';
 
 interface ReplayFlags {
   readonly open?: boolean;

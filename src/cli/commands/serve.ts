@@ -15,13 +15,18 @@ import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
-import { type ListenAddress, once, parseListenAddress, parseText } from '../flag-values.ts';
+import {
+  type ListenAddress,
+  once,
+  parseListenAddress,
+  parseText,
+  telemetryFlag,
+} from '../flag-values.ts';
 import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly } from '../run/orderly-stop.ts';
 import { untilStopped } from '../run/stop-request.ts';
 import { problemLines, statusLine } from '../show/status-log.ts';
-import { telemetryFlag } from '../telemetry-flag.ts';
 
 // What is under way when we are told to stop gets this long; then servers have the rest of the
 // five seconds that we promise whoever stops us.
@@ -84,11 +89,8 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
   const { only } = flags;
   const launch = only === undefined ? session.launch : boundTo(session.launch, only);
   const createTroupe = await host.loadRuntime();
-  // Late, so that no other command pays for what speaks MCP to clients.
-  const [{ Gateway }, { keepConsoleOffStdout }] = await Promise.all([
-    import('../../gateway/gateway.ts'),
-    import('../../gateway/quiet-console.ts'),
-  ]);
+  // Loaded late: no other command needs it.
+  const { Gateway } = await import('../../gateway/gateway.ts');
   return untilStopped(host, async (ended, request) => {
     const releaseConsole = keepConsoleOffStdout();
     const troupe = createTroupe({
@@ -125,6 +127,23 @@ async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
       releaseConsole();
     }
   });
+}
+
+/** Redirects the console to stderr, because stdout carries the protocol. Returns how to undo it. */
+function keepConsoleOffStdout(): () => void {
+  const { log, info, debug, dir, table } = console;
+  // oxlint-disable-next-line no-console
+  const toStderr = (...words: readonly unknown[]): void => console.error(...words);
+  Object.assign(console, {
+    log: toStderr,
+    info: toStderr,
+    debug: toStderr,
+    dir: toStderr,
+    table: toStderr,
+  });
+  return () => {
+    Object.assign(console, { log, info, debug, dir, table });
+  };
 }
 
 function refuseMisuse({ http, auth }: ServeFlags): void {

@@ -13,14 +13,13 @@ import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
-import { parsePort } from '../flag-values.ts';
+import { parsePort, telemetryFlag } from '../flag-values.ts';
 import { type Launch, launchHash, shownFiles, troupeOptionsOf } from '../launch.ts';
 import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
 import { engagedServers, stopOrderly } from '../run/orderly-stop.ts';
 import { untilStopped } from '../run/stop-request.ts';
 import type { Output } from '../show/output.ts';
 import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
-import { telemetryFlag } from '../telemetry-flag.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
 

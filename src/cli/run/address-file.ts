@@ -4,10 +4,12 @@
  * gets the file, which is removed once its token is spent.
  */
 
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { CliSession } from '../cli-session.ts';
 import { makePrivateFolder } from '../control/socket-path.ts';
 
 // Files left behind by a killed troupe lead nowhere; they are removed after a day.
@@ -48,4 +50,49 @@ function pageLeadingTo(url: string): string {
 <meta http-equiv="refresh" content="0; url=${url}"><title>Troupe inspector</title>
 <p><a href="${url}">Open the inspector</a></html>
 `;
+}
+
+/**
+ * Prints an address, and opens it in a browser when a file is given.
+ * @param file - leads to the address; a browser gets this and never the address, because every user
+ *   of the machine can see a program's arguments. Empty: a browser was requested, but there is no file
+ */
+export async function showAddress(
+  { host, output }: CliSession,
+  url: string,
+  file: string | undefined,
+): Promise<void> {
+  output.document({ url });
+  output.lines([url]);
+  if (file === undefined) return;
+  const open = host.openFile ?? openBrowser;
+  if (file === '' || !(await open(file)))
+    output.note('cannot start a browser; open the address yourself');
+}
+
+type Opener = readonly [program: string, ...words: readonly string[]];
+
+/** Returns the command that opens files on a platform; the file is its last argument. */
+export function openerOf(platform: NodeJS.Platform): Opener {
+  if (platform === 'darwin') return ['open'];
+  if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
+  return ['xdg-open'];
+}
+
+/**
+ * Opens a file in the system's browser, without a shell, which would split the path into words.
+ * @returns whether the program started
+ */
+export function openBrowser(
+  file: string,
+  [program, ...words]: Opener = openerOf(process.platform),
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(program, [...words, file], { stdio: 'ignore', detached: true });
+    child.once('error', () => resolve(false));
+    child.once('spawn', () => {
+      child.unref();
+      resolve(true);
+    });
+  });
 }

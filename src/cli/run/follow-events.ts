@@ -1,15 +1,18 @@
-/** Follows the events of the running troupe until somebody ends it. */
+/** Follows the events of the running troupe. */
 
+import { exitCodeFor } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliHost } from '../cli-host.ts';
+import type { CliSession } from '../cli-session.ts';
 import type { ControlClient } from '../control/client.ts';
+import { errorDocumentOf } from '../control/error-document.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
 
 /**
- * Reports events until a signal comes or nobody reads our output any more.
- * @returns the exit code for that.
- * @throws TroupeError `NOT_RUNNING` when the troupe ended first.
+ * Reports events until a signal arrives or the reader of our output is gone.
+ * @returns the exit code for that
+ * @throws TroupeError `NOT_RUNNING` when the troupe ended first
  */
 export async function followEvents(
   host: CliHost,
@@ -19,8 +22,7 @@ export async function followEvents(
 ): Promise<number> {
   const request = listenForStop(host);
   let unread = false;
-  // Our reader sets the pace: the troupe drops and counts events that it does not read in time, rather
-  // than keeping them here.
+  // Back-pressure from our reader: the troupe drops and counts events instead of us keeping them.
   let isWaiting = false;
   const waitForReader = (): void => {
     if (isWaiting || !host.stdout.writableNeedDrain) return;
@@ -49,5 +51,20 @@ export async function followEvents(
   const received = request.received();
   if (received !== undefined) return exitCodeOfSignal(received);
   if (unread) return 0;
-  throw new TroupeError('NOT_RUNNING', 'the troupe has ended; start it again with troupe up');
+  throw new TroupeError('NOT_RUNNING', 'the troupe has ended; run troupe up to start it again');
+}
+
+/** Runs a command that prints a JSON document per line; with `--json`, an error is one line as well. */
+export async function printingLines(
+  { launch, output }: CliSession,
+  run: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!launch.json) throw error;
+    const document = errorDocumentOf(error);
+    output.documentLine({ error: document });
+    return exitCodeFor(document);
+  }
 }

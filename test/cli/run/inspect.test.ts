@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openBrowser, openerOf } from '../../../src/cli/run/open-browser.ts';
+import { openBrowser, openerOf } from '../../../src/cli/run/address-file.ts';
 import { createScriptedTroupe, type ScriptedTroupe } from '../../../src/testing/scripted-troupe.ts';
 import { Browser, type Said } from '../../inspector/browser.ts';
 import { servers, setUp } from '../../runtime/stage.ts';
