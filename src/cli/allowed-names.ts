@@ -1,9 +1,9 @@
-/** Looks for mistyped names in `--allow`, which would silently allow nothing. */
+/** Finds mistyped names in `--allow`, which would silently allow nothing. */
 
 import { closestName } from '../policies/text/closest-name.ts';
 import type { Launch } from './launch.ts';
 
-/** A remark for each name that no server has. It may come later, so this is no error. */
+/** Returns a note for each unknown name; not an error, because the server may be added later. */
 export function unknownAllowed(
   { allow = [] }: Pick<Launch, 'allow'>,
   servers: readonly { readonly name: string }[],
@@ -14,6 +14,6 @@ export function unknownAllowed(
     .map((name) => {
       const closest = closestName(name, names);
       const next = closest === undefined ? 'see troupe plan' : `did you mean ${closest}?`;
-      return `--allow names ${name}, which is no server so far; ${next}`;
+      return `--allow names the unknown server ${name}; ${next}`;
     });
 }

@@ -1,4 +1,4 @@
-/** What the command line needs of the process around it; tests bring their own. */
+/** The process around the command line; tests provide their own. */
 
 import type { Readable, Writable } from 'node:stream';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
@@ -20,20 +20,20 @@ export interface CliHost {
   readonly stdout: TerminalStream;
   readonly stderr: TerminalStream;
   readonly version: string;
-  /** Default: where this system keeps them. */
+  /** Default: the system's usual place. */
   readonly managedSettings?: string;
-  /** Loads the runtime; late, so that commands without one start fast. */
+  /** Loads the runtime on demand, so that commands without it start fast. */
   readonly loadRuntime: () => Promise<(options: TroupeOptions) => Troupe>;
-  /** Subscribes to the signals that ask us to stop; returns how to unsubscribe. */
+  /** Subscribes to stop signals; returns how to unsubscribe. */
   readonly onStopSignal: (listener: (signal: StopSignal) => void) => () => void;
-  /** Subscribes to the news that nobody reads stdout any more. */
+  /** Calls back when the reader of stdout is gone. */
   readonly onOutputClosed: (listener: () => void) => void;
-  /** Gives up pending output to stdout that will never be read, so that the exit need not wait for it. */
+  /** Discards pending output to stdout, so that the exit does not wait for a reader that stopped. */
   readonly giveUpOutput?: () => void;
-  /** Subscribes to exceptions that nobody caught; returns how to unsubscribe. */
+  /** Subscribes to uncaught exceptions; returns how to unsubscribe. */
   readonly onCrash: (listener: (error: unknown) => void) => () => void;
   /** Opens a file in a browser; resolves with whether a browser started. Default: the system's opener. */
   readonly openFile?: (file: string) => Promise<boolean>;
-  /** Subscribes to remarks of whoever runs us, which `up` shows among its own. */
+  /** Subscribes to notes of the program that embeds us; `up` shows them among its own. */
   readonly onRemark?: (listener: (line: string) => void) => void;
 }

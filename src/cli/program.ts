@@ -1,4 +1,4 @@
-/** The command line as a whole: its commands, its common flags, and how a run ends in an exit code. */
+/** The command line: commands, common flags and exit codes. */
 
 import { Command, CommanderError, Option } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
@@ -35,7 +35,7 @@ import { type CommonFlags, launchOf } from './launch.ts';
 import { createOutput, widthOf } from './show/output.ts';
 import { unknownCommand } from './unknown-command.ts';
 
-/** Shells show notes in one line beside the word, and cut them. */
+/** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
 
 /** In the order of the help. */
@@ -60,7 +60,7 @@ const commands: readonly CommandDefinition[] = [
   completionCommand,
 ];
 
-/** Runs one command line to its end and settles with the exit code. Never rejects. */
+/** Runs a command line and resolves with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
   if (host.argv[0] === completeCommand) return answerShell(host, host.argv.slice(1));
   const json = asksForJson(host.argv);
@@ -72,7 +72,7 @@ export async function runCli(host: CliHost): Promise<number> {
     await program.parseAsync([...host.argv], { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Help and version were asked for and printed.
+    // Help or the version was printed.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const document = errorDocumentOf(error);
     createOutput(host, json).error(document);
@@ -83,7 +83,7 @@ export async function runCli(host: CliHost): Promise<number> {
   }
 }
 
-/** Suggests words to a completion script; says nothing of what goes wrong, as somebody is typing. */
+/** Answers a completion script. Prints no errors, because the user is typing. */
 async function answerShell(host: CliHost, words: readonly string[]): Promise<number> {
   try {
     const program = createProgram(host, () => undefined);
@@ -103,24 +103,24 @@ function suggestionLines(suggestions: Suggestions): readonly string[] {
   return ['words', ...words];
 }
 
-/** Needed before the flags are parsed, because parsing itself may fail. */
+/** Looks for `--json` before parsing, because parsing may fail. */
 function asksForJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end === -1 ? argv.length : end).includes('--json');
 }
 
-/** Builds the program; `onExitCode` hears how the command went. */
+/** Builds the program; `onExitCode` receives the command's exit code. */
 export function createProgram(host: CliHost, onExitCode: (code: number) => void): Command {
   const program = new Command('troupe')
     .description(
-      'Runs MCP servers: connects, keeps them alive, asks before it starts what a folder brought.',
+      'Runs MCP servers, keeps them connected, and asks before it starts servers from a project folder.',
     )
     .version(host.version, '--version', 'print the version')
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
-      // Errors are printed once, by `runCli`, in the shape that was asked for.
+      // `runCli` prints errors, as text or JSON.
       writeErr: () => undefined,
       ...(host.stdout.columns === undefined ? {} : { getOutHelpWidth: () => widthOf(host.stdout) }),
     })
@@ -143,7 +143,7 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
 function addCommonOptions(program: Command): void {
   program
     .addOption(
-      new Option('--config <file>', 'settings file; repeat it for more, later ones win').argParser(
+      new Option('--config <file>', 'settings file; may be repeated, later files win').argParser(
         (text: string, previous: readonly string[] | undefined) =>
           gather(parseText(text), previous),
       ),
@@ -151,16 +151,19 @@ function addCommonOptions(program: Command): void {
     .option('--project <dir>', 'project folder (default: this folder)', once(parseText))
     .option(
       '--state-dir <dir>',
-      'where the socket and decisions are kept (default: $MCP_TROUPE_HOME, or the data folder of your system)',
+      'folder for the socket and stored decisions (default: $MCP_TROUPE_HOME, or the data folder of your system)',
       once(parseText),
     )
     .option('--allow <names>', 'only these servers may connect; "" allows none', once(parseNames))
-    .option('--trust', 'accept the files of the project folder; never approves a server')
-    .option('--bare', 'only --config and managed settings count: nothing of the user or the folder')
-    .option('--json', 'print one JSON document, also for errors')
+    .option('--trust', 'trust the files in the project folder; does not approve servers')
+    .option(
+      '--bare',
+      'read only --config and managed settings, not those of the user or the project',
+    )
+    .option('--json', 'print one JSON document, also for an error')
     .option(
       '--timeout <ms>',
-      'how long start, stop, restart and tools wait (default: 30000), or a call (default: as its server says, 60000)',
+      'how long start, stop, restart and tools wait (default: 30000), or a call (default: its server setting, or 60000)',
       once(parseMilliseconds),
     );
 }
@@ -196,7 +199,7 @@ function addCommand(
   });
 }
 
-/** The socket takes no other names; told here, in words for a person. */
+/** Rejects names that the socket would reject, with a clearer message. */
 function refuseNoNames(command: Command): void {
   command.registeredArguments.forEach((argument, index) => {
     const given: unknown = command.processedArgs[index];

@@ -1,6 +1,6 @@
 /**
- * Makes the arguments of a tool out of what was typed. `key=value` is read as
- * the tool's schema wants it; what the schema leaves open stays text.
+ * Parses the arguments of a tool. `key=value` is parsed by the tool's schema; values without a type in
+ * the schema stay text.
  */
 
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -10,12 +10,12 @@ import { closestName } from '../policies/text/closest-name.ts';
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;
 
-/** Deep enough for any schema a person fills in by hand. */
+/** Enough for any schema that is filled in by hand. */
 const mostAlternatives = 100;
 
 /**
- * Reads `key=value` words. A key whose type is a list may be repeated.
- * @throws TroupeError `INVALID_ARGUMENTS` that says what to write instead.
+ * Parses `key=value` words. A key whose type is a list may be repeated.
+ * @throws TroupeError `INVALID_ARGUMENTS` with the fix
  */
 export function argumentsFromWords(words: readonly string[], schema: Schema): ToolArguments {
   const values = new Map<string, unknown>();
@@ -30,7 +30,7 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
       const item = asSchema(property['items']);
       values.set(key, [...items, item === undefined ? text : readValue(key, text, item)]);
     } else if (values.has(key)) {
-      throw invalid(`${key} was given twice; give it once`);
+      throw invalid(`${key} was given twice; use it once`);
     } else {
       values.set(key, property === undefined ? text : readValue(key, text, property));
     }
@@ -42,8 +42,8 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
 }
 
 /**
- * Reads the text of `--args`: one JSON object.
- * @throws TroupeError `INVALID_ARGUMENTS`.
+ * Parses the text of `--args`: one JSON object.
+ * @throws TroupeError `INVALID_ARGUMENTS`
  */
 export function argumentsFromJson(text: string, where: string): ToolArguments {
   let value: unknown;
@@ -61,7 +61,7 @@ export function argumentsFromJson(text: string, where: string): ToolArguments {
 
 function splitWord(word: string): readonly [key: string, text: string] {
   const at = word.indexOf('=');
-  if (at < 1) throw invalid(`${word} is no argument of a tool; write key=value, or use --args`);
+  if (at < 1) throw invalid(`${word} is not a tool argument; write key=value, or use --args`);
   return [word.slice(0, at), word.slice(at + 1)];
 }
 
@@ -75,7 +75,7 @@ function propertiesOf(schema: Schema): ReadonlyMap<string, Schema> {
   );
 }
 
-/** Unknown keys pass where the schema allows them and names none that is close. */
+/** Accepts an unknown key if the schema allows it and has no similar key. */
 function refuseUnknownKey(key: string, schema: Schema, known: ReadonlyMap<string, Schema>): void {
   const closest = closestName(key, known.keys());
   if (schema['additionalProperties'] !== false && closest === undefined) return;
@@ -84,8 +84,8 @@ function refuseUnknownKey(key: string, schema: Schema, known: ReadonlyMap<string
     closest !== undefined
       ? `did you mean ${closest}?`
       : names === ''
-        ? 'it takes none'
-        : `it takes ${names}`;
+        ? 'it takes no arguments'
+        : `use ${names}`;
   throw invalid(`the tool has no argument ${key}; ${next}`);
 }
 
@@ -102,10 +102,10 @@ function readValue(key: string, text: string, schema: Schema): unknown {
     if (value !== undefined) return value;
   }
   if (types.size === 0) return text;
-  throw invalid(`${key}=${text} does not fit; ${key} must be ${[...types].join(' or ')}`);
+  throw invalid(`${key}=${text} is invalid; ${key} must be ${[...types].join(' or ')}`);
 }
 
-/** How the text of each type is read; undefined = it is none. In this order, as text fits always. */
+/** Parsers by type; undefined = the text does not fit. Text always fits, so it is last. */
 const readers: readonly (readonly [type: string, read: (text: string) => unknown])[] = [
   ['integer', (text) => numberFrom(text, true)],
   ['number', (text) => numberFrom(text, false)],

@@ -1,19 +1,19 @@
-/** What to say about a command that does not exist. */
+/** The error for an unknown command. */
 
 import { TroupeError } from '../domain/troupe-error.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
 
-/** Commands that people look for and this version has not, each with what comes closest. */
+/** Commands that users may look for, with the closest ones in this version. */
 const absent: ReadonlyMap<string, string> = new Map([
-  ['doctor', 'troupe explain SERVER says what is wrong, and troupe plan what would change'],
-  ['login', 'troupe explain SERVER says what the server asks for'],
+  ['doctor', 'troupe explain SERVER shows what is wrong, and troupe plan what would change'],
+  ['login', 'troupe explain SERVER shows what the server needs'],
   ['logout', 'troupe stop SERVER ends its connection'],
 ]);
 
 const shownLength = 100;
 
-/** The error for it, with the command that was probably meant. */
+/** Suggests the command that was probably meant. */
 export function unknownCommand(name: string, known: Iterable<string>): TroupeError {
   const nearest = absent.get(name);
   if (nearest !== undefined) {

@@ -1,4 +1,4 @@
-/** Writes down what a person decides by: all of it, and so that nothing in it hides or acts. */
+/** Prints an approval request in full, with control characters spelled out. */
 
 import type { ApprovalReason, ApprovalRequest } from '../../domain/host/approval.ts';
 import { approvalValueLine } from '../../policies/approvals/values.ts';
@@ -8,14 +8,13 @@ const titleWidth = 12;
 
 const why: Readonly<Record<ApprovalReason, string>> = {
   new: 'it was never approved',
-  changed: 'it is not what was approved',
-  executableMoved: 'its command leads to another program than the one that was approved',
-  revoked: 'its approval was taken back',
-  toolsChanged:
-    'some definitions that it announces differ from what was approved, and are held back',
+  changed: 'it differs from what was approved',
+  executableMoved: 'its command now runs a different program than the approved one',
+  revoked: 'its approval was revoked',
+  toolsChanged: 'some of its definitions differ from the approved ones and are held back',
 };
 
-/** Nothing is cut: a line may be as long as what it shows. */
+/** Lines are never cut, however long. */
 export function approvalLines(request: ApprovalRequest): string[] {
   const { source, because, command, args = [], executable, cwd, url } = request;
   const { envFile, envFileNames = [], warnings = [], changes = [] } = request;
@@ -51,7 +50,7 @@ function changed(field: string, before: string | undefined, now: string | undefi
   if (before === undefined)
     return `${field} is new${now === '' ? '' : `: ${quotedWord(now ?? '')}`}`;
   if (now === undefined) return `${field} is gone${before === '' ? '' : `: ${quotedWord(before)}`}`;
-  // Alike to see: the rest is a secret.
+  // Both look the same because the secret part is not shown.
   if (before === now) return `${field} has another value`;
   return `${field}: ${quotedWord(before)} became ${quotedWord(now)}`;
 }

@@ -1,4 +1,4 @@
-/** Shows a question of a server to a person: who asks, what for, and how it is answered. */
+/** Prints a server's question: who asks, what for, and how to answer. */
 
 import type { FormField, NamedField, Question } from '../../domain/question.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
@@ -6,7 +6,7 @@ import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 const nameLength = 100;
 const wordsLength = 500;
 
-/** Everything that a person must know to answer it. */
+/** Everything the user needs to answer it. */
 export function questionLines(question: Question): readonly string[] {
   const { id, server, tool } = question;
   const whose = tool === undefined ? '' : `, while ${printableLine(tool, nameLength)} runs`;
@@ -23,14 +23,14 @@ function detailLines(question: Question): readonly string[] {
     case 'form':
       return question.fields.map((field) => `  ${fieldLine(field)}`);
     case 'url':
-      // Whole: who goes there must see where it leads.
-      return [`  visit, if you trust it: ${question.url}`];
+      // Never cut: the user must see where it leads.
+      return [`  open it if you trust it: ${question.url}`];
     case 'sampling':
-      return [`  It wants a message of a model, of at most ${question.sampling.maxTokens} tokens.`];
+      return [`  it asks a model for a message of at most ${question.sampling.maxTokens} tokens`];
   }
 }
 
-/** One field of a form: its name, what it takes, and what it is for. */
+/** One field of a form: name, type and purpose. */
 export function fieldLine({ name, isRequired, field }: NamedField): string {
   const words = field.title ?? field.description;
   const purpose = words === undefined ? '' : `: ${printableLine(words, wordsLength)}`;
@@ -38,7 +38,7 @@ export function fieldLine({ name, isRequired, field }: NamedField): string {
   return `${name} (${facts.join(', ')})${purpose}`;
 }
 
-/** What to write for a field. */
+/** What a field accepts. */
 function takes(field: FormField): string {
   switch (field.type) {
     case 'string':
@@ -66,7 +66,7 @@ function defaultOf({ default: preset }: FormField): readonly string[] {
   return preset === undefined ? [] : [`default ${printableLine(String(preset), nameLength)}`];
 }
 
-/** The command that would answer it. */
+/** The command that answers it. */
 export function answerHint({ id, ...question }: Question): string {
   if (question.kind !== 'form') return `troupe answer ${id}, or troupe answer ${id} decline`;
   const words = question.fields

@@ -13,13 +13,13 @@ const done: Readonly<Record<Action, string>> = {
   cancel: 'cancelled',
 };
 
-/** Defines `answer`: what a server of the running troupe asked, answered from anywhere. */
+/** `answer`: answers a question of a server from any terminal. */
 export const answerCommand: CommandDefinition = {
   usage: 'answer <id> [words...]',
-  summary: 'answer what a server asks: accept, decline or cancel, and the fields as key=value',
+  summary: "answer a server's question: accept, decline or cancel, with fields as key=value",
   details:
-    'Without accept, decline or cancel it is accepted. Values are read as the form wants them, and nothing that does not fit it leaves. ' +
-    'An address is accepted when somebody has been there. troupe questions lists what is asked.',
+    'The default is accept. Values are parsed and checked against the form before they are sent. ' +
+    'Accept a link after you have opened it and finished there. troupe questions lists open questions.',
   example: 'troupe answer q1 name=Ada',
   run: ({ launch, output }, [id = '', ...words]) =>
     withRunning(launch, async (client) => {
@@ -29,7 +29,7 @@ export const answerCommand: CommandDefinition = {
         const shown = printableLine(id, 20);
         throw new TroupeError(
           'INVALID_ARGUMENTS',
-          `no question ${shown} waits for an answer; see troupe questions`,
+          `there is no open question ${shown}; see troupe questions`,
         );
       }
       const answer = answerFrom(question, words);
@@ -41,7 +41,7 @@ export const answerCommand: CommandDefinition = {
     }),
 };
 
-/** @throws TroupeError `USAGE` or `INVALID_ARGUMENTS` that says what to write instead. */
+/** @throws TroupeError `USAGE` or `INVALID_ARGUMENTS` with the fix */
 function answerFrom(
   question: Question,
   words: readonly string[],
@@ -51,16 +51,16 @@ function answerFrom(
   const action: Action = isNamed ? first : 'accept';
   const fields = isNamed ? words.slice(1) : words;
   if (question.kind === 'form' && action === 'accept') {
-    // What is missing may have a default, which the form knows.
+    // Missing fields may have defaults; the form checks that.
     const content = argumentsFromWords(fields, { ...question.schema, required: [] });
     return { action, content: content as Record<string, FormValue> };
   }
   if (fields.length > 0)
-    throw new TroupeError('USAGE', 'only the fields of a form are given as key=value');
+    throw new TroupeError('USAGE', 'this question has no form; leave out the key=value words');
   if (question.kind === 'sampling' && action === 'accept')
     throw new TroupeError(
       'USAGE',
-      `a message of a model cannot be written here; troupe answer ${question.id} decline`,
+      `a model's message cannot be given here; run troupe answer ${question.id} decline`,
     );
   return { action };
 }

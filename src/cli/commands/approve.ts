@@ -11,7 +11,7 @@ import { statusLine } from '../show/status-log.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 
-/** Nobody has decided yet. */
+/** The exit code while a decision is missing. */
 const waitingExitCode = 10;
 
 /** `approve`, `reject` and `revoke`: decisions about servers that need approval. */
@@ -63,11 +63,11 @@ function decisionCommand(
         const given = textOf(flags['fingerprint']);
         const isSure = decision !== 'approve' || given !== undefined || flags['yes'] === true;
         if (asked !== undefined && !isSure && !(await isAgreed(session, asked))) {
-          session.output.note(`nothing was decided about ${quotedWord(server)}`);
+          session.output.note(`${quotedWord(server)} is still not approved`);
           return waitingExitCode;
         }
-        // What was shown is what is decided: the fingerprint keeps a later edit out, and no
-        // server has the empty one. The troupe says what is amiss with one that was not shown.
+        // The fingerprint binds the decision to what was shown. No server has the empty fingerprint, so
+        // the troupe rejects a server that was not shown and says why.
         const fingerprint = given ?? asked?.fingerprint ?? '';
         return decide(session, client, decision, { server, fingerprint });
       });
@@ -85,7 +85,9 @@ async function decide(
   output.document(report);
   output.lines([statusLine(report.status, Date.now())]);
   if (!report.saved) {
-    output.note('the decision is not saved and ends with the running troupe; see troupe status');
+    output.note(
+      'the decision could not be saved and is lost when the troupe stops; see troupe status',
+    );
   }
   return 0;
 }
@@ -94,7 +96,7 @@ function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest
   const waiting = approvals.filter(({ decision }) => decision === 'pending');
   output.document({ approvals: waiting });
   if (waiting.length === 0) {
-    output.lines(['nothing waits for approval']);
+    output.lines(['nothing needs approval']);
     return 0;
   }
   output.lines(waiting.flatMap((request) => [...approvalLines(request), '']));
@@ -105,8 +107,8 @@ function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest
 }
 
 /**
- * Asks at a terminal. Elsewhere, such as under an agent with a shell, nothing counts as a yes.
- * @throws TroupeError `USAGE` without a terminal.
+ * Asks for confirmation at a terminal. Without one, as under an agent with a shell, no input counts as yes.
+ * @throws TroupeError `USAGE` without a terminal
  */
 async function isAgreed(
   { host, output }: CliSession,
@@ -116,14 +118,14 @@ async function isAgreed(
   if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) {
     throw new TroupeError(
       'USAGE',
-      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or --yes to approve its present state`,
+      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or use --yes to approve its current state`,
       { server },
     );
   }
   const questions = createInterface({ input: stdin, output: stdout });
   const answer = await new Promise<string>((resolve) => {
     questions.question(`approve ${quotedWord(server)}? [y/N] `, resolve);
-    // Ctrl-C and the end of the input answer nothing, which is no yes.
+    // Ctrl-C and the end of the input count as no.
     questions.once('close', () => resolve(''));
   });
   questions.close();

@@ -18,11 +18,11 @@ import { inProcess } from '../run/in-process-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
 
-/** The exit code of an answer that the tool itself calls an error. */
+/** The exit code when the tool reports an error in its result. */
 const toolErrorExitCode = 14;
-/** The largest request that a session would send; more on stdin is a mistake. */
+/** The largest request that a session sends; more on stdin is a mistake. */
 const maxArgsBytes = 16 * 1_048_576;
-/** The deadline of a call is the runtime's; ours only guards against a troupe that hangs. */
+/** The runtime sets the call's deadline; this one only detects a troupe that hangs. */
 const longestCallMs = 600_000;
 const extraMs = 5_000;
 
@@ -30,24 +30,24 @@ interface Call {
   readonly server: string;
   readonly tool: string;
   readonly words: readonly string[];
-  /** From `--args`; then words are not used. */
+  /** From `--args`; `words` is then unused. */
   readonly given?: ToolArguments;
 }
 
-/** Defines `call`: one call of one tool. */
+/** `call`: calls one tool once. */
 export const callCommand: CommandDefinition = {
   usage: 'call <server> <tool> [key=value...]',
-  summary: 'call a tool and print its answer',
+  summary: 'call a tool and print its result',
   details:
-    "Values are read as the tool's schema wants them: numbers, true and false, JSON for lists and objects. " +
-    'Asks the running troupe. Without one, it starts this server alone, calls, and stops it.',
+    "Values are parsed by the tool's schema: numbers, true or false, JSON for lists and objects. " +
+    'Uses the running troupe. Without one, it starts only this server, calls the tool and stops it.',
   example: 'troupe call everything get-sum a=2 b=3',
   options: (command) =>
     command.option('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
   async run(session, [server = '', tool = '', ...words], flags) {
     const given = await givenArguments(session, flags['args']);
     if (given !== undefined && words.length > 0) {
-      throw new TroupeError('USAGE', 'give the arguments as key=value or with --args, not both');
+      throw new TroupeError('USAGE', 'pass the arguments as key=value or with --args, not both');
     }
     const call: Call = { server, tool, words, ...(given === undefined ? {} : { given }) };
     const running = await findRunning(session.launch);
@@ -88,7 +88,7 @@ export const callCommand: CommandDefinition = {
   },
 };
 
-/** Sends the call, and once more when only the word of a person was missing and it is there now. */
+/** Sends the call; if it only lacks the user's permission, asks for that and sends it again. */
 async function sendAllowed(
   session: CliSession,
   question: CallQuestion,
@@ -144,7 +144,7 @@ async function readWords(
   const found = tools.find((each) => each.tool === tool);
   if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
   const request = (await approvals()).find((each) => each.server === server);
-  // A tool that is held back is not listed; the runtime refuses a call without words in the same way.
+  // A tool that is held back is not listed; the runtime refuses a call without arguments the same way.
   if (request?.toolChanges?.some((change) => change.tool === tool) === true)
     throw changedTool(server, tool);
   const known = tools.map((each) => ({ name: each.tool }));
@@ -156,7 +156,7 @@ function showReport({ output }: CliSession, { result, meta }: CallReport): numbe
   output.lines(resultLines(result));
   if (result.isError !== true) return 0;
   output.note(
-    `${meta.tool} of ${meta.server} answered with an error; read its answer, and troupe tools ${meta.server} --json for what it takes`,
+    `${meta.tool} of ${meta.server} returned an error; troupe tools ${meta.server} --json shows its arguments`,
   );
   return toolErrorExitCode;
 }
@@ -175,7 +175,7 @@ async function givenArguments(
     if (error instanceof TroupeError) throw error;
     throw new TroupeError(
       'USAGE',
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); give --args @FILE a file you may read`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); pass a readable file to --args @FILE`,
     );
   }
 }
@@ -189,7 +189,7 @@ async function readAll(stream: Readable): Promise<string> {
     if (bytes > maxArgsBytes)
       throw new TroupeError(
         'USAGE',
-        'stdin holds more than 16 MB; pass less, for example the name of a file',
+        'stdin has more than 16 MB; pass less, for example a file name',
       );
     chunks.push(part);
   }

@@ -1,12 +1,12 @@
 import type { CommandDefinition } from '../command-definition.ts';
 import { completionScripts, type Shell, shells } from '../completion/scripts.ts';
 
-/** Defines `completion`: the script that lets a shell complete our command lines. */
+/** `completion`: prints a completion script for a shell. */
 export const completionCommand: CommandDefinition = {
   usage: 'completion <shell>',
-  summary: 'print a script that lets your shell complete commands, flags, servers and tools',
+  summary: 'print a shell script that completes commands, flags, servers and tools',
   details:
-    'It completes the command troupe by asking the troupe of your PATH, so that one has to be there: npx troupe alone is not completed.\n\n' +
+    'It asks the troupe on your PATH, so troupe must be installed there; npx troupe is not completed.\n\n' +
     'bash: add to ~/.bashrc                   source <(troupe completion bash)\n' +
     'zsh:  add to ~/.zshrc, after compinit    source <(troupe completion zsh)\n' +
     'fish: add to config.fish                 troupe completion fish | source',

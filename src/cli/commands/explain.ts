@@ -2,13 +2,13 @@ import type { CommandDefinition } from '../command-definition.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { explanationLines } from '../show/explanation-lines.ts';
 
-/** Defines `explain`: why a server is as it is, and what helps. */
+/** `explain`: why a server is in its state, and what to do about it. */
 export const explainCommand: CommandDefinition = {
   usage: 'explain <server>',
-  summary: 'say why a server is as it is: what decided, what was tried, what helps',
+  summary: 'explain why a server is in its state: what decided it, what was tried, what helps',
   details:
-    'States, guards, timers and events have the names of the chart that decides (docs/states.md). ' +
-    'With --json, all of it is one document: the one of troupe.explain() of the library.',
+    "States, guards, timers and events have the names of the server's chart (docs/states.md). " +
+    'With --json, the document is the one that troupe.explain() of the library returns.',
   example: 'troupe explain db\n  troupe explain db --json | jq .lastFailure.stderrTail',
   run: ({ launch, output }, [server = '']) =>
     withRunning(launch, async (client) => {

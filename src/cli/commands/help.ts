@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CommandDefinition } from '../command-definition.ts';
 import { unknownCommand } from '../unknown-command.ts';
 
-/** Defines `help`. Commander's own takes a mistyped command for none. */
+/** `help`. Commander's own treats a mistyped command as none. */
 export const helpCommand = (program: Command): CommandDefinition => ({
   usage: 'help [command]',
   summary: 'show the help of a command, with an example',

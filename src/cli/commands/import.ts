@@ -13,13 +13,13 @@ import type { ImportedServer, ImportPlan, ImportSource } from '../import/plan.ts
 import { type ProgramName, placesOf, programNames } from '../import/program-places.ts';
 import { isOfProject, writablePlace } from '../import/target.ts';
 
-/** Defines `import`: takes servers over from the settings of another program. */
+/** `import`: copies servers from the settings of another program. */
 export const importCommand: CommandDefinition = {
   usage: 'import',
-  summary: 'take servers over from the settings of another program',
+  summary: 'copy servers from the settings of another program',
   details: [
-    `A program is one of ${programNames.join(', ')}; its files of the user and of the project are looked for. A file may be of any of them and is recognised by what stands in it.`,
-    'What the project folder has is written into its .mcp.json, where it needs approval; all else into your own settings. --to names one file for everything. A server that is there already is never overwritten. Exit code 2 says that one was left out.',
+    `A program is one of ${programNames.join(', ')}; its user and project files are searched. A file may have any of their formats, which is recognized by its content.`,
+    'Servers from the project folder go into its .mcp.json, where they need approval; all others go into your own settings. --to names one file for everything. An existing server is never overwritten; exit code 2 means that a server was skipped.',
   ].join('\n\n'),
   example: 'troupe import --from cursor --dry-run',
   options: (command) =>
@@ -30,7 +30,7 @@ export const importCommand: CommandDefinition = {
           .makeOptionMandatory(),
       )
       .addOption(new Option('--to <file>', 'where to write').argParser(once(parseText)))
-      .option('--dry-run', 'show what would be written, and write nothing'),
+      .option('--dry-run', 'show what would be written without writing it'),
   async run(session, _args, flags) {
     const dryRun = flags['dryRun'] === true;
     const { planImport } = await import('../import/plan.ts');
@@ -40,7 +40,7 @@ export const importCommand: CommandDefinition = {
       const target = { file, ...(before === undefined ? {} : { text: before }) };
       plans.push(await planImport(sources, target, session.launch.projectRoot));
     }
-    // All of them are understood before the first one is written.
+    // Plan all targets before writing the first one.
     if (!dryRun) for (const plan of plans) await write(session, plan, targets);
     report(session, plans, targets, dryRun);
     const isWhole = plans.every(({ servers }) =>
@@ -51,9 +51,9 @@ export const importCommand: CommandDefinition = {
 };
 
 interface Target {
-  /** The path as named. */
+  /** The path as given. */
   readonly file: string;
-  /** The real path, which is written. */
+  /** The real path to write. */
   readonly place: string;
   readonly before: string | undefined;
   readonly sources: readonly ImportSource[];
@@ -72,12 +72,12 @@ async function targetsOf(
     const project = path.join(launch.projectRoot, '.mcp.json');
     const isTheirs = await isOfProject(source.file, launch.projectRoot);
     const target = chosen ?? (isTheirs ? project : launch.userSettings);
-    // Of a program's places, one may be where it would be written.
+    // One of the program's files may be the target itself.
     if (target === source.file && sources.length > 1) continue;
     if (target === source.file)
       throw new TroupeError(
         'USAGE',
-        `${target} is read and written at once; give --to another file`,
+        `${target} is both source and target; set --to to another file`,
       );
     byFile.set(target, [...(byFile.get(target) ?? []), source]);
   }
@@ -86,7 +86,7 @@ async function targetsOf(
     const place = await writablePlace(file, launch);
     const reading = await read(place);
     if ('message' in reading)
-      throw new TroupeError('INVALID_CONFIG', `${file} cannot be added to: ${reading.message}`);
+      throw new TroupeError('INVALID_CONFIG', `cannot add to ${file}: ${reading.message}`);
     targets.push({
       file,
       place,
@@ -121,14 +121,14 @@ async function sourcesOf(
   if (program !== undefined)
     throw new TroupeError(
       'INVALID_CONFIG',
-      `no settings of ${program} were found; looked for ${places.join(', ')}; give --from the file`,
+      `found no settings of ${program} in ${places.join(', ')}; pass the file to --from`,
     );
   const closest = closestName(from, programNames);
   const next =
     closest === undefined
-      ? `write a file, or one of ${programNames.join(', ')}`
+      ? `use a file or one of ${programNames.join(', ')}`
       : `did you mean "${closest}"?`;
-  throw new TroupeError('INVALID_CONFIG', `there is no file ${places.join('')}; ${next}`);
+  throw new TroupeError('INVALID_CONFIG', `file ${places.join('')} does not exist; ${next}`);
 }
 
 function wellKnown(
@@ -152,7 +152,7 @@ async function write(
   if (await replaceFile(place, before, text)) return;
   throw new TroupeError(
     'INVALID_CONFIG',
-    `${target} was edited meanwhile, and nothing was written to it; run the import again`,
+    `${target} was edited meanwhile, so nothing was written; run the import again`,
   );
 }
 
@@ -185,8 +185,8 @@ function report(
     output.lines(servers.flatMap((server) => serverLines(server, dryRun)));
     if (mcp.length > 0)
       output.lines([`  section mcp: ${mcp.map((key) => printableLine(key, 100)).join(', ')}`]);
-    if (warnings.length > 0) output.lines(['to look at:', ...warnings.map(problemLine)]);
-    if (problems.length > 0) output.lines(['not taken over:', ...problems.map(problemLine)]);
+    if (warnings.length > 0) output.lines(['check:', ...warnings.map(problemLine)]);
+    if (problems.length > 0) output.lines(['skipped:', ...problems.map(problemLine)]);
   }
 }
 
@@ -202,7 +202,7 @@ function serverLines(
   dryRun: boolean,
 ): readonly string[] {
   const place = `${from.file ?? ''}:${from.line ?? 1} ${from.key}`;
-  const reason = action === 'same' ? 'is there already' : why;
+  const reason = action === 'same' ? 'exists already' : why;
   const head = `  ${verbs[action]} ${name}  (${place})${reason === undefined ? '' : `: ${reason}`}`;
   const body =
     dryRun && action === 'add' ? [`      ${printableLine(JSON.stringify(entry), 2_000)}`] : [];

@@ -2,16 +2,16 @@ import type { CommandDefinition } from '../command-definition.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { showAddress } from '../run/address-file.ts';
 
-/** Defines `inspect`: an address to look at the charts of the running troupe. */
+/** `inspect`: prints a link to the live charts of the running troupe. */
 export const inspectCommand: CommandDefinition = {
   usage: 'inspect',
-  summary: 'print an address where a browser shows the charts of the running troupe, live',
+  summary: 'print a link that shows the live charts of the running troupe in a browser',
   details:
-    'The address lets one browser of this machine in, once; ask again for another. ' +
-    'From the first time on the troupe records what its charts do, in memory; ' +
-    'troupe up --inspect records from its start.',
+    'Each link works once, in one browser on this machine; run it again for another. ' +
+    'The first run makes the troupe record its charts in memory; ' +
+    'troupe up --inspect records from the start.',
   example: 'troupe inspect --open',
-  options: (command) => command.option('--open', 'open it in the browser as well'),
+  options: (command) => command.option('--open', 'also open it in the browser'),
   async run(session, _args, { open }) {
     const isOpened = open === true;
     const { url, file } = await withRunning(session.launch, (client) =>

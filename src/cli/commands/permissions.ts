@@ -9,7 +9,7 @@ import type { Launch } from '../launch.ts';
 
 const longestLine = 500;
 
-/** What is remembered, and who takes it back. */
+/** Stored permissions, and how to forget them. */
 interface Remembered {
   list(): Promise<readonly PermissionChoice[]>;
   forget(which: Which): Promise<number>;
@@ -20,16 +20,16 @@ interface Which {
   readonly tool?: string;
 }
 
-/** Defines `permissions`: what a person allowed for more than one call, and taking it back. */
+/** `permissions`: lists and forgets what the user allowed permanently. */
 export const permissionsCommand: CommandDefinition = {
   usage: 'permissions [action] [server]',
-  summary: 'list what you allowed for more than one call; forget takes it back',
+  summary: 'list the tools and servers you always allow; forget removes them',
   details:
-    'permissions forget SERVER/TOOL takes back one tool, permissions forget SERVER all that was allowed of a server, permissions forget --all everything in this project. From then on you are asked again. Rules of settings are not among them.',
+    'permissions forget SERVER/TOOL removes one tool, permissions forget SERVER everything of a server, and permissions forget --all everything in this project. You are then asked again. Rules in settings are not listed here.',
   example: 'troupe permissions forget db/query',
   options: (command) => {
     command.registeredArguments[0]?.choices(['forget']);
-    command.option('--all', 'with forget: everything in this project');
+    command.option('--all', 'with forget: remove everything in this project');
   },
   run: (session, [action, server], { all }) =>
     withRemembered(session, async (remembered) => {
@@ -43,10 +43,10 @@ async function list(
   remembered: Remembered,
   isAll: boolean,
 ): Promise<number> {
-  if (isAll) throw usage('--all belongs to forget: troupe permissions forget --all');
+  if (isAll) throw usage('--all only works with forget: troupe permissions forget --all');
   const permissions = await remembered.list();
   output.document({ permissions });
-  if (permissions.length === 0) output.lines(['nothing is allowed for more than one call']);
+  if (permissions.length === 0) output.lines(['nothing is always allowed']);
   output.lines(permissions.map(lineOf));
   return 0;
 }
@@ -62,8 +62,8 @@ async function forget(
   const about = wanted === undefined ? 'this project' : quotedWord(wanted);
   output.lines([
     forgotten === 0
-      ? `nothing of ${about} was allowed for more than one call`
-      : `forgotten: ${forgotten} of ${about}`,
+      ? `nothing was always allowed for ${about}`
+      : `forgot ${forgotten} for ${about}`,
   ]);
   return 0;
 }
@@ -71,11 +71,11 @@ async function forget(
 /** Undefined = all. */
 function whichOf(server: string | undefined, isAll: boolean): string | undefined {
   if ((server === undefined) !== isAll)
-    throw usage('say what to forget: a SERVER, a SERVER/TOOL or --all; see troupe permissions');
+    throw usage('name what to forget: SERVER, SERVER/TOOL or --all; see troupe permissions');
   return server;
 }
 
-/** A name may hold a slash itself: what is remembered decides where the server ends. */
+/** A name may contain a slash, so stored names decide where the server's name ends. */
 function pairOf(wanted: string, known: readonly PermissionChoice[]): Which {
   const isServer = known.some(({ server }) => server === wanted);
   if (isServer || !wanted.includes('/')) return { server: wanted };
@@ -93,7 +93,7 @@ function lineOf({ server, tool, decidedAt, file }: PermissionChoice): string {
   return printableLine(`${what} allowed since ${since} ${where}`, longestLine);
 }
 
-/** The running troupe, which may remember more than is written; without one, what is written. */
+/** Uses the running troupe, which may know permissions that are not on disk; otherwise the file. */
 async function withRemembered<Result>(
   { launch, output }: CliSession,
   use: (remembered: Remembered) => Promise<Result>,
@@ -113,7 +113,7 @@ async function withRemembered<Result>(
 }
 
 async function written(launch: Launch, note: (message: string) => void): Promise<Remembered> {
-  // Loaded late: with a running troupe it is not needed, and takes its time.
+  // Loaded late: it is slow to load, and not needed with a running troupe.
   const [{ createPermissionStore }, { realClock }] = await Promise.all([
     import('../../../actors/stores/permissions.ts'),
     import('../../runtime/real-clock.ts'),
@@ -128,7 +128,7 @@ async function written(launch: Launch, note: (message: string) => void): Promise
   });
   return {
     list: () => store.choices(),
-    // No file is made where there is none.
+    // Does not create a file.
     forget: async (which) => ((await store.choices()).length === 0 ? 0 : store.forget(which)),
   };
 }

@@ -8,11 +8,11 @@ import { troupeOptionsOf } from '../launch.ts';
 import { fitTable } from '../show/table.ts';
 import { wrapText } from '../show/wrap-text.ts';
 
-/** Defines `plan`: what the next pass would do, and why, without doing it. */
+/** `plan`: shows what the next pass would do, and why, without doing it. */
 export const planCommand: CommandDefinition = {
   usage: 'plan',
   summary: 'show what the running troupe would change next, and why; changes nothing',
-  details: 'Without a running troupe it shows what one would begin with.',
+  details: 'Without a running troupe, it shows what a new one would start with.',
   example: 'troupe plan --json',
   async run({ launch, output }) {
     const steps = await stepsFor(launch);
@@ -20,7 +20,7 @@ export const planCommand: CommandDefinition = {
     if (steps.every((step) => step.step === 'keep')) {
       output.lines(
         wrapText(
-          'nothing to do: every server is as the settings want it, or on its way there',
+          'nothing to do: every server matches the settings or is on its way there',
           output.width,
         ),
       );
@@ -42,7 +42,7 @@ async function stepsFor(launch: CliSession['launch']): Promise<readonly Step[]> 
     return (await withRunning(launch, (client) => client.request('plan', {}))).steps;
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
-    // Loaded late: nearly always a troupe runs, and then this is not needed.
+    // Loaded late: a running troupe makes it unnecessary.
     const { previewPlan } = await import('../../runtime/preview-plan.ts');
     return previewPlan(troupeOptionsOf(launch));
   }

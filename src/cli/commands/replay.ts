@@ -11,19 +11,19 @@ interface ReplayFlags {
   readonly port?: number;
 }
 
-/** Defines `replay`: the inspector over a journal, with nothing running. */
+/** `replay`: shows a journal in the inspector. */
 export const replayCommand: CommandDefinition = {
   usage: 'replay <file>',
-  summary: 'show a recorded journal in a browser, moment by moment; nothing runs',
+  summary: 'show a recorded journal in a browser, moment by moment, without running anything',
   details:
-    'A journal is written by troupe up --journal, or saved from the page of the inspector. ' +
-    'The address that is printed lets one browser of this machine in, once. Stop with Ctrl-C.',
+    'Record a journal with troupe up --journal, or save one from the inspector page. ' +
+    'The printed link works once, in one browser on this machine. Stop with Ctrl-C.',
   example: 'troupe replay troupe.ndjson --open',
   options: (command) => {
     command
-      .option('--open', 'open it in the browser as well')
+      .option('--open', 'also open it in the browser')
       .addOption(
-        new Option('--port <port>', 'where to listen (default: any that is free)').argParser(
+        new Option('--port <port>', 'where to listen (default: any free port)').argParser(
           once(parsePort),
         ),
       );
@@ -34,7 +34,7 @@ export const replayCommand: CommandDefinition = {
 async function replay(session: CliSession, file: string, flags: ReplayFlags): Promise<number> {
   const { host } = session;
   const { open = false, port } = flags;
-  // Late, so that no other command pays for it.
+  // Loaded late: no other command needs it.
   const [{ openJournal }, { startInspector }] = await Promise.all([
     import('../../inspector/replay-source.ts'),
     import('../../inspector/inspector-server.ts'),

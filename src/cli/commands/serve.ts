@@ -28,16 +28,16 @@ import { stopOrderly } from '../run/orderly-stop.ts';
 import { untilStopped } from '../run/stop-request.ts';
 import { problemLines, statusLine } from '../show/status-log.ts';
 
-// What is under way when we are told to stop gets this long; then servers have the rest of the
-// five seconds that we promise whoever stops us.
+// Calls in progress get this long to finish; servers then have the rest of the five seconds within
+// which a stop must end.
 const drainMs = 2_000;
 
-/** Hosts that only programs of this machine can reach. */
+/** Hosts that only programs on this machine can reach. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
 
 const longestNote = 500;
 
-/** States that pass within moments; a log of them would hide the ones that matter. */
+/** States that last only moments; logging them would hide the ones that matter. */
 const passing: ReadonlySet<ServerState> = new Set([
   'queued',
   'connecting',
@@ -48,18 +48,18 @@ const passing: ReadonlySet<ServerState> = new Set([
 interface ServeFlags {
   readonly http?: ListenAddress;
   readonly only?: string;
-  /** Commander's way to write `--no-auth`. */
+  /** False for `--no-auth`. */
   readonly auth: boolean;
   readonly telemetry?: true;
 }
 
-/** Defines `serve`: all servers as one MCP server, for a host in any language. */
+/** `serve`: presents all servers as one MCP server. */
 export const serveCommand: CommandDefinition = {
   usage: 'serve',
-  summary: 'be one MCP server in front of all servers of your settings, over stdio or HTTP',
+  summary: 'present all servers in your settings as one MCP server, over stdio or HTTP',
   details:
-    'Without --http it speaks over stdin and stdout, as a host expects of a server that it starts. ' +
-    'Tools are named SERVER__TOOL. Over HTTP clients bring the token of a file that is named at the start.',
+    'Without --http it speaks over stdin and stdout, like any server that a host starts. ' +
+    'Tools are named SERVER__TOOL. Over HTTP, clients send a token; the file with it is printed at the start.',
   example: 'troupe serve --config troupe.json --http 8080',
   options: (command) => {
     command
@@ -76,7 +76,7 @@ export const serveCommand: CommandDefinition = {
       )
       .option(
         '--no-auth',
-        'let in every program of this machine; only with --http on a loopback address',
+        'accept every program on this machine without a token; only with --http on a loopback address',
       )
       .addOption(telemetryFlag());
   },
@@ -150,20 +150,20 @@ function refuseMisuse({ http, auth }: ServeFlags): void {
   if (auth || (http !== undefined && loopbackHosts.has(http.host))) return;
   const why =
     http === undefined
-      ? '--no-auth is about --http; over stdio only the program that starts it can speak'
-      : `--no-auth would let in the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
+      ? '--no-auth needs --http; over stdio, only the program that starts it can connect'
+      : `--no-auth would accept the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
   throw new TroupeError('USAGE', why);
 }
 
-/** With `--only` no other server may run. */
+/** With `--only`, no other server may run. */
 function boundTo(launch: Launch, server: string): Launch {
   const isAllowed = launch.allow === undefined || launch.allow.includes(server);
   return { ...launch, allow: isAllowed ? [server] : [] };
 }
 
 /**
- * The socket that the other commands ask. Hosts start as many of us as they like for one
- * project: the first one answers, the others serve without.
+ * Opens the control socket for the other commands. Several hosts may start a gateway in one project;
+ * only the first one answers on the socket.
  */
 async function openControl(
   { launch, output }: CliSession,
@@ -174,13 +174,15 @@ async function openControl(
     return await openControlServer(controlSocketPath(launch), handler);
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
-    output.note(`troupe status and the like do not see this one: ${error.message}`);
+    output.note(
+      `other commands, such as troupe status, cannot reach this troupe: ${error.message}`,
+    );
     return undefined;
   }
 }
 
 interface FrontEnd {
-  /** Settles when whoever we serve is gone. */
+  /** Resolves when the host is gone. */
   readonly closed: Promise<undefined>;
   close(limitMs: number): Promise<void>;
 }
@@ -217,17 +219,17 @@ async function openFrontEnd(
   output.lines([
     `serving ${what} at ${served.url}`,
     access === undefined
-      ? 'every program of this machine is let in'
-      : `clients send the token in ${access.file}`,
+      ? 'every program on this machine is accepted'
+      : `clients must send the token in ${access.file}`,
   ]);
-  // Clients come and go; only we decide when to leave.
+  // HTTP clients come and go; only a signal ends this.
   return {
     closed: new Promise(() => undefined),
     close: (limitMs) => served.close(limitMs),
   };
 }
 
-/** Tells people, on stderr, how the servers are and become. */
+/** Logs the servers' states to stderr, now and as they change. */
 function logStates({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
   const { servers } = troupe.snapshot();
   for (const line of unknownAllowed(launch, servers)) output.note(line);

@@ -10,15 +10,15 @@ import { problemLines, statusLine } from '../show/status-log.ts';
 type Wish = 'start' | 'stop' | 'restart';
 
 const summaries: Readonly<Record<Wish, string>> = {
-  start: 'start a server that is stopped or has given up, and wait until it is ready',
+  start: 'start a server that was stopped or gave up, and wait until it is ready',
   stop: 'stop a server; it stays stopped until it is started again',
-  restart: 'end a server and start it anew with fresh budgets, and wait until it is ready',
+  restart: 'stop and start a server with fresh retry budgets, and wait until it is ready',
 };
 
-/** The answer may take as long as the server, and a moment for the way. */
+/** The answer may take as long as the server, plus a moment for the socket. */
 const extraMs = 2_000;
 
-/** Defines `start`, `stop`, `restart` and `reload`: what a person wants of the running troupe. */
+/** `start`, `stop`, `restart` and `reload`. */
 export const serverCommands: readonly CommandDefinition[] = [
   ...(['start', 'stop', 'restart'] as const).map(
     (wish): CommandDefinition => ({
@@ -44,13 +44,13 @@ export const serverCommands: readonly CommandDefinition[] = [
   ),
   {
     usage: 'reload',
-    summary: 'read all settings files again, without waiting for the watcher',
+    summary: 'read all settings files again without waiting for the file watcher',
     example: 'troupe reload',
     async run({ launch, output }) {
       const { troupe } = await withRunning(launch, (client) => client.request('reload', {}));
       output.document({ troupe });
       output.lines([
-        'settings are read again; see troupe status',
+        'reading the settings again; see troupe status',
         ...problemLines(troupe.problems),
       ]);
       return 0;
@@ -58,7 +58,7 @@ export const serverCommands: readonly CommandDefinition[] = [
   },
 ];
 
-/** The line of progress, fed by the running troupe's events; returns how to end it. */
+/** Shows progress from the running troupe's events; returns how to end it. */
 function followStart(output: Output, client: ControlClient, server: string): () => void {
   let latest: readonly ServerStatus[] = [];
   return showStartProgress(output, {
@@ -69,16 +69,16 @@ function followStart(output: Output, client: ControlClient, server: string): () 
         latest = [event.status];
         listener();
       });
-      // Progress is a comfort: what is wrong is told by the answer.
+      // Progress is optional; the request itself reports errors.
       follow.catch(() => undefined);
       return () => undefined;
     },
   });
 }
 
-/** Admission outranks the wish to stop, which is kept: said, or nobody would expect it. */
+/** Explains that a blocked or disabled server also stays stopped once it is admitted. */
 function stopLater({ name, state, reason }: ServerStatus): string[] {
   if (state !== 'blocked' && state !== 'disabled') return [];
   const change = reason === 'pendingApproval' ? 'it is approved' : 'that changes';
-  return [`${name} also stays stopped when ${change}, until: troupe start ${name}`];
+  return [`${name} stays stopped even when ${change}; run troupe start ${name} to start it`];
 }

@@ -10,10 +10,10 @@ import { problemLines } from '../show/status-log.ts';
 import { statusDetails, statusLines } from '../show/status-table.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 
-/** Defines `status`: how every server is, or everything about one. */
+/** `status`: a table of all servers, or everything about one. */
 export const statusCommand: CommandDefinition = {
   usage: 'status [server]',
-  summary: 'show how the servers of the running troupe are; of one, everything',
+  summary: 'show the state of all servers of the running troupe, or everything about one',
   example: 'troupe status db',
   options: (command) => command.option('--watch', 'keep showing it until Ctrl-C'),
   async run(session, [server], flags) {
@@ -22,7 +22,7 @@ export const statusCommand: CommandDefinition = {
     if (watch && launch.json) {
       throw new TroupeError(
         'USAGE',
-        '--watch shows many statuses and --json one; leave one of them out',
+        '--watch prints many statuses and --json only one; use one of them',
       );
     }
     return withRunning(launch, async (client) => {
@@ -50,7 +50,7 @@ function showAll({ output }: CliSession, { troupe, servers }: TroupeSnapshot): v
   ]);
 }
 
-/** The socket sends each status as it changes; the table here is put together from them. */
+/** Assembles the table from the status changes that the socket sends. */
 async function watchStatus(
   { host, output }: CliSession,
   client: ControlClient,
@@ -63,7 +63,7 @@ async function watchStatus(
       troupe: first.troupe,
       servers: [...servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     }),
-    footer: [`pid ${first.troupe.pid}; leave with Ctrl-C, the troupe goes on`],
+    footer: [`pid ${first.troupe.pid}; Ctrl-C closes this view, not the troupe`],
   };
   const view = createTroupeView(
     output,
@@ -83,7 +83,7 @@ async function watchStatus(
         if (only !== undefined && event.status.name !== only) return;
         servers.set(event.status.name, event.status);
       }
-      // A removed server sends no last status; after a pass, look who is left.
+      // A removed server sends no last status, so compare the names after each pass.
       if (event.type === 'reconciled') refresh().catch(() => undefined);
       view.event(event);
     });

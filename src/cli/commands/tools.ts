@@ -17,18 +17,18 @@ import {
 import { inProcess } from '../run/in-process-troupe.ts';
 import { fitTable } from '../show/table.ts';
 
-/** The answer over the socket may take as long as the servers, and a moment for the way. */
+/** The answer may take as long as the servers, plus a moment for the socket. */
 const extraMs = 2_000;
 
-/** Defines `tools`: what may be called. */
+/** `tools`: lists the tools that can be called. */
 export const toolsCommand: CommandDefinition = {
   usage: 'tools [server]',
-  summary: 'list the tools that can be called, of all servers or of one',
+  summary: 'list the tools of all servers or of one',
   details:
-    'Asks the running troupe. Without one, it starts the servers, lists their tools and stops them.',
+    'Uses the running troupe. Without one, it starts the servers, lists their tools and stops them.',
   example: 'troupe tools db --config troupe.json',
   options: (command) =>
-    command.option('--search <words>', 'only tools that fit these words, the best first'),
+    command.option('--search <words>', 'only tools that match these words, best match first'),
   async run(session, [server], flags) {
     const wanted = wordsOf(flags['search']);
     const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
@@ -53,13 +53,13 @@ interface Wish {
   readonly wanted: string | undefined;
 }
 
-// As many as a person reads.
+// More would not be read.
 const mostFound = 50;
 
 function wordsOf(flag: unknown): string | undefined {
   if (flag === undefined) return undefined;
   if (typeof flag === 'string' && flag.trim() !== '') return flag;
-  throw new TroupeError('USAGE', 'give --search at least one word, as in --search "create issue"');
+  throw new TroupeError('USAGE', '--search needs at least one word, as in --search "create issue"');
 }
 
 function found(tools: readonly ExposedTool[], wanted: string | undefined): readonly ExposedTool[] {
@@ -89,7 +89,7 @@ function toolsInProcess(
         const next = `see troupe tools ${status.name}`;
         const error = unusableError(status);
         if (status.state === 'dormant')
-          session.output.note(`${status.name} starts when it is needed; ${next}`);
+          session.output.note(`${status.name} starts on demand; ${next}`);
         else if (!isSettled(status))
           session.output.note(`${status.name} is still ${status.state}; ${next}`);
         else if (error !== undefined) {
@@ -116,7 +116,7 @@ function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void 
   ]);
   const columns = [
     { title: 'SERVER', leastWidth: 8 },
-    // Whole before anything is told of it: it is what a call names.
+    // Shown in full before the description, because calls need the name.
     { title: 'TOOL', keptWidth: 64, leastWidth: 12 },
     { title: '', leastWidth: 0, dropOrder: 0 },
     { title: 'DESCRIPTION', dropOrder: 1 },

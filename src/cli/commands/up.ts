@@ -23,13 +23,13 @@ import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
 
-/** Defines `up`: runs the troupe in the foreground until it is told to stop. */
+/** `up`: runs the troupe in the foreground. */
 export const upCommand: CommandDefinition = {
   usage: 'up',
-  summary: 'run the servers of your settings in the foreground, and show how they are',
+  summary: 'run the servers in your settings in the foreground and show their state',
   details:
-    'Without --config it reads your own troupe.json and the .mcp.json of the project folder. ' +
-    'What a project folder brings waits for troupe approve. Edits of the files are applied at once.',
+    "Without --config it reads your own troupe.json and the project folder's .mcp.json. " +
+    'Servers from a project folder need troupe approve. Edits to the files are applied at once.',
   example: 'troupe up --config troupe.json',
   options: (command) => {
     command
@@ -37,14 +37,14 @@ export const upCommand: CommandDefinition = {
       .addOption(
         new Option(
           '--inspect [port]',
-          'print an address where a browser shows the charts, live; default: any port that is free',
+          'print a link to the live charts in a browser; default: any free port',
         )
           .preset('0')
           .argParser(parsePort),
       )
       .option(
         '--journal [file]',
-        'write down what the charts do, for troupe replay; default: a file of the state folder',
+        'record what the charts do, for troupe replay; default: a file in the state folder',
       );
   },
   run: (session, _args, flags) => up(session, flags as UpFlags),
@@ -52,7 +52,7 @@ export const upCommand: CommandDefinition = {
 
 interface UpFlags {
   readonly inspect?: number;
-  /** True: in the state folder. */
+  /** True: a file in the state folder. */
   readonly journal?: string | true;
   readonly telemetry?: boolean;
 }
@@ -60,13 +60,13 @@ interface UpFlags {
 async function up(session: CliSession, flags: UpFlags): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
-  // Late, so that no other command pays for it: whoever answers checks what is asked, with Zod.
+  // Loaded late: it needs Zod, which no other command should wait for.
   const { openControlServer } = await import('../control/server.ts');
-  // The socket comes first: a second `up` must be refused before it starts a server.
+  // The socket opens first: a second `up` must fail before it starts a server.
   let answer: ControlHandler | undefined;
   const socket = await openControlServer(controlSocketPath(launch), async (...request) => {
     if (answer !== undefined) return answer(...request);
-    throw new TroupeError('CONNECTING', 'the troupe is just starting; ask again', {
+    throw new TroupeError('CONNECTING', 'the troupe is just starting; try again', {
       retryable: true,
     });
   });
@@ -112,7 +112,7 @@ async function up(session: CliSession, flags: UpFlags): Promise<number> {
   });
 }
 
-/** A journal begins with the troupe; addresses may be asked for at any time. */
+/** A journal must be recorded from the start; links can be requested at any time. */
 function inspectOf(
   cwd: string,
   launch: Launch,
@@ -125,10 +125,10 @@ function inspectOf(
 
 async function showInspector(output: Output, here: InspectHere, troupe: Troupe): Promise<void> {
   try {
-    output.note(`charts at ${await here.address()}`);
-    output.note('the address lets one browser in; troupe inspect prints another');
+    output.note(`live charts: ${await here.address()}`);
+    output.note('this link works once; troupe inspect prints another');
   } catch (error) {
-    // Who asked for a port that cannot be had wants no troupe without.
+    // The requested port is not available, so do not run without the inspector.
     await troupe.stop();
     throw error;
   }
@@ -146,16 +146,14 @@ async function showStart(
   view.say(...unknownAllowed(launch, snapshot.servers));
   if (snapshot.servers.length === 0) {
     const files = shownFiles(launch);
-    view.say(
-      `no servers yet: add one to ${files.join(' or ')}, or name your settings with --config`,
-    );
+    view.say(`no servers yet: add one to ${files.join(' or ')}, or pass your settings to --config`);
     return;
   }
   const waiting = snapshot.servers
     .filter(({ reason }) => reason === 'pendingApproval')
     .map(({ name }) => `troupe approve ${printableLine(name, 100)}`)
     .join(', ');
-  const next = waiting === '' ? '' : `; waiting for ${waiting}`;
+  const next = waiting === '' ? '' : `; needs approval: ${waiting}`;
   view.say(`servers: ${snapshot.servers.length}${next}`);
 }
 
@@ -165,7 +163,7 @@ function showStop(troupe: Troupe, view: TroupeView, received: StopSignal | undef
   view.say(
     waiting.length === 0
       ? why
-      : `${why}, waiting up to 5 s for ${waiting.join(', ')}; once more to stop at once`,
+      : `${why}, waiting up to 5 s for ${waiting.join(', ')}; press Ctrl-C again to stop at once`,
   );
 }
 

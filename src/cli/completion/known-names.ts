@@ -1,4 +1,4 @@
-/** Finds the names of servers and tools for whoever is typing: fast, or not at all. Starts nothing. */
+/** Finds names of servers and tools for completion: fast or not at all, and without starting anything. */
 
 import { homedir } from 'node:os';
 import type { CliHost } from '../cli-host.ts';
@@ -7,10 +7,10 @@ import { findRunning } from '../control/running-troupe.ts';
 import { type CommonFlags, type Launch, launchOf, troupeOptionsOf } from '../launch.ts';
 import type { KnownNames, Suggestion, TypedFlags } from './words.ts';
 
-/** A troupe answers within milliseconds. One that hangs must not keep a person from typing on. */
+/** A troupe answers within milliseconds; one that hangs must not block the user's typing. */
 const patienceMs = 2_000;
 
-/** Asks the running troupe; without one, the settings files know the servers, and nobody the tools. */
+/** Asks the running troupe. Without one, server names come from the settings, and there are no tools. */
 export function knownNames(host: Pick<CliHost, 'cwd' | 'env' | 'managedSettings'>): KnownNames {
   const launchFor = (flags: TypedFlags): Launch =>
     launchOf(commonFlagsOf(flags), host.cwd, host.env, host.managedSettings);
@@ -33,7 +33,7 @@ async function serversOf(client: ControlClient): Promise<readonly Suggestion[]> 
 }
 
 async function toolsOf(client: ControlClient, server: string): Promise<readonly Suggestion[]> {
-  // Of all servers: to ask for those of one would start it.
+  // Asks for all servers: asking for one would start it.
   const { tools } = await client.request('tools', { timeoutMs: 1 });
   return tools
     .filter((tool) => tool.server === server)
@@ -41,12 +41,12 @@ async function toolsOf(client: ControlClient, server: string): Promise<readonly 
 }
 
 async function serversInSettings(launch: Launch): Promise<readonly Suggestion[]> {
-  // Loaded late: nearly always a troupe runs, and then this is not needed.
+  // Loaded late: a running troupe makes it unnecessary.
   const { previewPlan } = await import('../../runtime/preview-plan.ts');
   return (await previewPlan(troupeOptionsOf(launch))).map(({ server }) => ({ word: server }));
 }
 
-/** Nothing when none runs, it was launched otherwise, or it does not answer in time. */
+/** Undefined when no troupe runs, it runs with other flags, or it does not answer in time. */
 async function askRunning<Answer>(
   launch: Launch,
   ask: (client: ControlClient) => Promise<Answer>,
@@ -69,7 +69,7 @@ async function askRunning<Answer>(
   return answer;
 }
 
-/** What decides which troupe and which files are meant; the rest does not matter for names. */
+/** Only the flags that select the troupe and its files. */
 function commonFlagsOf(flags: TypedFlags): CommonFlags {
   const config = flags.get('config')?.map(asTheShellReadsIt);
   const project = flags.get('project')?.map(asTheShellReadsIt).at(-1);
@@ -81,7 +81,7 @@ function commonFlagsOf(flags: TypedFlags): CommonFlags {
   };
 }
 
-/** Words that are being typed still have their quotes; variables are left alone. */
+/** Removes quotes and expands a tilde, as the shell will; variables are not expanded. */
 function asTheShellReadsIt(word: string): string {
   const home = word.replace(/^~(?=\/|$)/, homedir);
   return home.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3');

@@ -1,9 +1,8 @@
 /**
- * Scripts that let a shell complete our command lines. Each hands the words up to
- * the cursor to `troupe __complete`, which answers with a line that says what is
- * meant (`words`, `files` or `folders`) and one line for each word: the word, a
- * tab, and a note. They run the `troupe` of the PATH, never the program that is
- * being typed: pressing Tab must not run what a folder brought.
+ * Completion scripts for shells. Each passes the words up to the cursor to `troupe __complete`, which
+ * prints what to complete (`words`, `files` or `folders`) and one line per word: the word, a tab and a
+ * note. They run the `troupe` on the PATH, never the program that is being typed: pressing Tab must not
+ * run a program from a folder.
  */
 
 export const completeCommand = '__complete';
@@ -11,13 +10,13 @@ export const completeCommand = '__complete';
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-// For bash 3.2, which macOS has: no mapfile, and compopt may be missing.
+// Works in bash 3.2 of macOS, which has no mapfile and may lack compopt.
 const bash = `# bash completion for troupe; in ~/.bashrc: source <(troupe completion bash)
 
 _troupe() {
   local words=() word note kind i rest=$COMP_LINE breaks= head=
   COMPREPLY=()
-  # Bash cuts words at = and : as well; what no blank divides is one word of ours.
+  # Bash also splits words at = and :, so join the parts that no blank separates.
   for ((i = 0; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     if ((i > 0)) && [[ -n $COMP_LINE && $rest != [[:blank:]]* ]]; then

@@ -1,23 +1,23 @@
 /**
- * Says what may come next on a command line that is being typed. Knows the program's
- * commands and flags; names of servers and tools are asked for.
+ * Completes a command line. Commands and flags come from the program; names of servers and tools from
+ * {@link KnownNames}.
  */
 
 import type { Command, Option } from 'commander';
 
-/** What may stand in place of the last word. */
+/** Candidates for the last word. */
 export type Suggestions =
   | { readonly kind: 'words'; readonly words: readonly Suggestion[] }
-  /** The shell knows these better. */
+  /** Left to the shell. */
   | { readonly kind: 'files' | 'folders' };
 
 export interface Suggestion {
   readonly word: string;
-  /** Shown beside it, by shells that do. */
+  /** Shown beside the word in some shells. */
   readonly note?: string;
 }
 
-/** Flags as they were typed: every value of each, by the flag's long name. */
+/** All values typed for each flag, by the flag's long name. */
 export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 
 export interface KnownNames {
@@ -27,7 +27,7 @@ export interface KnownNames {
 
 const nothing: Suggestions = { kind: 'words', words: [] };
 
-/** Completes the last of the words after the program's name; it may be empty. */
+/** Completes the last word, which may be empty. `words` excludes the program's name. */
 export async function completeWords(
   program: Command,
   words: readonly string[],
@@ -43,19 +43,19 @@ export async function completeWords(
   };
 }
 
-/** A name that a shell would read as something else is not offered: tools are named by strangers. */
+/** Rejects names with shell syntax: servers choose the names of their tools. */
 function isPlain(word: string): boolean {
   return /^[\w@%+=:,./-]+$/.test(word);
 }
 
 interface Typed {
   readonly command: Command | undefined;
-  /** The words of the command that are no flags. */
+  /** The command's words that are not flags. */
   readonly operands: readonly string[];
   readonly flags: TypedFlags;
-  /** The flag whose value comes next. */
+  /** The flag that expects a value next. */
   readonly awaiting: Option | undefined;
-  /** After `--`, nothing is a flag. */
+  /** After `--`, no word is a flag. */
   readonly flagsEnded: boolean;
 }
 
@@ -152,7 +152,7 @@ function commandsOf(program: Command): Suggestions {
 function flagsOf(program: Command, command: Command | undefined): readonly Suggestion[] {
   const options = [...program.options, ...(command?.options ?? [])];
   return [
-    // The version is told only where no command is.
+    // --version works only without a command.
     ...options.filter(({ long }) => command === undefined || long !== '--version'),
     { long: '--help', description: 'show this help' },
   ].map(({ long, description }) => ({ word: long ?? '', note: description }));

@@ -1,4 +1,4 @@
-/** Speaks to a running troupe over its control socket. */
+/** Client of a running troupe's control socket. */
 
 import { connect, type Socket } from 'node:net';
 import path from 'node:path';
@@ -17,16 +17,16 @@ import { refuseForeignFolder } from './socket-path.ts';
 
 export interface ControlClient {
   /**
-   * Asks and settles with the answer.
-   * @throws TroupeError as the troupe reported it; `TIMEOUT_WAITING` without an
-   * answer in time, `NOT_RUNNING` when the troupe went away.
+   * Sends a command and resolves with its result.
+   * @throws TroupeError as the troupe reported it; `TIMEOUT_WAITING` without an answer in time;
+   *   `NOT_RUNNING` when the troupe ended
    */
   request<Command extends ControlCommand>(
     command: Command,
     args: ControlArgs[Command],
     timeoutMs?: number,
   ): Promise<ControlResults[Command]>;
-  /** Reports every event of these types, or all, from now on; settles when the troupe went away. */
+  /** Reports events of these types (default: all) from now on; resolves when the troupe ends. */
   follow(
     types: readonly ControlEvent['type'][] | undefined,
     listener: (event: ControlEvent) => void,
@@ -36,10 +36,10 @@ export interface ControlClient {
   close(): void;
 }
 
-/** An answer to a local question takes milliseconds; ten seconds mean that it hangs. */
+/** A local answer takes milliseconds; after ten seconds the troupe hangs. */
 const answerTimeoutMs = 10_000;
 
-/** Connecting to a local socket takes no time, unless its owner was stopped with SIGSTOP. */
+/** Connecting to a local socket is instant unless its owner was stopped with SIGSTOP. */
 const connectTimeoutMs = 2_000;
 
 interface Waiting {
@@ -48,7 +48,7 @@ interface Waiting {
   readonly command: ControlCommand;
 }
 
-/** Connects, or settles with nothing when no troupe listens there. */
+/** Connects; resolves with undefined when no troupe listens there. */
 export async function connectControl(socketPath: string): Promise<ControlClient | undefined> {
   refuseForeignFolder(path.dirname(socketPath));
   const socket = await openSocket(socketPath);
@@ -74,7 +74,7 @@ function openSocket(socketPath: string): Promise<Socket | undefined> {
         reject(
           new TroupeError(
             'UNAVAILABLE',
-            `the socket ${socketPath} cannot be used (${error.code}); choose another --state-dir`,
+            `cannot use the socket ${socketPath} (${error.code}); choose another --state-dir`,
           ),
         );
       }
@@ -82,7 +82,7 @@ function openSocket(socketPath: string): Promise<Socket | undefined> {
   });
 }
 
-const notAnswering = 'the running troupe does not answer; end it and start it again with troupe up';
+const notAnswering = 'the running troupe does not answer; stop it and run troupe up again';
 
 function clientOn(socket: Socket): ControlClient {
   const waiting = new Map<number, Waiting>();
@@ -106,7 +106,7 @@ function clientOn(socket: Socket): ControlClient {
   const reader = createLineReader(maxAnswerBytes, settle, () => socket.destroy());
 
   socket.on('data', (chunk: Buffer) => reader.push(chunk));
-  // The reason is told by `close`, which always follows.
+  // `close` always follows and reports it.
   socket.on('error', () => undefined);
   socket.on('close', () => {
     for (const { reject, command } of waiting.values()) reject(goneWhile(command));
@@ -122,7 +122,7 @@ function clientOn(socket: Socket): ControlClient {
       return Promise.reject(
         new TroupeError(
           'INVALID_ARGUMENTS',
-          'the arguments are larger than 1 MB; pass less, for example the name of a file',
+          'the arguments are larger than 1 MB; pass less, for example a file name',
         ),
       );
     }
@@ -137,7 +137,7 @@ function clientOn(socket: Socket): ControlClient {
           clearTimeout(timer);
           then(value);
         };
-      // The answer's shape is ours: both ends of the socket are one version of one program.
+      // Not validated: both ends of the socket are the same version of this program.
       waiting.set(id, {
         command,
         resolve: done(resolve as (result: unknown) => void),
@@ -186,7 +186,7 @@ function errorFrom(error: unknown, command: ControlCommand): TroupeError {
   if (!isErrorDocument(error)) {
     return new TroupeError(
       'INTERNAL',
-      'the troupe answered in words of another version; restart it with troupe up',
+      'the running troupe is another version; stop it and run troupe up again',
       { outcome: outcomeOf(command) },
     );
   }
@@ -196,12 +196,12 @@ function errorFrom(error: unknown, command: ControlCommand): TroupeError {
 function goneWhile(command: ControlCommand): TroupeError {
   return new TroupeError(
     'NOT_RUNNING',
-    'the troupe ended before it answered; start it again with troupe up',
+    'the troupe ended before it answered; run troupe up to start it again',
     { outcome: outcomeOf(command), retryable: command !== 'call' },
   );
 }
 
-/** A call in flight may have run; any other command can be repeated. */
+/** A call may have run; any other command can be repeated. */
 function outcomeOf(command: ControlCommand): Outcome {
   return command === 'call' ? 'unknown' : 'not_executed';
 }
@@ -210,7 +210,7 @@ function late(command: ControlCommand): TroupeError {
   return command === 'call'
     ? new TroupeError(
         'TIMEOUT',
-        'no answer came in time and the call may have run; look before you call again',
+        'no answer came in time, but the call may have run; check before you repeat it',
         {
           outcome: 'unknown',
         },

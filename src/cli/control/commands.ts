@@ -1,4 +1,4 @@
-/** What each command of the control socket does to the troupe. */
+/** Runs the commands of the control socket. */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
@@ -17,7 +17,8 @@ import {
   waitUntilSettled,
 } from './settled-servers.ts';
 
-// A decision is applied within one pass, which takes milliseconds; longer, the answer tells the state as it is.
+// A decision is applied within one pass, which takes milliseconds; after this, the answer reports the
+// current state.
 const decisionTimeoutMs = 2_000;
 
 type TroupeCommand = Exclude<ControlCommand, 'inspect'>;
@@ -29,7 +30,7 @@ type Commands = {
   ) => Promise<ControlResults[Command]> | ControlResults[Command];
 };
 
-/** Builds the handler that answers for one troupe; of its inspector knows whoever has it. */
+/** Builds the handler for one troupe, without `inspect`. */
 export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler<TroupeCommand> {
   const decide =
     (type: 'approval.grant' | 'approval.reject' | 'approval.revoke') =>
@@ -57,7 +58,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
         signal,
         ...(requestId === undefined ? {} : { requestId }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        // Whoever may connect here is the user, who has been asked at the terminal.
+        // Only the user can connect here, and has answered at the terminal.
         ...(permission === undefined ? {} : { askPermission: () => permission }),
       });
     },
@@ -83,7 +84,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
     async stop({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       const { state } = requireServer(troupe, server);
       troupe.send({ type: 'server.stop', server });
-      // Admission outranks the wish to stop: a blocked or disabled server stays what it is.
+      // A blocked or disabled server does not become `stopped`.
       if (state === 'blocked' || state === 'disabled')
         return { status: requireServer(troupe, server) };
       return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
@@ -127,19 +128,18 @@ function permissionCommands(troupe: Troupe): Pick<Commands, 'permissions' | 'for
   };
 }
 
-/** @throws TroupeError `SERVER_UNKNOWN` and the like when there is nothing of that name. */
+/** @throws TroupeError such as `SERVER_UNKNOWN` when there is no value */
 function present<Value>(troupe: Troupe, server: string, value: Value | undefined): Value {
   if (value !== undefined) return value;
   requireServer(troupe, server);
-  throw new TroupeError('SERVER_REMOVED', `${server} has just been removed; see troupe status`, {
+  throw new TroupeError('SERVER_REMOVED', `${server} was just removed; see troupe status`, {
     server,
   });
 }
 
 /**
- * The one error for a server that is not there, whichever command asked. Only the
- * troupe knows which were removed, and tells it to a call alone: one that is
- * cancelled before it begins, so that it never goes out.
+ * Gives the same error for a missing server, whichever command was run. Only a call reports that a
+ * server was removed, so this makes one that is cancelled before it starts.
  */
 async function errorOfAbsent(troupe: Troupe, server: string, error: unknown): Promise<unknown> {
   const isAbout = error instanceof TroupeError && absentCodes.has(error.code);
@@ -164,8 +164,8 @@ const absentCodes: ReadonlySet<CallerCode> = new Set([
 ]);
 
 /**
- * The tools of all servers at rest, or of one that is started for it if need be.
- * @throws TroupeError when that one cannot be used.
+ * Lists the tools of all servers once they have settled, or of one, which is started if necessary.
+ * @throws TroupeError when that one is unusable
  */
 export async function listTools(
   troupe: Troupe,
@@ -179,7 +179,7 @@ export async function listTools(
   const status = await demandServer(troupe, server, options);
   const tools = troupe.tools().filter((tool) => tool.server === server);
   const error = unusableError(status);
-  // A server that is away for a moment still has the tools it listed last.
+  // A server that is briefly unavailable keeps the tools it last listed.
   if (tools.length === 0 && error !== undefined) throw error;
   return tools;
 }
@@ -216,13 +216,13 @@ async function decideApproval(
   if (args.fingerprint !== undefined && args.fingerprint !== approval.fingerprint) {
     throw new TroupeError(
       'PENDING_APPROVAL',
-      `${args.server} changed since it was shown, so nothing was decided; look again and repeat the command`,
+      `${args.server} changed since it was shown, so nothing was decided; review it and repeat the command`,
       { server: args.server },
     );
   }
   const { fingerprint } = approval;
   troupe.send({ type, server: args.server, fingerprint });
-  // Tools are shown again at once, and the server stays as it is.
+  // Approving tool changes shows them at once and does not change the server's state.
   const isOfServer = approval.because !== 'toolsChanged' || type !== 'approval.grant';
   if (isOfServer && approval.decision !== decisionAfter[type]) {
     await changeOf(troupe, before, signal);
@@ -241,7 +241,7 @@ function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
   const status = troupe.status(server);
   if (status?.reason === 'invalidConfig') {
     const next = status.action ?? `see troupe status ${server}`;
-    const message = `Nothing is decided about ${server} while its settings are not valid: ${next}`;
+    const message = `${server} cannot be approved or rejected while its settings are invalid: ${next}`;
     throw new TroupeError('USAGE', message, { server });
   }
   throw new TroupeError(
@@ -251,7 +251,7 @@ function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
   );
 }
 
-/** Settles once the status of a server differs from what it was; at the latest after a moment. */
+/** Resolves when the server's status changes, or after a short time. */
 async function changeOf(troupe: Troupe, before: ServerStatus, signal: AbortSignal): Promise<void> {
   const same = (status: ServerStatus | undefined): boolean =>
     status?.state === before.state && status.reason === before.reason;

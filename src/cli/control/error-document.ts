@@ -1,14 +1,14 @@
-/** Turns whatever was thrown into the one shape of errors that all faces share. */
+/** Converts any thrown value into an error document. */
 
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
-/** Long enough for a sentence with two paths in it. */
+/** Enough for a sentence with two paths. */
 const longestMessage = 1_000;
 
-/** The document of an error; what nobody foresaw becomes `INTERNAL`. */
+/** Unexpected errors become `INTERNAL`. */
 export function errorDocumentOf(error: unknown): ErrorDocument {
   if (error instanceof CommanderError) return usageErrorOf(error, 'troupe --help').toJSON();
   if (isErrorDocument(error)) {
@@ -29,13 +29,13 @@ export function errorDocumentOf(error: unknown): ErrorDocument {
     retryable: false,
     outcome: 'not_executed',
     message: printableLine(
-      `unexpected: ${text}; run it again with TROUPE_DEBUG=1 to see where, and please report it`,
+      `unexpected error: ${text}; run again with TROUPE_DEBUG=1 for the stack trace, and please report it`,
       longestMessage,
     ),
   };
 }
 
-/** Says whether a value has what an error document needs. */
+/** Whether a value is an error document. */
 export function isErrorDocument(value: unknown): value is ErrorDocument {
   if (typeof value !== 'object' || value === null) return false;
   const { code, message, outcome, retryable } = value as Partial<ErrorDocument>;
@@ -49,12 +49,12 @@ export function isErrorDocument(value: unknown): value is ErrorDocument {
 }
 
 /**
- * Says what commander found wrong, in our words: it writes `error: …` and its guess below.
+ * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
  *
- * @param help - the command that prints what would be right
+ * @param help - the command that prints the help
  */
 export function usageErrorOf(error: CommanderError, help: string): TroupeError {
-  // What commander throws after printing its help, because there was nothing to do.
+  // Thrown after printing the help, when no command was given.
   const text = error.code === 'commander.help' ? 'no command was given' : error.message;
   const [said = '', guess] = text.replace(/^error: /, '').split('\n');
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];

@@ -1,13 +1,13 @@
-/** Cuts a stream of bytes into lines, with a cap on how long one may be. */
+/** Splits a byte stream into lines of limited length. */
 
 export interface LineReader {
-  /** Takes the next bytes; reports every line they complete. */
+  /** Adds bytes and reports every line they complete. */
   push(chunk: Buffer): void;
 }
 
 /**
- * Reports whole lines without their end. A line longer than `maxBytes` is
- * reported once through `onTooLong`; what follows is then ignored.
+ * Reports whole lines without their line end. The first line longer than `maxBytes` calls `onTooLong`;
+ * everything after it is ignored.
  */
 export function createLineReader(
   maxBytes: number,

@@ -1,5 +1,5 @@
 /**
- * What is spoken on the control socket: one JSON document per line.
+ * The protocol of the control socket: one JSON document per line.
  *
  * ```text
  * -> {"id": 1, "command": "status", "args": {}}
@@ -7,7 +7,7 @@
  * <- {"id": 2, "event": {"type": "status.changed", …}}   after the result of `events`
  * ```
  *
- * A line that is no request is answered with `"id": null`.
+ * A line that is not a request is answered with `"id": null`.
  */
 
 import type { ErrorDocument } from '../../domain/caller-code.ts';
@@ -25,16 +25,16 @@ import type { CallReport } from '../../runtime/troupe.ts';
 /** A request is a command with small arguments; more than this is a mistake or an attack. */
 export const maxRequestBytes = 1_048_576;
 
-/** A result may carry all tools, or one tool's answer of at most 16 MB, escaped. */
+/** A result may hold all tools, or one tool's result of at most 16 MB, escaped. */
 export const maxAnswerBytes = 134_217_728;
 
-/** No name of a server or tool is longer. */
+/** The longest name of a server or tool. */
 export const longestName = 300;
 
 /** More lines than a log ever holds. */
 export const maxLogLines = 10_000;
 
-/** Who answers on the socket, and what it was launched with. */
+/** The troupe on the socket, and the flags it was launched with. */
 export interface Identity {
   readonly pid: number;
   readonly version: string;
@@ -42,9 +42,9 @@ export interface Identity {
   readonly stateFolder: string;
   /** Files named by `--config`, absolute. */
   readonly config: readonly string[];
-  /** The launch bound; null = none. */
+  /** The servers named by `--allow`; null = no limit. */
   readonly allow: readonly string[] | null;
-  /** Whether `--bare` was given; absent in what older versions say. */
+  /** Whether `--bare` was given; older versions omit it. */
   readonly bare?: boolean;
 }
 
@@ -75,12 +75,12 @@ export interface ControlResults {
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
   reload: { readonly troupe: TroupeStatus };
-  /** An address that shows the charts to one browser, and on request a file that leads there. */
+  /** A link that works in one browser, and on request a file that redirects to it. */
   inspect: { readonly url: string; readonly file?: string };
   events: { readonly types: readonly TroupeEventName[] };
 }
 
-/** An event of the troupe on its way to a client, or a note that some were left out. */
+/** An event of the troupe, or a note that some were dropped. */
 export type ControlEvent =
   | { [Name in TroupeEventName]: { readonly type: Name } & TroupeEvents[Name] }[TroupeEventName]
   | { readonly type: 'events.dropped'; readonly count: number };

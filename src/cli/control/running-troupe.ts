@@ -1,4 +1,4 @@
-/** Finds the running troupe of a launch, and says whether it was launched alike. */
+/** Finds the running troupe of a launch and compares their flags. */
 
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
@@ -12,11 +12,11 @@ type LaunchFlag = '--config' | '--allow' | '--bare';
 export interface RunningTroupe {
   readonly client: ControlClient;
   readonly identity: Identity;
-  /** Which flags of this launch differ from the running troupe's. */
+  /** The flags that differ from the running troupe's. */
   readonly differences: readonly LaunchFlag[];
 }
 
-/** What a troupe of this launch tells of itself. */
+/** How a troupe of this launch identifies itself. */
 export function identityOf(launch: Launch, version: string): Identity {
   return {
     pid: process.pid,
@@ -29,7 +29,7 @@ export function identityOf(launch: Launch, version: string): Identity {
   };
 }
 
-/** Connects to the running troupe, or settles with nothing. The caller closes the client. */
+/** Connects to the running troupe, if there is one. The caller closes the client. */
 export async function findRunning(launch: Launch): Promise<RunningTroupe | undefined> {
   const client = await connectControl(controlSocketPath(launch));
   if (client === undefined) return undefined;
@@ -43,8 +43,8 @@ export async function findRunning(launch: Launch): Promise<RunningTroupe | undef
 }
 
 /**
- * Does something with the running troupe and disconnects.
- * @throws TroupeError `NOT_RUNNING`, or `USAGE` when it was launched with other settings.
+ * Connects to the running troupe, runs `use` and disconnects.
+ * @throws TroupeError `NOT_RUNNING`, or `USAGE` when it was launched with other flags
  */
 export async function withRunning<Result>(
   launch: Launch,
@@ -61,7 +61,7 @@ export async function withRunning<Result>(
     if (running.differences.length > 0) {
       throw new TroupeError(
         'USAGE',
-        `the running troupe (pid ${running.identity.pid}) has another ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
+        `the running troupe (pid ${running.identity.pid}) was started with a different ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
       );
     }
     return await use(running.client, running.identity);
@@ -71,8 +71,7 @@ export async function withRunning<Result>(
 }
 
 /**
- * An error of a troupe that ends with its command, with a next step that can be
- * taken: most of them need a troupe that goes on.
+ * Adds to an error of a one-off troupe how to start a lasting one, because most next steps need one.
  */
 export function withoutRunning(
   launch: Launch,
@@ -93,11 +92,11 @@ export function withoutRunning(
   return new TroupeError(error.code, message, details);
 }
 
-/** Flags that were not given ask for nothing, so they never differ. */
+/** Flags that are not given never differ. */
 function differencesOf(launch: Launch, identity: Identity): LaunchFlag[] {
   const differences: LaunchFlag[] = [];
   const { configFiles, allow } = launch;
-  // Order matters: a later file wins over an earlier one.
+  // Order matters: later files win.
   if (configFiles.length > 0 && !equal(configFiles, identity.config, isSameFile))
     differences.push('--config');
   if (
@@ -118,7 +117,7 @@ function equal(
   return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));
 }
 
-/** Says whether two paths are the same, or lead to the same file. */
+/** Whether two paths are equal or lead to the same file. */
 function isSameFile(one: string, other: string | undefined): boolean {
   return one === other || (other !== undefined && realOrPlanned(one) === realOrPlanned(other));
 }

@@ -1,6 +1,6 @@
 /**
- * What the control socket accepts, checked. Apart from the words of the protocol, because only
- * who answers needs it, and every other command would wait for Zod to load.
+ * Schemas of the control socket's requests. Kept out of `protocol.ts` because only the server needs them,
+ * and every other command would have to wait for Zod to load.
  */
 
 import { z } from 'zod';
@@ -25,7 +25,7 @@ export const controlArgs = {
     tool: name,
     arguments: z.record(z.string(), z.unknown()).optional(),
     timeoutMs: milliseconds.optional(),
-    /** What the person at the terminal answered, when the first call was refused for want of one. */
+    /** The user's answer at the terminal, after a first call failed without permission. */
     permission: z.enum(permissionAnswers).optional(),
     requestId: name.optional(),
   }),
@@ -51,7 +51,7 @@ export const controlArgs = {
   stop: settle,
   restart: settle,
   reload: nothing,
-  /** `open`: also write a file that leads a browser to the address. */
+  /** `open`: also write a file that redirects a browser to the link. */
   inspect: z.object({ open: z.boolean().optional() }),
   events: z.object({ types: z.array(name).max(20).optional() }),
 } as const;

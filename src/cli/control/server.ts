@@ -1,10 +1,9 @@
 /**
- * Listens on the control socket of one troupe and answers requests in the order
- * they are done. Knows lines, limits and connections; what a command does is in
- * `commands.ts`.
+ * Serves the control socket of one troupe: lines, limits and connections. `commands.ts` runs the commands.
+ * Answers are sent as they become ready.
  *
- * Guarantees: at most one live listener per path; a client that misbehaves,
- * stalls or vanishes harms nobody but itself.
+ * Guarantees at most one live listener per path. A client that misbehaves, stalls or disappears affects
+ * only itself.
  */
 
 import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
@@ -27,15 +26,15 @@ import {
 import { type ControlCommand, controlRequest } from './schemas.ts';
 import { makePrivateFolder } from './socket-path.ts';
 
-/** What a command may use beside its arguments. */
+/** What a command gets besides its arguments. */
 export interface ControlContext {
-  /** Fires when the client is gone: nobody wants the answer any more. */
+  /** Fires when the client disconnects. */
   readonly signal: AbortSignal;
   /** Sends an event under the id of this request. */
   readonly emit: (event: ControlEvent) => void;
 }
 
-/** Does one command; its arguments were checked against `controlArgs`. */
+/** Runs one command; its arguments were validated against `controlArgs`. */
 export type ControlHandler<Command extends ControlCommand = ControlCommand> = (
   command: Command,
   args: unknown,
@@ -44,24 +43,24 @@ export type ControlHandler<Command extends ControlCommand = ControlCommand> = (
 
 export interface ControlServer {
   readonly path: string;
-  /** Removes the socket and leaves every client. */
+  /** Removes the socket and disconnects every client. */
   close(): void;
 }
 
-// Commands of people and scripts: a handful at once. More are refused, not queued.
+// Users and scripts send a handful of commands at once. More are refused, not queued.
 const maxClients = 64;
 const maxRequestsInFlight = 64;
 const usualLimits: OutboxLimits = {
-  // A client that does not read its events loses some rather than filling our memory.
+  // A client that does not read its events loses some; they are not buffered without limit.
   noteBytes: 1_048_576,
-  // The longest answer fits, and one for a second client.
+  // The longest answer fits, and one more for a second client.
   unsentBytes: maxAnswerBytes,
   unsentTotalBytes: 2 * maxAnswerBytes,
 };
 
 /**
- * Takes the socket over from a troupe that died, or refuses.
- * @throws TroupeError `USAGE` naming the pid when a live troupe holds it.
+ * Opens the socket, replacing one left behind by a dead troupe.
+ * @throws TroupeError `USAGE` with the pid when a live troupe holds it
  */
 export async function openControlServer(
   socketPath: string,
@@ -83,7 +82,7 @@ export async function openControlServer(
   });
   await listen(server, socketPath);
   chmodSync(socketPath, 0o600);
-  // A failing accept (too many open files) must not end the troupe; the next client may do better.
+  // A failed accept (too many open files) must not end the troupe; the next one may succeed.
   server.on('error', () => undefined);
   return {
     path: socketPath,
@@ -101,11 +100,11 @@ async function listen(server: Server, socketPath: string): Promise<void> {
         error.code === 'EADDRINUSE'
           ? new TroupeError(
               'USAGE',
-              'another troupe of this project is just starting; use that one: troupe status',
+              'another troupe for this project is just starting; see troupe status',
             )
           : new TroupeError(
               'PERMISSION_DENIED',
-              `the socket ${socketPath} cannot be opened (${error.code}); choose another --state-dir`,
+              `cannot open the socket ${socketPath} (${error.code}); choose another --state-dir`,
             ),
       );
     });
@@ -123,18 +122,18 @@ async function removeStaleSocket(socketPath: string): Promise<void> {
     const pid = owner === undefined ? '' : ` (pid ${owner.pid})`;
     throw new TroupeError(
       'USAGE',
-      `a troupe of this project is already running${pid}; use it, or stop it first with Ctrl-C or kill`,
+      `a troupe is already running for this project${pid}; use it, or stop it with Ctrl-C or kill`,
     );
   }
-  // Moved aside rather than removed: had another troupe taken the path over since
-  // we looked, we would now hold its live socket, and give it back.
+  // Moved rather than removed: if another troupe has taken the path meanwhile, this is its live socket,
+  // and we move it back.
   const aside = `${socketPath}.${process.pid}.stale`;
   try {
     renameSync(socketPath, aside);
     if (inodeOf(aside) === before) unlinkSync(aside);
     else renameSync(aside, socketPath);
   } catch {
-    // Somebody else removed it first; listening will tell.
+    // Another process removed it first; listening will show.
   }
 }
 
@@ -164,8 +163,8 @@ function serveClient(
     outbox.write(socket, lineOf(answer));
   };
   const emit = (id: ControlId, event: ControlEvent): void => {
-    const told: ControlEvent = { type: 'events.dropped', count: dropped };
-    const missed = dropped === 0 ? '' : lineOf({ id, event: told });
+    const gap: ControlEvent = { type: 'events.dropped', count: dropped };
+    const missed = dropped === 0 ? '' : lineOf({ id, event: gap });
     if (outbox.lags(socket)) dropped += 1;
     else {
       dropped = 0;
@@ -183,15 +182,15 @@ function serveClient(
   const answer = async (line: string): Promise<void> => {
     const request = controlRequest.safeParse(parseJson(line));
     if (!request.success) {
-      refuse(null, 'that line is no request; send {"id": 1, "command": "status", "args": {}}');
+      refuse(null, 'that line is not a request; send {"id": 1, "command": "status", "args": {}}');
       return;
     }
     const { id, command, args } = request.data;
     if (inFlight >= maxRequestsInFlight)
-      return overloaded(id, 'too many requests at once; wait for an answer first');
+      return overloaded(id, 'too many requests at once; wait for an answer');
     const end = connections.begin(socket);
     if (end === undefined) {
-      overloaded(id, `${maxClients} clients are being served; try again later`);
+      overloaded(id, `${maxClients} clients are connected; try again later`);
       socket.end();
       return;
     }
@@ -200,7 +199,7 @@ function serveClient(
       const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
       const checked = checkedCommand(command, args);
       send({ id, result: await handler(checked.command, checked.args, context) });
-      // A client that follows events waits for them, so it does not count as idle.
+      // A client that follows events is never idle.
       if (checked.command !== 'events') end();
     } catch (error) {
       send({ id, error: errorDocumentOf(error) });
@@ -221,7 +220,7 @@ function serveClient(
     },
   );
   socket.on('data', (chunk: Buffer) => reader.push(chunk));
-  // Told by `close`, which follows.
+  // `close` always follows.
   socket.on('error', () => undefined);
   socket.on('close', () => gone.abort());
 }

@@ -1,4 +1,4 @@
-/** Waits until servers have come to rest, and says in which error a resting server results. */
+/** Waits until servers have settled, and gives the error of a settled server that is unusable. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
@@ -8,7 +8,7 @@ import { gateFor } from '../../runtime/calls/gate.ts';
 import { unknownServer } from '../../runtime/errors/unknown-name.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 
-/** A package runner on a cold cache needs several seconds; longer than this, say who is late. */
+/** A package runner with a cold cache needs several seconds; after this, report which server is late. */
 export const settleTimeoutMs = 30_000;
 
 const moving: ReadonlySet<ServerState> = new Set([
@@ -18,7 +18,7 @@ const moving: ReadonlySet<ServerState> = new Set([
   'stopping',
 ]);
 
-/** Says whether nothing will change about a server without a person or a timer. */
+/** Whether a server's state only changes through the user or a timer. */
 export function isSettled(status: ServerStatus): boolean {
   return !moving.has(status.state);
 }
@@ -29,8 +29,8 @@ export interface SettleOptions {
 }
 
 /**
- * Settles when all servers named (or all there are) are at rest, or at the
- * deadline, with what they are then. Never rejects, except by the signal.
+ * Resolves when the named server, or every server, has settled, or at the deadline. Rejects only when the
+ * signal fires. Returns the current statuses.
  */
 export async function waitUntilSettled(
   troupe: Troupe,
@@ -48,8 +48,7 @@ export async function waitUntilSettled(
       if (present().every(isSettled)) finish(resolve);
     };
     const ends = [troupe.on('status.changed', look), troupe.on('reconciled', look)];
-    const abort = (): void =>
-      finish(() => reject(new TroupeError('CANCELLED', 'interrupted; run it again when you like')));
+    const abort = (): void => finish(() => reject(new TroupeError('CANCELLED', 'interrupted')));
     const finish = (then: () => void): void => {
       clearTimeout(timer);
       for (const end of ends) end();
@@ -63,8 +62,8 @@ export async function waitUntilSettled(
 }
 
 /**
- * Starts a server that rests until demanded, and waits until it is at rest.
- * @throws TroupeError `SERVER_UNKNOWN`.
+ * Starts a dormant server and waits until it has settled.
+ * @throws TroupeError `SERVER_UNKNOWN`
  */
 export async function demandServer(
   troupe: Troupe,
@@ -78,9 +77,9 @@ export async function demandServer(
 }
 
 /**
- * The status of a server.
- * @throws TroupeError `SERVER_UNKNOWN` with the closest name; `INVALID_CONFIG`
- * when a settings file could not be read, because the server may be in there.
+ * Returns the status of a server.
+ * @throws TroupeError `SERVER_UNKNOWN` with the closest name; `INVALID_CONFIG` when a settings file that
+ *   may define the server could not be read
  */
 export function requireServer(troupe: Troupe, name: string): ServerStatus {
   const status = troupe.status(name);
@@ -97,10 +96,10 @@ export function requireServer(troupe: Troupe, name: string): ServerStatus {
   throw unread ?? unknownServer(name, known, [], problems);
 }
 
-/** The error of a settings file that nothing could be taken from; nothing when all were read. */
+/** The error of a settings file that could not be read; undefined when all were read. */
 export function unreadSettings(troupe: Troupe): TroupeError | undefined {
   const { servers, troupe: own } = troupe.snapshot();
-  // Of a file with servers in the list, only a remark is left to make.
+  // A file that has servers in the list was read, so its problems are minor.
   const problem = own.problems.find(
     ({ file }) => !servers.some((server) => server.source.file === file),
   );
@@ -108,16 +107,16 @@ export function unreadSettings(troupe: Troupe): TroupeError | undefined {
   const line = problem.line === undefined ? '' : `:${problem.line}`;
   return new TroupeError(
     'INVALID_CONFIG',
-    `nothing could be taken from ${problem.file}${line}: ${problem.message}`,
+    `no server could be read from ${problem.file}${line}: ${problem.message}`,
   );
 }
 
 /**
- * The error of a server that should be usable and is not; nothing for one that
- * is. In the runtime's own words, so that `start` and a call say the same.
+ * The error of a server that should be usable; undefined when it is. Uses the runtime's own messages, so
+ * that `start` and a call report the same.
  */
 export function unusableError(status: ServerStatus): TroupeError | undefined {
-  // An open circuit stops calls; the server itself is there, and its tools are known.
+  // An open circuit only stops calls; the server is up and its tools are known.
   const gate = gateFor(
     { ...status, circuit: 'closed' },
     { wallNowMs: Date.now(), remainingMs: 0, circuitUntilMs: 0 },

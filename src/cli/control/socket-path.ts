@@ -1,4 +1,4 @@
-/** Where the control socket of a launch is, and the folders that keep others out of it. */
+/** The path of a launch's control socket, and the private folder around it. */
 
 import { chmodSync, lstatSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,25 +7,25 @@ import { makeFolders } from '../../../actors/files/make-folders.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { type Launch, launchHash } from '../launch.ts';
 
-/** The kernel takes 103 bytes on macOS and 107 on Linux. */
+/** The kernel's limit is 103 bytes on macOS and 107 on Linux. */
 const maxSocketPathBytes = 100;
 
-/** Names the socket of a launch; the same for every command with the same state and project folder. */
+/** Returns the same path for every command with the same state and project folder. */
 export function controlSocketPath(launch: Pick<Launch, 'stateFolder' | 'projectRoot'>): string {
   const file = `${launchHash(launch)}.sock`;
   const preferred = path.join(launch.stateFolder, 'run', file);
   if (Buffer.byteLength(preferred) <= maxSocketPathBytes) return preferred;
   const own = `mcp-troupe-${ownUid()}`;
   const temporary = path.join(tmpdir(), own, file);
-  // A temporary folder may itself be deep; this one exists wherever such paths have a limit.
+  // The temporary folder may itself be deep; /tmp exists on every system with such a limit.
   return Buffer.byteLength(temporary) <= maxSocketPathBytes
     ? temporary
     : path.join('/tmp', own, file);
 }
 
 /**
- * Makes the folder of a socket, open to its owner alone.
- * @throws TroupeError `PERMISSION_DENIED` when that cannot be.
+ * Creates the socket's folder, accessible only to its owner.
+ * @throws TroupeError `PERMISSION_DENIED` when that fails
  */
 export function makePrivateFolder(folder: string): void {
   refuseForeignFolder(folder);
@@ -35,7 +35,7 @@ export function makePrivateFolder(folder: string): void {
   } catch (error) {
     throw new TroupeError(
       'PERMISSION_DENIED',
-      `the folder ${folder} cannot be made (${(error as NodeJS.ErrnoException).code}); choose another --state-dir`,
+      `cannot create the folder ${folder} (${(error as NodeJS.ErrnoException).code}); choose another --state-dir`,
       { cause: error },
     );
   }
@@ -43,9 +43,9 @@ export function makePrivateFolder(folder: string): void {
 }
 
 /**
- * Refuses a folder that someone else could have put there: its socket might
- * answer in our name.
- * @throws TroupeError `PERMISSION_DENIED`; a missing folder is fine.
+ * Rejects a folder that another user may have created, because its socket could impersonate ours. A
+ * missing folder is accepted.
+ * @throws TroupeError `PERMISSION_DENIED`
  */
 export function refuseForeignFolder(folder: string): void {
   let found;
@@ -57,12 +57,12 @@ export function refuseForeignFolder(folder: string): void {
   if (!found.isDirectory() || found.uid !== ownUid()) {
     throw new TroupeError(
       'PERMISSION_DENIED',
-      `${folder} is not a folder of yours, so its socket is not used; remove it or choose another --state-dir`,
+      `${folder} does not belong to you, so its socket is not used; remove it or choose another --state-dir`,
     );
   }
 }
 
-/** Not `os.userInfo()`: that fails for a user without an entry in the list of users. */
+/** Not `os.userInfo()`, which fails for a user without a passwd entry. */
 function ownUid(): number {
   return process.getuid?.() ?? 0;
 }

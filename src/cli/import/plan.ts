@@ -1,4 +1,4 @@
-/** What an import would write into one settings file, and what not: decided here, written elsewhere. */
+/** Plans what an import writes into one settings file; `commands/import.ts` writes it. */
 
 import { type Addition, addToSettings } from '../../config/edit-settings.ts';
 import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
@@ -36,12 +36,12 @@ export interface ImportSource {
   readonly program?: string;
 }
 
-/** `add`: is written. `same`: is there already. `conflict`, `invalid`: is not written, `why` says why. */
+/** `add`: written. `same`: exists already. `conflict`, `invalid`: not written; `why` gives the reason. */
 export interface ImportedServer {
   readonly name: string;
   readonly action: 'add' | 'same' | 'conflict' | 'invalid';
   readonly from: Pick<SourceRef, 'file' | 'key' | 'line'>;
-  /** In our form; values that look like secrets are taken out. */
+  /** In our format, without values that look like secrets. */
   readonly entry: unknown;
   readonly why?: string;
 }
@@ -49,11 +49,11 @@ export interface ImportedServer {
 export interface ImportPlan {
   readonly target: string;
   readonly servers: readonly ImportedServer[];
-  /** Keys of the section `mcp` that are written too. */
+  /** Keys of the section `mcp` that are also written. */
   readonly mcp: readonly string[];
-  /** What was not taken over. */
+  /** What was skipped. */
   readonly problems: readonly Problem[];
-  /** What was, and should be looked at. */
+  /** What was written and should be checked. */
   readonly warnings: readonly Problem[];
   /** The new text of the target; absent when there is nothing to write. */
   readonly text?: string;
@@ -63,7 +63,7 @@ type Entry = Readonly<Record<string, unknown>>;
 
 /**
  * Plans the import of sources into one file.
- * @throws TroupeError `INVALID_CONFIG` when a source or the target cannot be understood.
+ * @throws TroupeError `INVALID_CONFIG` when a source or the target cannot be read
  */
 export async function planImport(
   sources: readonly ImportSource[],
@@ -86,7 +86,7 @@ export async function planImport(
     const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
     problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
     for (const member of conversion.servers) {
-      // Into a file without servers, the lists come along.
+      // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
       const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOn);
       servers.push(server.shown);
@@ -110,7 +110,7 @@ export async function planImport(
   if (text === undefined)
     throw new TroupeError(
       'INVALID_CONFIG',
-      `${target.file} cannot be added to without changing what is in it; give --to another file`,
+      `cannot add to ${target.file} without changing its content; set --to to another file`,
     );
   return { ...shown, text: text.endsWith('\n') ? text : `${text}\n` };
 }
@@ -121,7 +121,7 @@ interface Existing {
   readonly inputs: ReadonlySet<unknown>;
 }
 
-/** What the target says already. It must be of our own form, so that it can be added to. */
+/** Reads the target, which must have our own format. */
 function existingIn(
   { file, text }: { readonly file: string; readonly text?: string },
   projectRoot: string,
@@ -146,7 +146,7 @@ function existingIn(
     return refuse({
       line: holder?.line ?? root.line,
       path: [],
-      message: 'it is the settings file of another program; give --to a file of ours',
+      message: 'it is a settings file of another program; set --to to a troupe settings file',
     });
   return heldBy(root, holder);
 }
@@ -183,15 +183,14 @@ async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promi
     return refuse({
       line: 1,
       path: [],
-      message:
-        'no MCP servers were found in a form that is known; see docs/import.md for what is read',
+      message: 'found no MCP servers in a known format; see docs/import.md',
     });
   return 'fault' in conversion ? refuse(conversion.fault) : conversion;
 }
 
 /**
- * What the lists of the source say of a server: on, off, or nothing. A list that cannot be read
- * stops the import.
+ * Whether the source's lists enable or disable a server; undefined when they do not mention it. An
+ * invalid list stops the import.
  */
 function switchesOf(
   conversion: Conversion,
@@ -254,34 +253,29 @@ function importOne(
   if (earlier !== undefined && (equalDocuments(earlier, raw) || equalDocuments(earlier, entry)))
     return shown('same');
   if (earlier !== undefined)
-    return shown(
-      'conflict',
-      'a server of this name is there and differs; rename or remove one of the two',
-    );
+    return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (name !== member.name)
-    warn.push(at([], `this name cannot be used here; it becomes "${name}"`));
+    warn.push(at([], `this name is not valid here; it was changed to "${name}"`));
   if (entry !== raw)
-    warn.push(
-      at([], `the lists of the file say so, therefore it is written with "enabled": ${isOn}`),
-    );
+    warn.push(at([], `written with "enabled": ${isOn}, as the lists of the file say`));
   if (withoutConsent !== undefined) warn.push(withoutConsent);
   for (const where of literalSecretsOf(entry))
     warn.push(
       at(
         where,
-        'this looks like a secret and is written as it is; put it into a variable and write ${NAME}',
+        'looks like a secret and is copied as it is; move it to a variable and write ${NAME}',
       ),
     );
   return shown('add');
 }
 
-/** The entry as the lists of its file have it; the very same where they say nothing new. */
+/** Applies the lists to an entry; returns the same object when they change nothing. */
 function switched(entry: Entry, isOn: boolean | undefined): Entry {
   const isNews = isOn !== undefined && isOn !== (entry['enabled'] ?? true);
   return isNews ? { ...entry, enabled: isOn } : entry;
 }
 
-/** Definitions of what the added servers ask for. */
+/** Definitions of the inputs that the added servers use. */
 function inputsFor(
   { inputs }: Conversion,
   known: ReadonlySet<unknown>,

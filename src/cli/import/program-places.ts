@@ -1,4 +1,4 @@
-/** Where programs keep their MCP servers on this system: for the user, and in a project. */
+/** Where other programs keep their MCP servers, for the user and in a project. */
 
 import path from 'node:path';
 
@@ -27,10 +27,10 @@ export interface PlaceFacts {
   readonly projectRoot: string;
 }
 
-/** All files that a program may keep servers in, the user's first; most of them do not exist. */
+/** All files that may hold a program's servers, the user's first; most do not exist. */
 export function placesOf(program: ProgramName, facts: PlaceFacts): readonly string[] {
   const { home, env, projectRoot } = facts;
-  // A relative folder would be in the project, whose files would then count as the user's own.
+  // A relative folder would be in the project, and its files would count as the user's own.
   const folderIn = (variable: string, usual: string): string => {
     const folder = env[variable] ?? '';
     return path.isAbsolute(folder) ? folder : usual;
@@ -87,7 +87,7 @@ export function placesOf(program: ProgramName, facts: PlaceFacts): readonly stri
   }
 }
 
-/** Where programs with windows keep their settings. */
+/** Where desktop programs keep their settings. */
 function applicationsOf({ platform, home, env }: PlaceFacts, config: string): string {
   if (platform === 'darwin') return path.join(home, 'Library', 'Application Support');
   if (platform === 'win32') return env['APPDATA'] ?? path.join(home, 'AppData', 'Roaming');

@@ -29,7 +29,7 @@ export async function writablePlace(
   if (isInside) return place;
   throw new TroupeError(
     'INVALID_CONFIG',
-    `${printableLine(file, 500)} leads out of the project folder, to ${printableLine(place, 500)}; nothing was written; replace the link with a file, or give --to another file`,
+    `${printableLine(file, 500)} links to ${printableLine(place, 500)}, outside the project folder; replace the link with a file, or set --to to another file`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Runs a troupe inside one command, and ends it whatever happens. */
+/** Runs a troupe for the duration of one command. */
 
 import { dockerGatewayKey } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -13,24 +13,24 @@ import { showStartProgress } from '../show/start-progress.ts';
 import { stopOrderly } from './orderly-stop.ts';
 import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
 
-// A pass takes milliseconds; longer, the call tells what is the matter.
+// A pass takes milliseconds; after this, the call itself reports the problem.
 const passMs = 2_000;
 
-/** What a command did: its exit code, after printing what there was to print. */
+/** Runs a command and resolves with its exit code. */
 export type Use = (troupe: Troupe, signal: AbortSignal) => Promise<number>;
 
 export interface InProcess {
-  /** The troupe that runs, launched otherwise. */
+  /** A running troupe with different flags. */
   readonly running: RunningTroupe | undefined;
-  /** The one server that the command is about: no other starts. */
+  /** The only server to start; undefined = all. */
   readonly server: string | undefined;
 }
 
 /**
- * Creates a troupe for this launch, lets the command use it, and stops it.
- * Says so, because what it knows may differ from what `troupe status` shows.
+ * Creates a troupe for this launch, lets the command use it, and stops it. Prints a note, because its
+ * state may differ from what `troupe status` shows.
  *
- * @returns the command's exit code, or 128 plus the number of the signal that ended it.
+ * @returns the command's exit code, or 128 plus the number of the signal that ended it
  */
 export async function inProcess(
   session: CliSession,
@@ -80,17 +80,17 @@ export async function inProcess(
   }
 }
 
-/** With nothing allowed there is nothing to look for: whether it exists is not the question. */
+/** Reports that `--allow` excludes the server before looking for it. */
 function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void {
   if (allow === undefined || allow.includes(server) || troupe.status(server) !== undefined) return;
   throw new TroupeError(
     'NOT_ALLOWED',
-    `Server ${printableLine(server, 100)} may not connect, because --allow leaves it out. Next: add it to --allow`,
+    `server ${printableLine(server, 100)} is not allowed to connect; add it to --allow`,
     { server },
   );
 }
 
-/** While Docker thinks, its gateway counts as there; whoever wants nothing else can wait for the answer. */
+/** Waits until Docker has answered whether its gateway exists, when the command needs only that server. */
 async function hearDocker(troupe: Troupe, server: string): Promise<void> {
   if (troupe.status(server)?.source.key !== dockerGatewayKey) return;
   const steps = await troupe.plan();

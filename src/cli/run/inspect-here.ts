@@ -1,6 +1,6 @@
 /**
- * Joins the inspector with the troupe of this process: begins to record and to listen when
- * somebody asks for an address, and does what its page asks as if it came over the socket.
+ * Runs the inspector for the troupe of this process. Recording and listening start with the first request
+ * for a link. Commands from the page are handled like commands from the socket.
  */
 
 import type { HostEvent } from '../../domain/host/event.ts';
@@ -15,21 +15,21 @@ import type { ControlHandler } from '../control/server.ts';
 import { writeAddressFile } from './address-file.ts';
 
 export interface InspectHere {
-  /** What answers on the socket, addresses of the inspector included. */
+  /** Handles socket commands, including `inspect`. */
   readonly handler: ControlHandler;
-  /** An address that lets one browser in, once. */
+  /** Returns a link that works once, in one browser. */
   address(): Promise<string>;
   close(): void;
 }
 
-/** @param port - where to listen; by default wherever it is free */
+/** @param port - where to listen; 0 = any free port */
 export function inspectHere(troupe: Troupe, identity: Identity, port = 0): InspectHere {
   let starting: Promise<InspectorServer> | undefined;
   let isOver = false;
   const running = async (): Promise<InspectorServer> => {
-    if (isOver) throw new TroupeError('SHUTTING_DOWN', 'the troupe is stopping; start it again');
+    if (isOver) throw new TroupeError('SHUTTING_DOWN', 'the troupe is stopping');
     starting ??= start(troupe, handler, identity.projectRoot, port).catch((error: unknown) => {
-      // The next one to ask may be luckier.
+      // The next attempt may succeed.
       starting = undefined;
       throw error;
     });
@@ -66,7 +66,7 @@ async function start(
   title: string,
   port: number,
 ): Promise<InspectorServer> {
-  // Late, so that whoever never looks does not pay for it.
+  // Loaded late: most troupes are never inspected.
   const [{ startInspector }, { possibleActs }] = await Promise.all([
     import('../../inspector/inspector-server.ts'),
     import('../../inspector/possible-acts.ts'),
@@ -85,8 +85,8 @@ async function start(
   );
 }
 
-/** A page may ask for these. What it would change in settings, it could make run. */
-const welcome: ReadonlySet<string> = new Set<ControlCommand>([
+/** Commands that a page may send. A page must not change settings, because that could run programs. */
+const allowedCommands: ReadonlySet<string> = new Set<ControlCommand>([
   'status',
   'explain',
   'logs',
@@ -105,7 +105,7 @@ const welcome: ReadonlySet<string> = new Set<ControlCommand>([
   'reload',
 ]);
 
-/** Events of a host that are no commands. */
+/** Host events that are not commands. */
 const sendable: ReadonlySet<unknown> = new Set<HostEvent['type']>([
   'server.reconnect',
   'auth.completed',
@@ -119,11 +119,14 @@ async function run(
   args: unknown,
   signal: AbortSignal,
 ): Promise<unknown> {
-  if (!welcome.has(name)) {
-    const known = [...welcome, 'send'].join(', ');
-    throw new TroupeError('INVALID_ARGUMENTS', `a page cannot ask for that; use one of ${known}`);
+  if (!allowedCommands.has(name)) {
+    const known = [...allowedCommands, 'send'].join(', ');
+    throw new TroupeError(
+      'INVALID_ARGUMENTS',
+      `a page cannot send this command; use one of ${known}`,
+    );
   }
-  // Late: it loads Zod.
+  // Loaded late: it needs Zod.
   const { checkedCommand } = await import('../control/checked-command.ts');
   const checked = checkedCommand(name, args);
   return handler(checked.command, checked.args, { signal, emit: () => undefined });
@@ -133,10 +136,10 @@ async function send(troupe: Troupe, args: unknown): Promise<{ readonly sent: str
   const event = isRecord(args) ? args['event'] : undefined;
   if (!isRecord(event) || !sendable.has(event['type'])) {
     const known = [...sendable].join(', ');
-    const message = `that event is not sent by a page; use one of ${known}`;
+    const message = `a page cannot send this event; use one of ${known}`;
     throw new TroupeError('INVALID_ARGUMENTS', message);
   }
-  // Its other fields are checked where every event of a host is.
+  // `troupe.send` validates its other fields.
   troupe.send(event as unknown as HostEvent);
   return { sent: String(event['type']) };
 }

@@ -1,4 +1,4 @@
-/** Ends a troupe within bounds: orderly at first, by force when a person insists or time is up. */
+/** Stops a troupe within a time limit: gracefully first, by force on a second signal or when time is up. */
 
 import type { Clock } from '../../domain/clock.ts';
 import type { ServerState } from '../../domain/server-state.ts';
@@ -6,10 +6,10 @@ import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import type { StopRequest } from './stop-request.ts';
 
-/** With the forced end after it, 5 s in all: that is what we promise whoever stops us. */
+/** Together with the forced stop, a stop takes at most 5 s. */
 const orderlyMs = 4_500;
 
-/** A person who pressed Ctrl-C twice gets the prompt back within 600 ms, exit included. */
+/** After a second Ctrl-C, the user's prompt returns within 600 ms, including the exit. */
 const forcedMs = 500;
 
 /** States in which a server has a process or a connection to end. */
@@ -21,7 +21,7 @@ const engaged: ReadonlySet<ServerState> = new Set([
   'stopping',
 ]);
 
-/** The servers that an orderly stop has to wait for. */
+/** The servers that a graceful stop waits for. */
 export function engagedServers(troupe: Troupe): readonly string[] {
   return troupe
     .snapshot()
@@ -30,17 +30,16 @@ export function engagedServers(troupe: Troupe): readonly string[] {
 }
 
 export interface StopBounds {
-  /** Order cannot be trusted any more. Default: false. */
+  /** Skips the graceful stop, for example after a crash. Default: false. */
   readonly force?: boolean;
-  /** How much of the five seconds is over already, in milliseconds. Default: 0. */
+  /** Milliseconds of the five seconds already spent. Default: 0. */
   readonly spentMs?: number;
   /** Default: the real one. */
   readonly clock?: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
 }
 
 /**
- * Settles when everything is gone: after 5 s at the latest, 500 ms after a
- * second signal; after 500 ms when it has to be forced.
+ * Resolves when everything has stopped: within 5 s, or within 500 ms of a second signal or with `force`.
  */
 export async function stopOrderly(
   troupe: Pick<Troupe, 'stop' | 'send'>,

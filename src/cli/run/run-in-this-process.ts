@@ -1,12 +1,12 @@
-/** Gives the command line this process to work in, and ends the process with its exit code. */
+/** Runs the command line in this process and exits with its exit code. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { version } from '../../domain/version.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 import { runCli } from '../program.ts';
 
-// A reader that still reads empties a full pipe within a second.
-const lastWordsMs = 1_000;
+// An active reader empties a full pipe within a second.
+const flushMs = 1_000;
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs `troupe` with these arguments, and ends the process. */
@@ -20,7 +20,7 @@ export async function runInThisProcess(
   const isGivenUp = new Promise<void>((resolve) => {
     giveUpOutput = resolve;
   });
-  // A reader that had enough (`| head`) is no error; without a listener it would end us in mid-air.
+  // A reader that closes early (`| head`) is not an error; without a listener it would crash the process.
   process.stdout.on('error', () => {
     for (const listener of closed) listener();
   });
@@ -53,10 +53,10 @@ export async function runInThisProcess(
     },
   };
   const exitCode = await runCli(host);
-  // A pipe may still hold the end of our output. A reader such as `less` may take its time, but after a
-  // stop signal it gets only a moment.
+  // A pipe may still hold the end of our output. A slow reader such as `less` may take its time, but only
+  // a moment after a stop signal.
   const isWritten = new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
-  if (wasStopped) void delay(lastWordsMs).then(giveUpOutput);
+  if (wasStopped) void delay(flushMs).then(giveUpOutput);
   await Promise.race([isWritten, isGivenUp]);
   process.exit(exitCode);
 }

@@ -1,28 +1,28 @@
 /**
- * Turns signals into a request to stop: the first asks, the second insists.
+ * Turns signals into requests to stop: the first asks, the second insists.
  *
- * A key press may arrive twice: the terminal signals the whole process group,
- * and package runners pass the signal on as well.
+ * One key press may arrive twice: the terminal signals the whole process group, and package runners
+ * forward the signal as well.
  */
 
 import { constants } from 'node:os';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 
-/** Runners pass a signal on within some 30 ms; nobody presses a key twice that fast on purpose. */
+/** Runners forward a signal within about 30 ms; a user cannot press a key twice that fast. */
 const samePressMs = 100;
 
 export interface StopRequest {
   /** Fires at the first signal. */
   readonly signal: AbortSignal;
-  /** The first signal, once it came. */
+  /** The first signal received. */
   received(): StopSignal | undefined;
   /** Called at the second signal. */
   onInsist(listener: () => void): void;
-  /** Lets signals end the process again. */
+  /** Restores the default effect of signals. */
   dispose(): void;
 }
 
-/** Listens for signals until disposed of. */
+/** Listens for signals until `dispose` is called. */
 export function listenForStop(host: Pick<CliHost, 'onStopSignal'>): StopRequest {
   const asked = new AbortController();
   const insistListeners: (() => void)[] = [];

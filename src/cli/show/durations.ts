@@ -1,6 +1,6 @@
-/** Times for people: short, in the two largest units that matter. */
+/** Formats times briefly, in at most two units. */
 
-/** Tells a length of time, for example `4s`, `2m 05s`, `3h 10m`, `2d 4h`. */
+/** A length of time, for example `4s`, `2m 05s`, `3h 10m`, `2d 4h`. */
 export function shortDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 60) return `${seconds}s`;
@@ -11,13 +11,13 @@ export function shortDuration(ms: number): string {
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
-/** Tells how long ago an ISO time was; empty when it is none. */
+/** How long ago an ISO time was; empty for an invalid time. */
 export function sinceText(iso: string, nowMs: number): string {
   const at = Date.parse(iso);
   return Number.isNaN(at) ? '' : shortDuration(nowMs - at);
 }
 
-/** Tells how long it is until an ISO time; `now` once it has come, empty without one. */
+/** How long until an ISO time; `now` once it has passed, empty without one. */
 export function untilText(iso: string | undefined, nowMs: number): string {
   if (iso === undefined) return '';
   const at = Date.parse(iso);
@@ -29,7 +29,7 @@ function pad(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** How long something takes, to the tenth of a second where that matters: `40ms`, `1.5s`, `3m 20s`. */
+/** A duration, to the tenth of a second where that matters: `40ms`, `1.5s`, `3m 20s`. */
 export function lengthText(ms: number): string {
   const whole = Math.round(ms);
   if (whole < 1_000) return `${whole}ms`;

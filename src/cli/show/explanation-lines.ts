@@ -1,4 +1,4 @@
-/** Tells an explanation to a person: what and why first, then the next step, then the details. Pure. */
+/** Prints an explanation: what and why first, then the next step, then the details. */
 
 import type {
   Attempt,
@@ -45,7 +45,7 @@ export function explanationLines(
   ];
 }
 
-/** What and why. The words are the chart's own: its state and the guard that decided. */
+/** What and why, with the chart's own names for the state and the guard that decided. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { status, decision, queue, lastFailure } = explanation;
   const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
@@ -62,15 +62,15 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   return `${what}, because ${guard} held.${failure}`;
 }
 
-/** A repeated start may wait although permits are free: then its place and the permits explain nothing. */
+/** A repeated start may wait although permits are free, which its place and the permits do not explain. */
 function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: QueuePlace): string {
-  const place = `place ${position} of ${waiting} in the line for ${permits} ${pool} start permits`;
+  const place = `place ${position} of ${waiting} in the queue for ${permits} ${pool} start permits`;
   const holders = heldBy.length === 0 ? '' : `; held by ${heldBy.join(', ')}`;
   if (retriesLeft !== 0) return `${place}${holders}`;
-  return `${place}${holders}; too many servers are started again just now, so repeated starts take turns`;
+  return `${place}${holders}; too many servers are restarting, so restarts take turns`;
 }
 
-/** Where no step is needed: what is waited for. */
+/** What the server waits for when the user need not do anything. */
 function waitOf({ timers, status }: Explanation, nowMs: number): string {
   const timer = timers.find(({ to }) => to !== undefined);
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
@@ -124,7 +124,7 @@ function predecessorText({ predecessor }: ServerStatus): string | undefined {
   return `finishes its calls (generation ${generation.slice(0, 8)}${process})`;
 }
 
-/** One line for each state that an event would lead to. */
+/** One line for each state that an event leads to. */
 function moverFacts({ movedBy }: Explanation): readonly Fact[] {
   const byTarget = new Map<string, string[]>();
   for (const { event, sentBy, to, failure } of movedBy) {

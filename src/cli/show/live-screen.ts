@@ -1,19 +1,18 @@
 /**
- * Keeps a block of lines at the end of a terminal up to date, with log lines
- * scrolling away above it.
+ * Updates a block of lines at the end of a terminal, with log lines scrolling above it.
  *
- * Each frame is one write: up to the block's first line, every line written over
- * and its rest erased, nothing cleared before. So nothing flickers.
+ * Each frame is one write that moves up to the block's first line and overwrites every line. Nothing is
+ * cleared first, so nothing flickers.
  */
 
 export interface LiveScreen {
-  /** Shows these lines as the block. */
+  /** Replaces the block. */
   show(lines: readonly string[]): void;
-  /** Puts lines above the block, where they stay. */
+  /** Adds permanent lines above the block. */
   log(lines: readonly string[]): void;
-  /** The terminal changed its size: what is on it is no longer where we left it. */
+  /** Redraws everything, because a resize moved what was on the terminal. */
   resized(): void;
-  /** Takes the block away, leaves the log lines, and gives the cursor back. */
+  /** Removes the block, keeps the log lines, and shows the cursor again. */
   end(): void;
 }
 

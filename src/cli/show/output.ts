@@ -1,6 +1,6 @@
 /**
- * The only place that writes to stdout and stderr. With `--json`, stdout gets
- * exactly one document and people get nothing there; notes go to stderr.
+ * The only place that writes to stdout and stderr. With `--json`, stdout gets exactly one document; notes
+ * go to stderr.
  */
 
 import { styleText } from 'node:util';
@@ -14,39 +14,39 @@ export type Paint = (style: Style, text: string) => string;
 
 export interface Output {
   readonly json: boolean;
-  /** Whether stdout is a terminal that a person looks at. */
+  /** Whether stdout is a terminal. */
   readonly interactive: boolean;
   /** Columns of the terminal; without one, lines are not cut. */
   readonly width: number;
   readonly height: number;
   /** Colours text when stdout is a terminal and `NO_COLOR` is not set. */
   readonly paint: Paint;
-  /** Lines for people; nothing with `--json`. */
+  /** Prints text lines; nothing with `--json`. */
   lines(lines: readonly string[]): void;
-  /** Prints lines of a command that keeps running; a reader that lags misses some. */
+  /** Prints lines of a command that keeps running; a slow reader misses some. */
   news(lines: readonly string[]): void;
-  /** Text as it is, for frames that redraw themselves. */
+  /** Prints text unchanged, for frames that redraw themselves. */
   raw(text: string): void;
-  /** The one document of `--json`; nothing without it. */
+  /** Prints the document of `--json`; nothing without it. */
   document(value: unknown): void;
-  /** One document in one line, with `--json` or without, for commands that print many. */
+  /** Prints a document on one line, with or without `--json`, for commands that print many. */
   documentLine(value: unknown): void;
-  /** Whether `progress` is seen by anybody. */
+  /** Whether `progress` is visible. */
   readonly showsProgress: boolean;
   /**
-   * Shows one line on stderr in place of the one before, while a person waits at
-   * a terminal. Whatever is printed next takes its place, and so does undefined.
+   * Shows one line on stderr in place of the previous one, at a terminal. The next output, or undefined,
+   * removes it.
    */
   progress(text: string | undefined): void;
-  /** Prints a remark to stderr, apart from the answer; a reader that lags misses some. */
+  /** Prints a note to stderr; a slow reader misses some. */
   note(text: string): void;
   error(error: ErrorDocument): void;
 }
 
-/** Wide enough that a table is not cut when nobody's terminal is the measure. */
+/** Wide enough that tables are not cut without a terminal. */
 const unlimitedWidth = 10_000;
 
-/** What terminals had before they could say. */
+/** The size of a terminal that does not report one. */
 const usualWidth = 80;
 const usualHeight = 24;
 
@@ -64,7 +64,7 @@ export function createOutput(
   let progressShown = false;
   const progress = (text: string | undefined): void => {
     if (!showsProgress || (text === undefined && !progressShown)) return;
-    // One column stays free: a terminal that is full to the edge may begin a new line.
+    // Leave one column free: a full line may wrap in some terminals.
     const line = text === undefined ? '' : cutTo(text, widthOf(stderr) - 1);
     stderr.write(`\r${line}${eraseRestOfLine}`);
     progressShown = text !== undefined;
@@ -75,10 +75,10 @@ export function createOutput(
   };
   const outbox = new Outbox();
   const missed = new Map<TerminalStream, number>();
-  const tell = (stream: TerminalStream, lines: readonly string[]): void => {
+  const writeNews = (stream: TerminalStream, lines: readonly string[]): void => {
     progress(undefined);
     const count = missed.get(stream) ?? 0;
-    const remark = `troupe: left out ${count} lines, because the output was read too slowly`;
+    const remark = `troupe: dropped ${count} lines because the output was read too slowly`;
     const text = [...(count === 0 ? [] : [remark]), ...lines].map((line) => `${line}\n`).join('');
     if (outbox.note(stream, text)) missed.delete(stream);
     else missed.set(stream, count + lines.length);
@@ -102,7 +102,7 @@ export function createOutput(
       if (!json && lines.length > 0) writeTo(stdout, `${lines.join('\n')}\n`);
     },
     news(lines) {
-      if (!json && lines.length > 0) tell(stdout, lines);
+      if (!json && lines.length > 0) writeNews(stdout, lines);
     },
     raw(text) {
       if (!json) writeTo(stdout, text);
@@ -111,7 +111,7 @@ export function createOutput(
     documentLine: (value) => writeTo(stdout, `${jsonText(value)}\n`),
     showsProgress,
     progress,
-    note: (text) => tell(stderr, [`troupe: ${text}`]),
+    note: (text) => writeNews(stderr, [`troupe: ${text}`]),
     error(error) {
       if (json) document({ error });
       else writeTo(stderr, `${painter(stderr, host.env)('red', 'troupe:')} ${error.message}\n`);
@@ -119,7 +119,7 @@ export function createOutput(
   };
 }
 
-/** Columns of a terminal; some do not tell them, or tell none. */
+/** Columns of a terminal; some report none, or zero. */
 export function widthOf(stream: TerminalStream): number {
   return known(stream.columns) ?? usualWidth;
 }
@@ -128,10 +128,10 @@ function known(size: number | undefined): number | undefined {
   return size === undefined || size === 0 ? undefined : size;
 }
 
-// Marks that steer a terminal or turn its text; JSON itself escapes only those below the blank.
+// Control and direction characters; JSON itself escapes only those below the space.
 const steering = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Says the same as `JSON.stringify`, in letters that are harmless on a terminal. */
+/** Like `JSON.stringify`, but harmless on a terminal. */
 function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(
     steering,
@@ -142,7 +142,7 @@ function jsonText(value: unknown, indent?: number): string {
 function painter(stream: TerminalStream, env: CliHost['env']): Paint {
   const noColor = env['NO_COLOR'];
   const plain = stream.isTTY !== true || env['TERM'] === 'dumb' || (noColor ?? '') !== '';
-  // Decided here: left to itself, newer Node looks at stdout, whichever stream is meant.
+  // Newer Node versions would check stdout, whichever stream is meant.
   return plain
     ? (_style, text) => text
     : (style, text) => styleText(style, text, { validateStream: false });

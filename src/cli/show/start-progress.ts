@@ -1,4 +1,4 @@
-/** Tells a person at a terminal which servers are still on their way; the line goes when they are there. */
+/** Shows at a terminal which servers are still starting. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
@@ -6,9 +6,9 @@ import { printableLine } from '../../policies/text/printable.ts';
 import { shortDuration } from './durations.ts';
 import type { Output } from './output.ts';
 
-/** The seconds are told, so that the line is seen to live. */
+/** The line counts seconds, to show that it is alive. */
 const redrawEveryMs = 1_000;
-/** More names than fit any terminal; the line is cut to its width. */
+/** The line is then cut to the terminal's width. */
 const longestLine = 1_000;
 
 const onTheWay: ReadonlySet<ServerState> = new Set([
@@ -25,7 +25,7 @@ export interface ProgressSource {
   readonly onChange: (listener: () => void) => () => void;
 }
 
-/** Shows the line from now on; returns how to end it. Does nothing where nobody would see it. */
+/** Shows the line from now on; returns how to end it. Does nothing without a terminal. */
 export function showStartProgress(output: Output, source: ProgressSource): () => void {
   if (!output.showsProgress) return () => undefined;
   const startedMs = performance.now();
@@ -41,7 +41,7 @@ export function showStartProgress(output: Output, source: ProgressSource): () =>
   };
 }
 
-/** The line; nothing when no server is on its way. */
+/** The line; undefined when no server is starting. */
 export function progressText(
   servers: readonly ServerStatus[],
   elapsedMs: number,

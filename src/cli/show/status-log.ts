@@ -1,4 +1,4 @@
-/** Tells what happens to a troupe in lines, one for each change. Pure: events in, lines out. */
+/** Formats changes of a troupe as log lines. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { Step } from '../../domain/plan.ts';
@@ -9,7 +9,7 @@ import { actionOf, failureAtRest } from './status-facts.ts';
 
 const longestText = 500;
 
-/** The line of a status: name, state, reason, and the facts that matter in it. */
+/** The line of a status: name, state, reason and the facts that matter in that state. */
 export function statusLine(status: ServerStatus, nowMs: number): string {
   const next = untilText(status.nextAttemptAt, nowMs);
   const facts = [
@@ -21,22 +21,22 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
     status.circuit === 'closed' ? '' : `circuit ${status.circuit}`,
   ].filter((fact) => fact !== '');
   const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
-  const told = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
+  const details = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
   const failure = failureAtRest(status);
   const why = failure === undefined ? '' : ` - ${failure}`;
   const action = actionOf(status);
   const help = action === undefined ? '' : ` -> ${action}`;
-  return printableLine(`${status.name} ${state}${told}${why}${help}`, longestText);
+  return printableLine(`${status.name} ${state}${details}${why}${help}`, longestText);
 }
 
-/** The steps of a plan that do something, one line each. */
+/** The steps of a plan that change something, one line each. */
 export function planLines(plan: readonly Step[]): string[] {
   return plan
     .filter((step) => step.step !== 'keep')
     .map((step) => printableLine(`plan: ${step.step} ${step.server} (${step.why})`, longestText));
 }
 
-/** What is wrong with the settings, one line each. */
+/** The problems in the settings, one line each. */
 export function problemLines(problems: readonly Problem[]): string[] {
   return problems.map((problem) => {
     const line = problem.line === undefined ? '' : `:${problem.line}`;

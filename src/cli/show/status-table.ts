@@ -1,4 +1,4 @@
-/** Shows the status of servers as a table. Pure: the time comes in. */
+/** Formats the status of servers as a table. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
@@ -26,17 +26,17 @@ const styleOf: Readonly<Record<ServerState, Style>> = {
   stopped: 'gray',
 };
 
-/** No cell of ours is longer; a name has at most 100 characters. */
+/** The longest cell; a name has at most 100 characters. */
 const longestCell = 200;
-/** As long as the line of a log: beyond it, `troupe status SERVER` tells all. */
+/** As long as a log line; `troupe status SERVER` shows the rest. */
 const longestWhy = 500;
 
 /**
- * Lays the table of servers out in lines that fit `width`. Under a server that
- * rests after a failure stands why.
+ * Formats the table of servers in lines that fit `width`, with the failure below a server that waits
+ * because of one.
  *
- * With more than `mostLines`, the whys are first cut to a line each, then left out; then the last
- * servers go, and a line says how many.
+ * When the table has more than `mostLines`, failures are first cut to one line, then left out. Then the
+ * last servers are left out, and a line says how many.
  */
 export function statusLines(
   servers: readonly ServerStatus[],
@@ -80,7 +80,7 @@ function whyLines(
 function statusTable(servers: readonly ServerStatus[], nowMs: number, paint: Paint): Table {
   return {
     columns: [
-      // Together 80 columns: name, state and action are whole on the usual terminal.
+      // Together 80 columns, so that name, state and action fit on the usual terminal.
       { title: 'SERVER', keptWidth: 24, leastWidth: 8 },
       { title: 'STATE', leastWidth: 12 },
       { title: 'REASON', keptWidth: 17, dropOrder: 3 },
@@ -110,7 +110,7 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
   ];
 }
 
-/** Tells one server in full, in lines that fit `width`; each fact begins a line. */
+/** Everything about one server, one fact per line, in lines that fit `width`. */
 export function statusDetails(server: ServerStatus, nowMs: number, width: number): string[] {
   const { source, lastError } = server;
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;

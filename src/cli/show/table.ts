@@ -1,12 +1,12 @@
 /**
- * Lays text out in columns that fit a terminal. Pure: rows in, lines out.
+ * Formats text in columns that fit a terminal.
  *
- * Too wide, the columns that may be dropped go first, in their order, until the
- * others have the width that is kept for them; then the widest cells are cut, each
- * column down to its least width, and below it where even that is too much.
+ * A table that is too wide first loses the columns that may be dropped, in their order, until the others
+ * fit at their kept width. Then the widest columns are cut, down to their least width and, if that is
+ * still too wide, below it.
  */
 
-/** One piece of text; `paint` is applied after the layout, so that colour codes count for nothing. */
+/** A cell's text; `paint` is applied after the layout, so that colour codes take no width. */
 export interface Cell {
   readonly text: string;
   readonly paint?: (text: string) => string;
@@ -14,11 +14,11 @@ export interface Cell {
 
 export interface Column {
   readonly title: string;
-  /** The columns that may go are dropped before this one is cut below it. Default: the least width. */
+  /** Other columns are dropped before this one is cut below this width. Default: the least width. */
   readonly keptWidth?: number;
   /** Not cut below this while another column can still be cut. Default: the title's width. */
   readonly leastWidth?: number;
-  /** Dropped when too little room is left, lowest number first. Default: never. */
+  /** Dropped when the table is too wide, lowest number first. Default: never. */
   readonly dropOrder?: number;
   readonly align?: 'left' | 'right';
 }
@@ -31,7 +31,7 @@ export interface Table {
 
 const gap = '  ';
 
-/** Lays a table out in lines of at most `width` columns; the first line holds the titles. */
+/** Formats a table in lines of at most `width` columns; the first line holds the titles. */
 export function fitTable(
   table: Table,
   width: number,
@@ -67,9 +67,9 @@ export function fitTable(
 
 interface Width {
   readonly natural: number;
-  /** Columns go before this is cut; never more than the column has. */
+  /** Never more than `natural`. */
   readonly kept: number;
-  /** Not cut below this; never more than is kept. */
+  /** Never more than `kept`. */
   readonly least: number;
 }
 
@@ -139,16 +139,16 @@ export function cutTo(text: string, width: number): string {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const plain = /^[\x20-\x7e]*$/;
-// East Asian wide and fullwidth letters and pictures that terminals draw over two columns;
-// the variation selector asks for a picture.
+// East Asian wide and fullwidth characters and emoji, which take two columns; the variation selector
+// requests an emoji.
 const wide =
   /^(?:[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{16fe0}-\u{1b2ff}\u{20000}-\u{3fffd}])|\ufe0f/u;
-/** Anything but the marks that are drawn on the letter before. */
+/** Every character but combining marks. */
 const drawnAlone = /[^\p{Mn}\p{Me}\p{Cf}]/gu;
 
 /**
- * How many terminal columns a text takes. Where terminals disagree, as about
- * Indic clusters, the larger answer: a line too short is better than one that wraps.
+ * How many terminal columns a text takes. Where terminals differ, as for Indic clusters, returns the larger
+ * number: a line that is too short is better than one that wraps.
  */
 export function columnsOf(text: string): number {
   if (plain.test(text)) return text.length;

@@ -1,13 +1,13 @@
-/** Shows what a tool answered to a person: text as text, everything else in one line. */
+/** Formats a tool's result: text as text, everything else on one line. */
 
 import type { ToolResult } from '../../domain/tool.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
 
-/** The cap on a result of the runtime; here it only keeps the cleaning bounded. */
+/** The runtime's limit for a result; bounds the work here. */
 const longestText = 16 * 1_048_576;
 const longestName = 500;
 
-/** The lines of a tool's answer. */
+/** The lines of a tool's result. */
 export function resultLines(result: ToolResult): string[] {
   const lines = result.content.flatMap(blockLines);
   if (lines.length > 0 || result.structuredContent === undefined) return lines;
@@ -39,7 +39,7 @@ function resourceLines(resource: unknown): string[] {
 }
 
 function binaryLine(kind: string, mimeType: unknown, data: unknown): string {
-  // Three bytes for every four letters of base64.
+  // Four characters of base64 hold three bytes.
   const bytes = Math.floor((textOf(data).length * 3) / 4);
   return printableLine(`[${kind} ${textOf(mimeType)}, ${bytes} bytes]`, longestName);
 }

@@ -1,7 +1,6 @@
 /**
- * What a person sees of a troupe while it runs: a live table on a terminal, log
- * lines elsewhere. Fed with events and snapshots, it knows nothing of where they
- * come from: `up` has the troupe itself, `status --watch` only its socket.
+ * Shows a running troupe: a live table on a terminal, log lines elsewhere. Events and snapshots come from
+ * the troupe itself (`up`) or from its socket (`status --watch`).
  */
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
@@ -16,17 +15,17 @@ export interface TroupeView {
   event(event: ControlEvent): void;
   /** Lines that stay on the screen. */
   say(...lines: string[]): void;
-  /** Leaves the terminal to a question until the function that is returned is called. */
+  /** Leaves the terminal to a question until the returned function is called. */
   hold(): () => void;
-  /** Gives the terminal back: of the table nothing stays, of the lines all. */
+  /** Removes the table and keeps the lines. */
   end(): void;
 }
 
-/** The countdowns are told in seconds. */
+/** Countdowns are shown in seconds. */
 const redrawEveryMs = 1_000;
-/** Events come in bursts; one frame for each is more than an eye can see. */
+/** Events come in bursts; one frame per event would be wasted. */
 const gatherMs = 40;
-/** Lines that wait for the end of a question; more would bury it. */
+/** Lines kept back during a question; more would bury it. */
 const maxWithheld = 200;
 
 export interface ViewSource {
@@ -35,7 +34,7 @@ export interface ViewSource {
   readonly footer: readonly string[];
 }
 
-/** Builds the view that suits where stdout goes. */
+/** Builds a table for a terminal, log lines otherwise. */
 export function createTroupeView(
   output: Output,
   source: ViewSource,
@@ -48,27 +47,27 @@ function eventLines(event: ControlEvent): string[] {
   if (event.type === 'reconciled') return planLines(event.plan);
   if (event.type === 'settings.invalid') return problemLines(event.problems);
   if (event.type !== 'events.dropped') return [];
-  return [`${event.count} events were left out, because this terminal was too slow`];
+  return [`${event.count} events were dropped because this terminal was too slow`];
 }
 
 function logView(output: Output, source: ViewSource): TroupeView {
-  const told = new Map<string, string>();
+  const shown = new Map<string, string>();
   const say = (...lines: string[]): void => {
     const at = new Date().toISOString();
     const stamped = lines.map((line) => `${at} ${line}`);
     if (output.json) for (const line of stamped) output.note(line);
     else output.news(stamped);
   };
-  const tellStatus = (status: ServerStatus): void => {
+  const logStatus = (status: ServerStatus): void => {
     const line = statusLine(status, Date.now());
-    if (told.get(status.name) === line) return;
-    told.set(status.name, line);
+    if (shown.get(status.name) === line) return;
+    shown.set(status.name, line);
     say(line);
   };
   say(...source.footer);
   return {
     event(event) {
-      if (event.type === 'status.changed') tellStatus(event.status);
+      if (event.type === 'status.changed') logStatus(event.status);
       else say(...eventLines(event));
     },
     say,
@@ -84,14 +83,14 @@ function liveView(
 ): TroupeView {
   const screen = createLiveScreen((text) => output.raw(text));
   const cut = (line: string): string => cutTo(line, output.width);
-  // What happens during a question is told after it.
+  // Lines that arrive during a question are shown after it.
   let withheld: string[] | undefined;
   const log = (lines: readonly string[]): void => {
     if (withheld === undefined) screen.log(lines.map(cut));
     else withheld = [...withheld, ...lines].slice(-maxWithheld);
   };
   let isOver = false;
-  const tellWithheld = (): void => {
+  const showWithheld = (): void => {
     const lines = withheld ?? [];
     withheld = undefined;
     log(lines);
@@ -129,7 +128,7 @@ function liveView(
       screen.end();
       return () => {
         if (isOver) return;
-        tellWithheld();
+        showWithheld();
         draw();
       };
     },
@@ -137,7 +136,7 @@ function liveView(
       isOver = true;
       clearInterval(ticking);
       clearTimeout(gathering);
-      tellWithheld();
+      showWithheld();
       screen.end();
     },
   };

@@ -1,9 +1,8 @@
 import { columnsOf, cutTo } from './table.ts';
 
 /**
- * Breaks a text at its blanks into lines of at most `width` columns. The first one
- * begins with `head`, the others with as many blanks. A word that is too long by
- * itself is cut.
+ * Wraps a text into lines of at most `width` columns. The first line starts with `head`, the others with
+ * as many spaces. A word that does not fit on a line is cut.
  */
 export function wrapText(text: string, width: number, head = ''): string[] {
   const indent = ' '.repeat(columnsOf(head));
